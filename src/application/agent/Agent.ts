@@ -28,7 +28,8 @@ import {
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
 import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
-import { makeOpenApprovals } from "./openApprovals.ts"
+import type { CallAnswers } from "./approvals/callAnswers.ts"
+import { makeOpenApprovals } from "./approvals/openApprovals.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
@@ -62,7 +63,9 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer that does not support that, it
    * runs as long as this Agent.
    */
-  readonly startTool: (call: Omit<ToolCall, "blobs">) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
+  readonly startTool: (
+    call: Omit<ToolCall, "blobs" | keyof CallAnswers>
+  ) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
   /** Members, tools and desktops as last seen; notifications keep them current. */
   readonly view: Effect.Effect<OfficeView>
   /** The current view, then every change. */
@@ -72,8 +75,8 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
   /** Events from now on. */
   readonly events: Stream.Stream<AgentEvent>
   /**
-   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide; now, then with every
-   * change. `decideApproval` decides about them.
+   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide, and the open questions
+   * of its calls, which have an `input`; now, then with every change. `decideApproval` decides about them.
    */
   readonly approvals: Stream.Stream<ReadonlyArray<ApprovalView>>
   /** Keeps the MCP servers of all Computers in the view from now on. */

@@ -30,6 +30,7 @@ import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentE
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
 import { completeSkillFile, type SkillContent } from "./skillContent.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
+import { announcedModes, answerStatuses, type CallAnswers } from "./approvals/callAnswers.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
@@ -38,7 +39,7 @@ import type { ExtendTimeout } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
-export interface ToolRequest {
+export interface ToolRequest extends CallAnswers {
   readonly computer: string
   readonly tool: string
   readonly params?: JsonObject
@@ -80,7 +81,9 @@ export interface AgentRequests {
    * Starts a call that runs on while this Agent is disconnected or restarts, where its Computer supports that; elsewhere it
    * fails as `unsupported`. `timeout` in whole seconds, 60 by default.
    */
-  readonly startTool: (request: Omit<ToolRequest, "blobs">) => Effect.Effect<ToolTask, AgentError | McpSessionError>
+  readonly startTool: (
+    request: Omit<ToolRequest, "blobs" | keyof CallAnswers>
+  ) => Effect.Effect<ToolTask, AgentError | McpSessionError>
   /** The handle of a task that this Agent started, also in an earlier process. */
   readonly task: (computer: string, id: string, options?: { readonly onStatus?: OnCallStatus | undefined }) => ToolTask
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
@@ -126,11 +129,18 @@ export interface AgentRequests {
     }
   ) => Effect.Effect<FinderPage, AgentError>
   /**
-   * The calls of this Agent that wait for an approval at a Computer. Fails with 403 where its owner does not let Agents
-   * decide, as does `decideApproval`.
+   * The calls of this Agent that wait for an approval at a Computer, and their open questions; or the whole one with this
+   * id. Where the owner does not let Agents decide, it gives the questions only, or fails with 403 without one, as
+   * `decideApproval` does.
    */
-  readonly getApprovals: (computer: string) => Effect.Effect<ReadonlyArray<ApprovalView>, AgentError>
-  /** Decides about a call of this Agent. The first answer counts: a later one fails with 409. */
+  readonly getApprovals: (
+    computer: string,
+    approvalId?: string
+  ) => Effect.Effect<ReadonlyArray<ApprovalView>, AgentError>
+  /**
+   * Decides about a call of this Agent, or answers its question: with the `content` of its form. The first answer counts:
+   * a later one fails with 409. One that does not fit the form fails with 400, and the question stays open.
+   */
   readonly decideApproval: (
     computer: string,
     approvalId: string,
@@ -287,27 +297,44 @@ export const makeAgentRequests = (
     )
   }
 
+  const getApprovals: AgentRequests["getApprovals"] = (computer, approvalId) =>
+    request(calls.getApprovals, (base) => ({ ...base, computer, ...definedOnly({ approvalId }) })).pipe(
+      Effect.map(({ approvals }) => approvals)
+    )
+
+  const decideApproval: AgentRequests["decideApproval"] = (computer, approvalId, answer) =>
+    request(calls.decideApproval, (base) => ({ ...base, computer, approvalId, ...answer })).pipe(
+      Effect.map(({ approval }) => approval)
+    )
+
   const callTool = ({
     blobs = "fetch",
     computer,
     onStatus,
     params = {},
     timeout = defaultToolTimeoutSeconds,
-    tool
+    tool,
+    ...answers
   }: ToolRequest) => {
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
     const called = withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
-      const payload = { agent, reqId, computer, toolName: tool, params, timeout }
-      return statuses
-        .listen({ reqId, computer, onStatus }, (extend) =>
-          send(calls.toolCall, payload, Duration.seconds(timeout), extend)
-        )
-        .pipe(
-          Effect.onInterrupt(() => sendCancel),
-          Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
-        )
+      const modes = announcedModes(answers)
+      const call = { agent, reqId, computer, toolName: tool, params, timeout }
+      const payload = modes.length === 0 ? call : { ...call, inputModes: modes }
+      const calling = (receive: OnCallStatus | undefined) =>
+        statuses
+          .listen({ reqId, computer, onStatus: receive }, (extend) =>
+            send(calls.toolCall, payload, Duration.seconds(timeout), extend)
+          )
+          .pipe(
+            Effect.onInterrupt(() => sendCancel),
+            Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
+          )
+      if (answers.onInput === undefined && answers.onApproval === undefined) return calling(onStatus)
+      const requests = { getApprovals, decideApproval }
+      return Effect.scoped(Effect.flatMap(answerStatuses(requests, computer, { ...answers, onStatus }), calling))
     })
     if (blobs === "keep") return called
     return Effect.flatMap(called, (result) =>
@@ -441,14 +468,8 @@ export const makeAgentRequests = (
         computer,
         ...query
       })).pipe(Effect.map(withoutReqId)),
-    getApprovals: (computer) =>
-      request(calls.getApprovals, (base): typeof base & { readonly computer: string } => ({ ...base, computer })).pipe(
-        Effect.map(({ approvals }) => approvals)
-      ),
-    decideApproval: (computer, approvalId, answer) =>
-      request(calls.decideApproval, (base) => ({ ...base, computer, approvalId, ...answer })).pipe(
-        Effect.map(({ approval }) => approval)
-      ),
+    getApprovals,
+    decideApproval,
     blob,
     putBlob,
     skills: (computer) =>

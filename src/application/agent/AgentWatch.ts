@@ -166,8 +166,11 @@ export const watchAgent = Effect.fnUntraced(function* ({
         activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
         show(done)
       }
+      // An open page answers the questions of calls that nothing else answers.
+      const onInput = call.onInput ?? (streams.size > 0 ? () => Effect.never : undefined)
       return Effect.gen(function* () {
-        const fiber = yield* Effect.forkChild(agent.callTool({ ...call, onStatus }), { startImmediately: true })
+        const made = { ...call, onStatus, onInput }
+        const fiber = yield* Effect.forkChild(agent.callTool(made), { startImmediately: true })
         running.set(id, { call: first, cancel: Fiber.interrupt(fiber) })
         show(first)
         const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
@@ -239,7 +242,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
             (document) => toPreview(command.uri, document)
           )
         case "GetApproval":
-          return Effect.flatMap(request(agent.getApprovals(command.computer)), (approvals) => {
+          return Effect.flatMap(request(agent.getApprovals(command.computer, command.id)), (approvals) => {
             const found = approvals.find(({ id }) => id === command.id)
             return found === undefined
               ? Effect.fail(notFound("The approval is not open any more"))

@@ -5,6 +5,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { answerAsHost } from "./hostAnswers.ts"
 import { combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeOfficeTasks } from "./officeTasks.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
@@ -149,8 +150,11 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
         read === undefined ? readOfficeResource(agent, uri) : Effect.succeed(read)
       ),
     request: (method, params) => Effect.andThen(settled, servers.request(method, params)),
-    callTool: (name, params, { onProgress } = {}) => {
-      const calling = call(name, params, onProgress && makeStatusProgress(onProgress))
+    callTool: (name, params, { onProgress, responder } = {}) => {
+      const calling = call(name, params, {
+        ...(onProgress !== undefined && { onStatus: makeStatusProgress(onProgress) }),
+        ...(responder !== undefined && answerAsHost(responder))
+      })
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
     },
     tasks: makeOfficeTasks(agent, current, largeResults),

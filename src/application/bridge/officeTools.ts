@@ -7,8 +7,7 @@ import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { toMcpResult } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUsage.ts"
-import type { Agent } from "../agent/Agent.ts"
-import type { OnCallStatus } from "../agent/callStatuses.ts"
+import type { Agent, ToolCall } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatCount } from "../shared/formatCount.ts"
 import type { OfficeTools, OfficeToolsOptions } from "./exposeTools.ts"
@@ -63,6 +62,9 @@ const showDesktop = Effect.fnUntraced(function* (
   return { content: desktops.flat().map((line) => ({ type: "text", text: line })) }
 })
 
+/** What a caller receives and answers during a call. */
+export type CallHooks = Pick<ToolCall, "onStatus" | "onInput" | "inputModes" | "onApproval">
+
 /**
  * Calls the tools of an office by exposed name. Failures are error results, so that a model can react to them. The caller
  * remembers which tools succeed, and the search ranks those higher.
@@ -75,19 +77,19 @@ export const makeToolCaller = (
 ) => {
   let usage = noUsage
 
-  const call = Effect.fnUntraced(function* (name: string, params: JsonObject, onStatus?: OnCallStatus) {
+  const call = Effect.fnUntraced(function* (name: string, params: JsonObject, hooks?: CallHooks) {
     const tools = yield* current
     const target = tools.byName.get(name)
     if (target === undefined) return unknownTool(name, tools)
     const { computer, tool } = target
-    const result = yield* Effect.result(agent.callTool({ computer, tool: tool.name, params, timeout, onStatus }))
+    const result = yield* Effect.result(agent.callTool({ ...hooks, computer, tool: tool.name, params, timeout }))
     if (Result.isFailure(result)) return errorResult(`The call failed: ${result.failure.message}`)
     const now = yield* Clock.currentTimeMillis
     if (!result.success.isError) usage = recordUse(usage, name, now)
     return toHintedMcpResult(result.success)
   })
 
-  type Run = (params: JsonObject, onStatus?: OnCallStatus) => Effect.Effect<JsonObject>
+  type Run = (params: JsonObject, hooks?: CallHooks) => Effect.Effect<JsonObject>
   const officeTools: { readonly [name: string]: Run } = {
     computers_list: () => Effect.map(agent.view, listComputers),
     desktop_get: (params) => showDesktop(agent, params),
@@ -96,15 +98,15 @@ export const makeToolCaller = (
       return searchTools(yield* current, params, (name) => usageBoost(usage, name, now))
     }),
     tools_describe: (params) => Effect.map(current, (tools) => describeTools(tools, params)),
-    tools_call: ({ arguments: params = {}, name }, onStatus) =>
+    tools_call: ({ arguments: params = {}, name }, hooks) =>
       typeof name === "string" && isJsonObject(params)
-        ? call(name, params, onStatus)
+        ? call(name, params, hooks)
         : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object")),
     ...(largeResults && { result_read: largeResults.read })
   }
-  return (name: string, params: JsonObject, onStatus?: OnCallStatus): Effect.Effect<JsonObject> => {
+  return (name: string, params: JsonObject, hooks?: CallHooks): Effect.Effect<JsonObject> => {
     const run = Object.hasOwn(officeTools, name) ? officeTools[name] : undefined
-    const result = run === undefined ? call(name, params, onStatus) : run(params, onStatus)
+    const result = run === undefined ? call(name, params, hooks) : run(params, hooks)
     return largeResults === undefined ? result : Effect.flatMap(result, largeResults.limit)
   }
 }

@@ -1,15 +1,17 @@
 import { Effect } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
-import { type CallStatus, formatServerNames } from "../../domain/model/CallStatus.ts"
+import { type CallStatus, formatDecided, formatServerNames } from "../../domain/model/CallStatus.ts"
 import type { OnCallStatus } from "../agent/callStatuses.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
 const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressing" }>): string => {
   switch (status._tag) {
     case "WaitingForConsent":
-      return `waiting for an approval at ${status.computer}`
+      return status.approval?.isQuestion === true
+        ? `waiting for the answer to a question of ${status.computer}`
+        : `waiting for an approval at ${status.computer}`
     case "Decided":
-      return `${status.isAllowed ? "allowed" : "denied"} by ${status.by}`
+      return formatDecided(status)
     case "WaitingForServers":
       return `waiting for MCP servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
   }

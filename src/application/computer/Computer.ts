@@ -66,11 +66,11 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly setup: Effect.Effect<Setup>
   /** Calls a tool for the Computer's owner, or for the `requester` of the call. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
-  /** The calls that wait for an approval now, the oldest one first, then with every change. */
+  /** The calls that wait for an approval, and open questions, now, the oldest one first, then with every change. */
   readonly approvals: Stream.Stream<ReadonlyArray<Approval>>
   /**
-   * Decides about a call that waits for an approval, as its owner unless `by` names another approver. The first answer
-   * counts: a later one fails with 409, and one for a call that does not wait with 404.
+   * Decides about a call that waits for an approval, or answers a question, as its owner unless `by` names another
+   * approver. The first answer counts: a later one fails with 409, and one for a call that does not wait with 404.
    */
   readonly decideApproval: (
     id: string,
@@ -137,7 +137,7 @@ const make = Effect.fnUntraced(function* (
   const isExplained = operators.calls === true || approvers.includes("page")
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const approvalRequests = yield* makeApprovalRequests(approvals)
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.place))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.place, secrets))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)

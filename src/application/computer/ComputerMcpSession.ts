@@ -22,8 +22,8 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
         items: [...entries].map(([name, { tool }]) => toMcpTool(name, tool)),
         nextCursor: undefined
       })),
-    callTool: (tool, params) =>
-      Effect.map(callTool({ tool, params, requester, timeout: maxCallDuration }), toMcpResult),
+    callTool: (tool, params, { responder } = {}) =>
+      Effect.map(callTool({ tool, params, requester, responder, timeout: maxCallDuration }), toMcpResult),
     watch: ({ tools }) =>
       Effect.map(catalogue, (now) =>
         tools

@@ -1,7 +1,8 @@
 import { Context, Duration, Effect } from "effect"
-import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import type { Approval, ApprovalAnswer, Question } from "../../domain/approvals/Approval.ts"
 import type { Lifecycle } from "../../domain/config/lifecycle.ts"
 import type { JsonObject } from "../../domain/json.ts"
+import type { InputAnswer } from "../../domain/model/InputRequest.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
@@ -13,6 +14,13 @@ import type { McpProgress } from "../ports/McpSession.ts"
 export type Confirm = (
   approval: Approval
 ) => Effect.Effect<boolean | (ApprovalAnswer & { readonly by?: string }), unknown>
+
+/**
+ * Answers a question of an MCP server to the user. The answer may say who gave it, `program` by default. After an invalid
+ * one it is asked again, with the error at the start of the message. A failure closes the question without an answer.
+ * It is interrupted when another responder answers first, or the call ends.
+ */
+export type OnInput = (question: Question) => Effect.Effect<InputAnswer & { readonly by?: string }, unknown>
 
 /** An approver beside `confirm`: operators on the office page, or the program of the calling Agent. */
 export type RemoteApprover = "page" | "agent"
@@ -70,6 +78,11 @@ export interface ComputerSettings {
    * and without `approvers` they fail with 4005.
    */
   readonly confirm: Confirm | undefined
+  /**
+   * Answers questions of MCP servers, beside the calling Agent and operators that are `approvers`. A question that none of
+   * them can answer is declined at once.
+   */
+  readonly onInput: OnInput | undefined
   /** Who else may decide about them; none by default. */
   readonly approvers: ReadonlyArray<RemoteApprover>
   /**
@@ -95,6 +108,7 @@ export const ComputerSettings = Context.Reference<ComputerSettings>("a2c-smcp/ap
     showUnsubscribable: false,
     approve: [],
     confirm: undefined,
+    onInput: undefined,
     approvers: [],
     approvalTimeout: Duration.minutes(5),
     resolveDpe: undefined,

@@ -1,7 +1,9 @@
 import type { JsonObject } from "../json.ts"
+import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
+import { definedOnly } from "../objects.ts"
 import type { ToolChange } from "./toolPins.ts"
 
-/** A call that waits until a person or a program decides about it. Names and arguments are foreign text. */
+/** A call that waits until a person or a program decides about it, or answers `input`. Its texts are foreign. */
 export interface Approval {
   /** 128 random bits in hexadecimal. */
   readonly id: string
@@ -33,15 +35,46 @@ export interface Approval {
   readonly change?: ToolChange
   /** The arguments of the last approved call of this tool since the start of the Computer. */
   readonly previousParams?: JsonObject
+  /** The question of the MCP server to answer. The call itself runs already, and needs no consent. */
+  readonly input?: InputRequest
 }
+
+/** An open question of an MCP server. */
+export interface Question extends Approval {
+  readonly input: InputRequest
+}
+
+/** Of the content of an answer, in characters of its JSON text. */
+export const maxContentLength = 64 * 1024
 
 /** The answer of an approver. `until` in milliseconds of the epoch. */
 export type ApprovalAnswer =
-  /** This call only. */
-  | { readonly action: "allow"; readonly scope: "once" }
+  /** This call only. To a question it is the answer, with the `content` of its form. */
+  | { readonly action: "allow"; readonly scope: "once"; readonly content?: JsonObject }
   /** This tool in this office, until a time or until it is revoked. */
   | { readonly action: "allow"; readonly scope: "tool"; readonly until?: number }
   | { readonly action: "deny"; readonly reason?: string }
+  /** Closes a question without an answer. Denies a call. */
+  | { readonly action: "cancel" }
+
+/** The answer of the user to a question, as an approver gives it. */
+export const fromInputAnswer = (answer: InputAnswer): ApprovalAnswer => {
+  switch (answer.action) {
+    case "accept":
+      return { action: "allow", scope: "once", ...definedOnly({ content: answer.content }) }
+    case "decline":
+      return { action: "deny" }
+    case "cancel":
+      return answer
+  }
+}
+
+/** The answer to a question that the MCP server receives. */
+export const toInputAnswer = (answer: ApprovalAnswer, { mode }: InputRequest): InputAnswer => {
+  if (answer.action === "cancel") return answer
+  if (answer.action === "deny" || answer.scope === "tool") return { action: "decline" }
+  return { action: "accept", ...(mode === "form" && { content: answer.content ?? {} }) }
+}
 
 /** How an approval ended. It has one decision. */
 export type ApprovalDecision =
@@ -67,24 +100,25 @@ export interface DecidedApproval {
 
 /** The decision that an answer makes. */
 export const toDecision = (answer: ApprovalAnswer, by: string, at: number): ApprovalDecision => {
-  if (answer.action === "deny") {
-    const { reason } = answer
-    return { state: "denied", by, at, ...(reason !== undefined && { reason }) }
-  }
+  if (answer.action === "cancel") return { state: "denied", by, at }
+  if (answer.action === "deny") return { state: "denied", by, at, ...definedOnly({ reason: answer.reason }) }
   return answer.scope === "once"
     ? { state: "allowed", by, at, scope: "once" }
     : { state: "allowed", by, at, scope: "tool", ...(answer.until !== undefined && { until: answer.until }) }
 }
 
-/** Formats a decision for people: `allowed by operator:ann`. */
-export const formatDecision = (decision: ApprovalDecision): string => {
+/** Formats a decision about a call, or a question, for people: `allowed by operator:ann`, `answered by terminal`. */
+export const formatDecision = (decision: ApprovalDecision, { input }: Pick<Approval, "input"> = {}): string => {
+  const isQuestion = input !== undefined
   switch (decision.state) {
     case "allowed":
-      return `allowed by ${decision.by}`
-    case "denied":
-      return `denied by ${decision.by}${decision.reason === undefined ? "" : `: ${decision.reason}`}`
+      return `${isQuestion ? "answered" : "allowed"} by ${decision.by}`
+    case "denied": {
+      const reason = decision.reason === undefined ? "" : `: ${decision.reason}`
+      return `${isQuestion ? "declined" : "denied"} by ${decision.by}${reason}`
+    }
     case "expired":
-      return "expired: no approver answered in time"
+      return isQuestion ? "expired: no answer came in time" : "expired: no approver answered in time"
     case "cancelled":
       return "ended before a decision: the call was cancelled"
   }

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { isJsonObject, JsonObject } from "../json.ts"
+import type { InputRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import { makeCodec } from "../validation.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
@@ -23,6 +24,16 @@ const Change = Schema.Struct({
   approvedBy: Text,
   differences: Schema.Array(Difference).check(Schema.isMaxLength(toolParts.length))
 }).pipe(Schema.encodeKeys({ approvedAt: "approved_at", approvedBy: "approved_by" }))
+
+/** Characters of the message of a question in a list, and of the JSON text of its schema, which a longer one omits. */
+const maxListedMessage = 500
+const maxListedSchema = 4096
+
+/** A question as its responders see it; `schema` is missing in a list where it is long. */
+const InputView = Schema.Union([
+  Schema.Struct({ mode: Schema.Literal("form"), message: Text, schema: Optional(JsonObject) }),
+  Schema.Struct({ mode: Schema.Literal("url"), message: Text, url: Text })
+])
 
 /**
  * An approval as its approvers see it. Arguments are indented JSON, which ends with `…` when it is truncated. Times are
@@ -49,7 +60,9 @@ export const ApprovalView = Schema.Struct({
   /** How long the tool is allowed in this office: this call, or until a time, or until the grant is revoked. */
   scope: Optional(Schema.Literals(["once", "tool"])),
   until: Optional(Schema.Finite),
-  denialReason: Optional(Text)
+  denialReason: Optional(Text),
+  /** The question to answer in place of consent. */
+  input: Optional(InputView)
 }).pipe(
   Schema.encodeKeys({
     argumentsDigest: "arguments_sha256",
@@ -69,23 +82,30 @@ export const maxReasonLength = 500
 
 /** An answer in a message. */
 export const AnswerFields = {
-  action: Schema.Literals(["allow", "deny"]),
+  /** `allow` answers a question, `deny` declines it, and `cancel` closes it. */
+  action: Schema.Literals(["allow", "deny", "cancel"]),
   /** `once` by default. */
   scope: Optional(Schema.Literals(["once", "tool"])),
   until: Optional(Schema.Finite),
-  reason: Optional(Schema.String.check(Schema.isMaxLength(maxReasonLength)))
+  reason: Optional(Schema.String.check(Schema.isMaxLength(maxReasonLength))),
+  /** The values of the form of a question. */
+  content: Optional(JsonObject)
 }
 
 type AnswerMessage = {
-  readonly action: "allow" | "deny"
+  readonly action: "allow" | "deny" | "cancel"
   readonly scope?: "once" | "tool"
   readonly until?: number
   readonly reason?: string
+  readonly content?: JsonObject
 }
 
-export const toAnswer = ({ action, reason, scope, until }: AnswerMessage): ApprovalAnswer => {
+export const toAnswer = ({ action, content, reason, scope, until }: AnswerMessage): ApprovalAnswer => {
+  if (action === "cancel") return { action }
   if (action === "deny") return { action, ...definedOnly({ reason }) }
-  return scope === "tool" ? { action, scope, ...definedOnly({ until }) } : { action, scope: "once" }
+  return scope === "tool"
+    ? { action, scope, ...definedOnly({ until }) }
+    : { action, scope: "once", ...definedOnly({ content }) }
 }
 
 /** Formats arguments as indented JSON of at most this many characters. */
@@ -98,6 +118,20 @@ const formatArguments = (params: JsonObject, maxLength: number): string => {
 }
 
 const bounded = (text: string): string => (text.length <= 8192 ? text : `${text.slice(0, 8191).toWellFormed()}…`)
+
+const listInput = (input: InputRequest): typeof InputView.Type => {
+  const message = input.message.slice(0, maxListedMessage).toWellFormed()
+  if (input.mode === "url") return { ...input, message }
+  const { mode, schema } = input
+  return { mode, message, ...(JSON.stringify(schema).length <= maxListedSchema && { schema }) }
+}
+
+/** The question of a view that has all of it. */
+export const inputOf = ({ input }: Pick<ApprovalView, "input">): InputRequest | undefined => {
+  if (input?.mode !== "form") return input
+  const { message, mode, schema } = input
+  return schema === undefined ? undefined : { mode, message, schema }
+}
 
 const decisionFields = (decision: ApprovalDecision | undefined) => {
   if (decision === undefined) return { state: "open" as const }
@@ -124,7 +158,7 @@ export const toApprovalView = (
   now: number,
   kind: keyof typeof argumentsLengths
 ): ApprovalView => {
-  const { argumentsDigest, askedBy, change, computer, expiresAt, id, params, previousParams } = approval
+  const { argumentsDigest, askedBy, change, computer, expiresAt, id, input, params, previousParams } = approval
   const { reason, requestedAt, requester, server, tool } = approval
   return {
     id,
@@ -140,6 +174,7 @@ export const toApprovalView = (
     ...decisionFields(decision),
     ...definedOnly({
       change,
+      input: input === undefined || kind === "one" ? input : listInput(input),
       reason: reason === undefined ? undefined : bounded(reason),
       previousArguments:
         kind === "one" && isJsonObject(previousParams)

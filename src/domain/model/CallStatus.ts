@@ -2,8 +2,14 @@
 export type CallStatus =
   /** A person or a program must decide about the call; `approval` is missing where the Computer does not name it. */
   | { readonly _tag: "WaitingForConsent"; readonly computer: string; readonly approval?: AwaitedApproval }
-  /** The call was allowed, or denied, by an approver. */
-  | { readonly _tag: "Decided"; readonly computer: string; readonly isAllowed: boolean; readonly by: string }
+  /** The call was allowed, or denied, by an approver; or a question answered, or declined. `by` is empty at its expiry. */
+  | {
+      readonly _tag: "Decided"
+      readonly computer: string
+      readonly isAllowed: boolean
+      readonly by: string
+      readonly isQuestion?: true
+    }
   /** The tool is not known yet; `servers` are MCP servers of the Computer that start, the first ones of many. */
   | { readonly _tag: "WaitingForServers"; readonly computer: string; readonly servers: ReadonlyArray<string> }
   /** The tool runs; its MCP server reports its progress, in a unit that it chooses. */
@@ -23,12 +29,25 @@ export interface AwaitedApproval {
   readonly tool: string
   /** How long the Computer waits at most. */
   readonly waitSeconds: number
+  /** The call runs, and its MCP server asks the user a question. */
+  readonly isQuestion?: true
 }
 
 /** The status of a call with its request id. */
 export interface CallReport {
   readonly reqId: string
   readonly status: CallStatus
+}
+
+/** Formats a decision: `allowed by operator:ann`. The name is foreign text. */
+export const formatDecided = ({
+  by,
+  isAllowed,
+  isQuestion
+}: Extract<CallStatus, { readonly _tag: "Decided" }>): string => {
+  if (isQuestion === true && by === "") return "no answer came in time"
+  const words = isQuestion === true ? (["answered", "declined"] as const) : (["allowed", "denied"] as const)
+  return `${isAllowed ? words[0] : words[1]} by ${by}`
 }
 
 /** Server names in a message. */

@@ -9,6 +9,8 @@ export type InputRequest =
   /** A page that the user opens. Its content never passes the office. */
   | { readonly mode: "url"; readonly message: string; readonly url: string }
 
+export const inputModes: ReadonlyArray<InputRequest["mode"]> = ["form", "url"]
+
 /** The answer of the user. */
 export type InputAnswer =
   | { readonly action: "accept"; readonly content?: JsonObject }

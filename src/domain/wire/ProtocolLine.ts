@@ -9,6 +9,7 @@ import type { Role, SessionInfo } from "../model/Membership.ts"
 import type { ComputerPart, Notification } from "../model/Notification.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import type {
+  ApprovalsRequest,
   DecideApprovalRequest,
   DesktopRequest,
   DocumentLocation,
@@ -74,7 +75,10 @@ export interface Calls {
   readonly getResources: CallDefinition<ResourcesRequest, WithReqId<ResourcePage>>
   readonly getFinder: CallDefinition<FinderRequest, WithReqId<FinderPage>>
   /** The open approvals of the Agent's calls. Not part of the protocol, as is `decideApproval`. */
-  readonly getApprovals: CallDefinition<TargetRequest, WithReqId<{ readonly approvals: ReadonlyArray<ApprovalView> }>>
+  readonly getApprovals: CallDefinition<
+    ApprovalsRequest,
+    WithReqId<{ readonly approvals: ReadonlyArray<ApprovalView> }>
+  >
   readonly decideApproval: CallDefinition<DecideApprovalRequest, WithReqId<{ readonly approval: ApprovalView }>>
   readonly getSkills: CallDefinition<TargetRequest, WithReqId<{ readonly skills: ReadonlyArray<SkillRef> }>>
   readonly getSkill: CallDefinition<SkillRequest, WithReqId<SkillFile>>

@@ -15,6 +15,7 @@ import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploa
 import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
+import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
@@ -30,6 +31,7 @@ import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import type { Awaitable, HookOptions } from "./computerHooks.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, type RunningService, startService } from "./RunningService.ts"
 
@@ -46,9 +48,22 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
 }
 
 /** A tool call; `timeout` in whole seconds. Without `computer`, the Agent finds the one Computer that has the tool. */
-export interface ToolCall extends Omit<CoreToolCall, "onStatus"> {
+export interface ToolCall extends Omit<CoreToolCall, "onStatus" | "onInput" | "onApproval"> {
   /** Receives the reasons why the call waits: for consent, or for MCP servers that start. */
   readonly onStatus?: ((status: CallStatus) => void) | undefined
+  /**
+   * Answers a question of the MCP server. Without it such questions are declined, unless the owner of the Computer or an
+   * operator answers. After an invalid answer it is asked again, with the error at the start of the message. A failure
+   * closes the question without an answer. The signal aborts when another responder answers first, or the call ends.
+   */
+  readonly onInput?: ((request: InputRequest, options: HookOptions) => Awaitable<InputAnswer>) | undefined
+  /**
+   * Decides about the call where its owner lets Agents decide. `undefined`, and a failure, leave the decision to other
+   * approvers.
+   */
+  readonly onApproval?:
+    | ((approval: ApprovalView, options: HookOptions) => Awaitable<ApprovalAnswer | undefined>)
+    | undefined
 }
 
 /** Options of an Agent and its connection. */
@@ -79,7 +94,10 @@ export interface ConnectedAgent extends Closeable {
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer of another implementation it runs
    * as long as this Agent.
    */
-  readonly startTool: (call: Omit<ToolCall, "blobs">, options?: Cancellable) => Promise<StartedTool>
+  readonly startTool: (
+    call: Omit<ToolCall, "blobs" | "onInput" | "inputModes" | "onApproval">,
+    options?: Cancellable
+  ) => Promise<StartedTool>
   /** The handle of a call that this Agent started, also in an earlier process. */
   readonly startedTool: (computer: string, id: string) => StartedTool
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
@@ -130,13 +148,22 @@ export interface ConnectedAgent extends Closeable {
     }
   ) => Promise<FinderPage>
   /**
-   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide; now, and after every
-   * change.
+   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide, and the open questions
+   * of its calls, which have an `input`; now, and after every change.
    */
   readonly approvals: (options?: Cancellable) => AsyncIterable<ReadonlyArray<ApprovalView>>
-  /** The same at one Computer, now. Rejects with the code 403 where its owner does not let Agents decide. */
-  readonly getApprovals: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<ApprovalView>>
-  /** Decides about a call of this Agent. The first answer counts: a later one rejects with the code 409. */
+  /**
+   * The same at one Computer, now. Rejects with the code 403 where its owner does not let Agents decide and no question is
+   * open. A list omits the long schema of a question: `approvalId` gets all of one.
+   */
+  readonly getApprovals: (
+    computer: string,
+    options?: Cancellable & { readonly approvalId?: string }
+  ) => Promise<ReadonlyArray<ApprovalView>>
+  /**
+   * Decides about a call of this Agent, or answers its question: with the `content` of its form. The first answer counts:
+   * a later one rejects with the code 409, and one that does not fit the form with 400.
+   */
   readonly decideApproval: (
     computer: string,
     approvalId: string,
@@ -186,16 +213,28 @@ const wrapTask = (run: RunningService<Agent["Service"]>["run"], task: ToolTask):
   cancel: (options) => run(() => task.cancel, options)
 })
 
+const promiseHook =
+  <I, A>(hook: (input: I, options: HookOptions) => Awaitable<A>) =>
+  (input: I) =>
+    Effect.tryPromise(async (signal) => hook(input, { signal }))
+
 const wrapAgent = (
   { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
   office: string
 ): ConnectedAgent => ({
   ...closeable,
   members: (options) => run(({ members }) => members, options),
-  callTool: ({ onStatus, ...call }, options) =>
+  callTool: ({ onApproval, onInput, onStatus, ...call }, options) =>
     run(
       ({ callTool }) =>
-        callTool({ ...call, ...(onStatus && { onStatus: (status) => Effect.sync(() => onStatus(status)) }) }),
+        callTool({
+          ...call,
+          ...definedOnly({
+            onStatus: onStatus && ((status: CallStatus) => Effect.sync(() => onStatus(status))),
+            onInput: onInput && promiseHook(onInput),
+            onApproval: onApproval && promiseHook(onApproval)
+          })
+        }),
       options
     ),
   startTool: ({ onStatus, ...call }, options) =>
@@ -228,7 +267,8 @@ const wrapAgent = (
   findDocuments: (computer, { signal, ...query } = {}) =>
     run(({ findDocuments }) => findDocuments(computer, query), { signal }),
   approvals: (options) => iterate(({ approvals }) => approvals, options),
-  getApprovals: (computer, options) => run(({ getApprovals }) => getApprovals(computer), options),
+  getApprovals: (computer, { approvalId, signal } = {}) =>
+    run(({ getApprovals }) => getApprovals(computer, approvalId), { signal }),
   decideApproval: (computer, id, answer, options) =>
     run(({ decideApproval }) => decideApproval(computer, id, answer), options),
   blob: (computer, handle, { signal, ...limits } = {}) => run(({ blob }) => blob(computer, handle, limits), { signal }),

@@ -78,14 +78,17 @@ export interface RunningComputer extends Closeable {
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
   /** Calls a tool locally, without consent unless the call has a `requester`. `timeout` in seconds. */
   readonly callTool: (
-    call: Omit<LocalCall, "timeout" | "params"> & { readonly params?: LocalCall["params"]; readonly timeout?: number },
+    call: Omit<LocalCall, "timeout" | "params" | "responder"> & {
+      readonly params?: LocalCall["params"]
+      readonly timeout?: number
+    },
     options?: Cancellable
   ) => Promise<ToolResult>
-  /** The calls that wait for an approval, the oldest one first; now, and after every change. */
+  /** The calls that wait for an approval, and open questions, the oldest one first; now, and after every change. */
   readonly approvals: (options?: Cancellable) => AsyncIterable<ReadonlyArray<Approval>>
   /**
-   * Decides about a call that waits for an approval, as the owner unless `by` names another approver. The first answer
-   * counts: a later one rejects with the code 409, and one for a call that does not wait with 404.
+   * Decides about a call that waits for an approval, or answers a question, as the owner unless `by` names another
+   * approver. The first answer counts: a later one rejects with the code 409, and one for a call that does not wait with 404.
    */
   readonly decideApproval: (
     id: string,
@@ -170,6 +173,7 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
     catalogues,
     config,
     confirm: _confirm,
+    onInput: _onInput,
     inputs: _inputs,
     policy: _policy,
     settings: _settings,

@@ -7,7 +7,8 @@ import type {
   RemoteApprover,
   ResolvedDpe
 } from "../../application/computer/ComputerSettings.ts"
-import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import type { Approval, ApprovalAnswer, Question } from "../../domain/approvals/Approval.ts"
+import type { InputAnswer } from "../../domain/model/InputRequest.ts"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
@@ -17,10 +18,10 @@ import { Policy } from "../../application/ports/approvals/Policy.ts"
 import { durations } from "./durations.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
-type Awaitable<A> = A | Promise<A>
+export type Awaitable<A> = A | Promise<A>
 
 /** The signal aborts when the result of the hook is no longer needed. */
-interface HookOptions {
+export interface HookOptions {
   readonly signal: AbortSignal
 }
 
@@ -47,6 +48,11 @@ export interface ComputerHooks {
     approval: Approval,
     options: HookOptions
   ) => Awaitable<boolean | (ApprovalAnswer & { readonly by?: string })>
+  /**
+   * Answers a question of an MCP server, beside the calling Agent and operators that are `approvers`. Without any of them
+   * the question is declined at once. The signal aborts when another responder answers first.
+   */
+  readonly onInput?: (question: Question, options: HookOptions) => Awaitable<InputAnswer & { readonly by?: string }>
   /** Who else may decide about them: operators on the office page, and the program of the calling Agent. */
   readonly approvers?: ReadonlyArray<RemoteApprover>
   /** Shows the user the page that authorizes an MCP server. */
@@ -127,6 +133,7 @@ export const toLayerOptions = ({
   authorize,
   confirm,
   inputs = {},
+  onInput,
   policy,
   settings = {}
 }: ComputerHooks) => {
@@ -134,7 +141,10 @@ export const toLayerOptions = ({
   const decide = hookEffect("policy", policy)
   return {
     inputs: toInputSources(inputs),
-    settings: { ...toComputerSettings(settings), ...definedOnly({ approve, approvers }) },
+    settings: {
+      ...toComputerSettings(settings),
+      ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", onInput) })
+    },
     ...definedOnly({
       policy: decide && Layer.succeed(Policy, { decide }),
       authorize: openPage && flow(openPage, Effect.ignore),

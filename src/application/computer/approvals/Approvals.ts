@@ -17,7 +17,11 @@ import {
   type ApprovalDecision,
   type DecidedApproval,
   formatDecision,
-  toDecision
+  fromInputAnswer,
+  maxContentLength,
+  type Question,
+  toDecision,
+  toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
 import {
   addGrant,
@@ -31,10 +35,13 @@ import { noApprovals, type StoredApprovals } from "../../../domain/approvals/Sto
 import { addPin, defineTool, findPin, findToolChange, sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson, type JsonObject } from "../../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
+import { SchemaValidator } from "../../ports/SchemaValidator.ts"
+import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 
@@ -59,10 +66,24 @@ export interface ApprovalRequest extends Pick<Approval, "reqId" | "requester" | 
   readonly reason: string | undefined
 }
 
+/** A question of the MCP server of a call. */
+export interface QuestionRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
+  readonly input: InputRequest
+  /** Answers beside the hook of the settings, by this name. */
+  readonly responder?: QuestionResponder | undefined
+}
+
+interface QuestionResponder {
+  readonly by: string
+  readonly answer: (question: Question) => Effect.Effect<InputAnswer & { readonly by?: string }, unknown>
+}
+
 /** How long an approval may wait. */
 interface WaitLimit {
   /** The wait at most, while the caller does not wait longer. */
   readonly limit: Duration.Duration
+  /** The wait at most, when it does; the approval timeout by default. */
+  readonly extended?: Duration.Duration
   /** Tells the caller that the call waits. True when the caller waits for the whole approval timeout. */
   readonly announce: (approval: Approval) => Effect.Effect<boolean>
 }
@@ -71,8 +92,15 @@ interface OpenApproval {
   approval: Approval
   readonly entry: CatalogueEntry
   readonly config: ServerConfig | undefined
-  readonly decision: Deferred.Deferred<ApprovalDecision>
+  readonly outcome: Deferred.Deferred<Outcome>
   isDecided: boolean
+}
+
+/** How an approval ended. The content of an answer is kept nowhere else. */
+interface Outcome {
+  readonly decision: ApprovalDecision
+  /** Missing when it ended without one. */
+  readonly answer?: ApprovalAnswer
 }
 
 /** The state of an approval: open, or decided. */
@@ -85,9 +113,14 @@ interface FoundApproval {
 export interface Approvals {
   /** Waits for the decision about a call. Interruption cancels the approval. */
   readonly request: (request: ApprovalRequest, wait: WaitLimit) => Effect.Effect<ApprovalDecision>
+  /** Waits for the answer to a question, as `request` does. A question that expires is cancelled. */
+  readonly ask: (
+    request: QuestionRequest,
+    wait: WaitLimit
+  ) => Effect.Effect<{ readonly decision: ApprovalDecision; readonly answer: InputAnswer }>
   /**
    * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
-   * 404. An `until` that has passed fails with 400.
+   * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its question.
    */
   readonly decide: (id: string, answer: ApprovalAnswer, by: string) => Effect.Effect<ApprovalDecision, ProtocolError>
   readonly find: (id: string) => FoundApproval | undefined
@@ -115,13 +148,19 @@ export interface Approvals {
 
 const toolKey = ({ originalName, server }: CatalogueEntry): string => JSON.stringify([server, originalName])
 
-/** Lets approvers decide about calls, and keeps what they allow. Open approvals end with the scope. */
+/** What asks in place of a rule. */
+const askedByServer = "MCP server"
+
+const isQuestion = (approval: Approval): approval is Question => approval.input !== undefined
+
+/** Lets approvers decide about calls and answer questions, and keeps what they allow. Open approvals end with the scope. */
 export const makeApprovals = Effect.fnUntraced(function* (
   computer: string
 ): Effect.fn.Return<Approvals, never, Scope.Scope> {
-  const { approvalTimeout, approvers, confirm } = yield* ComputerSettings
+  const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
   const clock = yield* Clock.Clock
   const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
+  const validator = Option.getOrUndefined(yield* Effect.serviceOption(SchemaValidator))
   const saveLock = yield* Semaphore.make(1)
   const open = yield* SubscriptionRef.make<ReadonlyArray<OpenApproval>>([])
   const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof defineTool>>()
@@ -156,13 +195,13 @@ export const makeApprovals = Effect.fnUntraced(function* (
   )
 
   /** Decides an approval unless it has a decision. The decision interrupts the hook, or the timer, that settles it. */
-  const settle = (one: OpenApproval, decision: ApprovalDecision): Effect.Effect<boolean> =>
+  const settle = (one: OpenApproval, decision: ApprovalDecision, answer?: ApprovalAnswer): Effect.Effect<boolean> =>
     Effect.suspend(() => {
       if (one.isDecided) return Effect.succeed(false)
       one.isDecided = true
       const { approval } = one
       decided = [...decided, { approval, decision }].slice(-maxDecided)
-      Deferred.doneUnsafe(one.decision, Exit.succeed(decision))
+      Deferred.doneUnsafe(one.outcome, Exit.succeed({ decision, ...definedOnly({ answer }) }))
       return Effect.as(
         SubscriptionRef.update(open, (all) => all.filter((other) => other !== one)),
         true
@@ -182,6 +221,26 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (previousParams.size > maxPreviousParams && oldest !== undefined) previousParams.delete(oldest)
   }
 
+  /** Fails when an answer does not fit its question. */
+  const checkAnswer = Effect.fnUntraced(function* (
+    input: InputRequest,
+    answer: ApprovalAnswer
+  ): Effect.fn.Return<void, ProtocolError> {
+    if (answer.action !== "allow") return
+    if (answer.scope === "tool") return yield* badRequest("A question is answered once: its answer has no scope")
+    if (input.mode === "url") return
+    const { content } = answer
+    if (content === undefined) return yield* badRequest("The answer to a question has the content of its form")
+    if (JSON.stringify(content).length > maxContentLength) {
+      return yield* badRequest(`The content of an answer has at most ${maxContentLength} characters`)
+    }
+    if (validator === undefined) return
+    const errors = yield* Effect.catch(validator.check(input.schema, content), ({ message: reason }) =>
+      Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])
+    )
+    if (errors.length > 0) return yield* badRequest(`The answer does not fit its form: ${errors.join("; ")}`)
+  })
+
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
   const decide: Approvals["decide"] = Effect.fnUntraced(function* (id, answer, by) {
     const at = now()
@@ -189,14 +248,16 @@ export const makeApprovals = Effect.fnUntraced(function* (
       return yield* badRequest("The time until which the tool is allowed has passed")
     }
     const one = openNow().find(({ approval }) => approval.id === id)
+    if (one?.approval.input !== undefined) yield* checkAnswer(one.approval.input, answer)
     const decision = toDecision(answer, by, at)
-    if (one === undefined || !(yield* settle(one, decision))) {
+    if (one === undefined || !(yield* settle(one, decision, answer))) {
       const past = decided.find(({ approval }) => approval.id === id)
-      return yield* past === undefined
-        ? notFound("The approval is not open any more")
-        : new ProtocolError({ code: conflictCode, message: `The approval was ${formatDecision(past.decision)}` })
+      if (past === undefined) return yield* notFound("The approval is not open any more")
+      const what = isQuestion(past.approval) ? "question" : "approval"
+      const message = `The ${what} was ${formatDecision(past.decision, past.approval)}`
+      return yield* new ProtocolError({ code: conflictCode, message })
     }
-    if (answer.action === "deny") return decision
+    if (answer.action !== "allow" || isQuestion(one.approval)) return decision
     remember(one, by)
     if (answer.scope === "tool") {
       const { line, office, server, tool, toolDigest } = one.approval
@@ -204,7 +265,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
       const grant = { id, server, tool, toolDigest, by, at, ...definedOnly({ office, line, until }) }
       stored = { ...stored, grants: addGrant(stored.grants, grant, at) }
       yield* Effect.forEach(
-        openNow().filter(({ approval }) => coversApproval(grant, approval)),
+        openNow().filter(({ approval }) => !isQuestion(approval) && coversApproval(grant, approval)),
         (other) => settle(other, decision),
         { discard: true }
       )
@@ -233,11 +294,30 @@ export const makeApprovals = Effect.fnUntraced(function* (
     )
   }
 
-  const request: Approvals["request"] = Effect.fnUntraced(function* (asked, { announce, limit }) {
-    const { askedBy, config, entry, params, place, reason, reqId, requester } = asked
-    const { definition, digest } = define(entry, config)
+  /** Asks a responder of a question. Its failure closes the question. */
+  const askResponder = (question: Question, { answer: ask, by: name }: QuestionResponder): Effect.Effect<never> => {
+    const asked = (input: InputRequest) =>
+      Effect.catchCause(
+        Effect.suspend(() => ask({ ...question, input })),
+        (cause) =>
+          Cause.hasInterruptsOnly(cause)
+            ? Effect.interrupt
+            : Effect.as(Effect.logWarning("question not answered", { tool: question.tool }, cause), {
+                action: "cancel" as const
+              })
+      )
+    const submit = ({ by = name, ...answer }: InputAnswer & { readonly by?: string }) =>
+      decide(question.id, fromInputAnswer(answer), by)
+    return Effect.andThen(Effect.ignore(askUntilValid(question.input, asked, submit, isInvalidAnswer)), Effect.never)
+  }
+
+  /** What every approval states about its call. */
+  const describe = Effect.fnUntraced(function* (
+    { config, entry, params, place, reqId, requester }: Omit<ApprovalRequest, "askedBy" | "reason">,
+    limit: Duration.Duration
+  ) {
     const requestedAt = now()
-    const approval: Approval = {
+    return {
       id: yield* makeRequestId,
       reqId,
       computer,
@@ -247,23 +327,26 @@ export const makeApprovals = Effect.fnUntraced(function* (
       requester,
       params,
       argumentsDigest: sha256Hex(canonicalJson(params)),
-      toolDigest: digest,
+      toolDigest: define(entry, config).digest,
       requestedAt,
       expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)),
-      askedBy,
-      ...definedOnly({
-        office: place?.office,
-        line: place?.line,
-        reason,
-        change: findToolChange(findPin(stored.pins, entry), digest, definition),
-        previousParams: previousParams.get(toolKey(entry))
-      })
+      ...definedOnly({ office: place?.office, line: place?.line })
     }
-    const one: OpenApproval = { approval, entry, config, decision: Deferred.makeUnsafe(), isDecided: false }
+  })
+
+  /** Waits for the outcome of an approval, which the hooks and approvers decide. */
+  const waitFor = (
+    approval: Approval,
+    { config, entry }: Pick<OpenApproval, "config" | "entry">,
+    { announce, extended = approvalTimeout }: WaitLimit,
+    hooks: ReadonlyArray<Effect.Effect<never>>
+  ): Effect.Effect<Outcome> => {
+    const { requestedAt } = approval
+    const one: OpenApproval = { approval, entry, config, outcome: Deferred.makeUnsafe(), isDecided: false }
 
     const announceWait = Effect.gen(function* () {
       if (yield* announce(approval)) {
-        const expiresAt = requestedAt + Duration.toMillis(approvalTimeout)
+        const expiresAt = requestedAt + Duration.toMillis(extended)
         one.approval = { ...approval, expiresAt }
         yield* SubscriptionRef.update(open, (all) => [...all])
       }
@@ -276,15 +359,40 @@ export const makeApprovals = Effect.fnUntraced(function* (
       yield* settle(one, { state: "expired", at: now() })
       return yield* Effect.never
     })
-    return yield* Effect.acquireUseRelease(
+    return Effect.acquireUseRelease(
       SubscriptionRef.update(open, (all) => [...all, one]),
-      () => Effect.raceAllFirst([Deferred.await(one.decision), askHook(approval), announceWait, expire]),
+      () => Effect.raceAllFirst([Deferred.await(one.outcome), ...hooks, announceWait, expire]),
       () => settle(one, { state: "cancelled", at: now() })
     )
+  }
+
+  const request: Approvals["request"] = Effect.fnUntraced(function* (asked, wait) {
+    const { askedBy, config, entry, reason } = asked
+    const { definition, digest } = define(entry, config)
+    const approval: Approval = {
+      ...(yield* describe(asked, wait.limit)),
+      askedBy,
+      ...definedOnly({
+        reason,
+        change: findToolChange(findPin(stored.pins, entry), digest, definition),
+        previousParams: previousParams.get(toolKey(entry))
+      })
+    }
+    return (yield* waitFor(approval, asked, wait, [askHook(approval)])).decision
+  })
+
+  const ask: Approvals["ask"] = Effect.fnUntraced(function* (asked, wait) {
+    const { input, responder } = asked
+    const question: Question = { ...(yield* describe(asked, wait.limit)), askedBy: askedByServer, input }
+    const responders = [responder, onInput && { by: hookApprover, answer: onInput }].filter((one) => one !== undefined)
+    const hooks = responders.map((one) => askResponder(question, one))
+    const { answer = { action: "cancel" }, decision } = yield* waitFor(question, asked, wait, hooks)
+    return { decision, answer: toInputAnswer(answer, input) }
   })
 
   return {
     request,
+    ask,
     decide,
     find: (id) => {
       const one = openNow().find(({ approval }) => approval.id === id)

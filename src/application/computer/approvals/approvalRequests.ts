@@ -8,12 +8,13 @@ import {
   toAnswer,
   toApprovalView
 } from "../../../domain/approvals/ApprovalView.ts"
-import type { DecideApprovalRequest, TargetRequest } from "../../../domain/model/messages/requests.ts"
+import type { ApprovalsRequest, DecideApprovalRequest } from "../../../domain/model/messages/requests.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "./Approvals.ts"
 
+/** An Agent may always answer the questions of its calls: they are for the caller, and consent is the owner's. */
 const notAllowed = () => forbidden("This Computer does not let Agents decide about their calls (--approvers agent)")
 
 export type ApprovalRequests = Effect.Success<ReturnType<typeof makeApprovalRequests>>
@@ -46,21 +47,24 @@ export const makeApprovalRequests = Effect.fnUntraced(function* ({ decide, find,
   })
 
   return {
-    /** The open approvals of the calls of an Agent. */
-    list: ({ agent, reqId }: TargetRequest) =>
+    /** The open approvals of the calls of an Agent, or all of one. */
+    list: ({ agent, approvalId, reqId }: ApprovalsRequest) =>
       Effect.gen(function* () {
-        if (!isAllowed("agent")) return yield* notAllowed()
-        const own = open().filter(({ requester }) => requester === agent)
+        const own = open().filter(({ id, requester }) => requester === agent && (approvalId ?? id) === id)
+        const shown = isAllowed("agent") ? own : own.filter(({ input }) => input !== undefined)
+        if (!isAllowed("agent") && shown.length === 0) return yield* notAllowed()
+        const kind = approvalId === undefined ? "list" : "one"
         return {
           reqId,
-          approvals: yield* Effect.forEach(own.slice(0, maxListedApprovals), ({ id }) => show(id, "list"))
+          approvals: yield* Effect.forEach(shown.slice(0, maxListedApprovals), ({ id }) => show(id, kind))
         }
       }),
     /** Decides about a call of the deciding Agent. */
     decide: ({ agent, approvalId, reqId, ...answer }: DecideApprovalRequest) =>
       Effect.gen(function* () {
-        if (!isAllowed("agent")) return yield* notAllowed()
-        if (find(approvalId)?.approval.requester !== agent) return yield* notFound("No call of this Agent waits for it")
+        const found = find(approvalId)?.approval
+        if (!isAllowed("agent") && found?.input === undefined) return yield* notAllowed()
+        if (found?.requester !== agent) return yield* notFound("No call of this Agent waits for it")
         yield* decide(approvalId, toAnswer(answer), `agent ${agent}`)
         return { reqId, approval: yield* show(approvalId, "list") }
       }),

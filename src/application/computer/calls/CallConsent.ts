@@ -102,7 +102,12 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     return { decision, isExtended }
   })
 
-  /** Lets a call run, or gives the result in its place as `denial`; with the execution time that is left. */
+  const notExtended = Duration.zero
+
+  /**
+   * Lets a call run, or gives the result in its place as `denial`; with the execution time that is left, and the time by
+   * which the caller waits longer at most.
+   */
   const obtain = Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
@@ -113,7 +118,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     const audit = (decision: AuditedDecision) => auditDecision(call, entry, place?.office, decision)
     if (agent === undefined) {
       audit({ action: "allow", by: "owner" })
-      return { denial: undefined, remaining }
+      return { denial: undefined, remaining, extendedBy: notExtended }
     }
     const digest = digestOf(entry)
     /** A decision covers the tool as it was decided about. */
@@ -123,22 +128,26 @@ export const makeCallConsent = Effect.fnUntraced(function* (
       ? Option.some(deciding.value)
       : yield* Effect.timeoutOption(deciding, yield* remaining)
     if (Option.isNone(decided)) {
-      return { denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`), remaining }
+      return {
+        denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`),
+        remaining,
+        extendedBy: notExtended
+      }
     }
     const { action, by, reason } = decided.value
     if (action !== "ask") audit({ action, by, reason })
-    if (action === "allow") return { denial: changed(), remaining }
+    if (action === "allow") return { denial: changed(), remaining, extendedBy: notExtended }
     if (action === "deny") {
       yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
       const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
-      return { denial: confirmationRequired(text), remaining }
+      return { denial: confirmationRequired(text), remaining, extendedBy: notExtended }
     }
     if (!approvals.canAsk) {
       audit({ action: "deny", by: "no approver" })
       const text =
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
         "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
-      return { denial: confirmationRequired(text), remaining }
+      return { denial: confirmationRequired(text), remaining, extendedBy: notExtended }
     }
     const left = yield* remaining
     const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, place, left), () =>
@@ -149,7 +158,8 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     audit(auditedDecision(decision))
     return {
       denial: denialOf(decision, tool) ?? changed(),
-      remaining: isExtended ? yield* startCountdown(left) : remaining
+      remaining: isExtended ? yield* startCountdown(left) : remaining,
+      extendedBy: isExtended ? approvalTimeout : notExtended
     }
   })
 

@@ -10,20 +10,23 @@ import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { toolDisabled, toolError, toolFailed, toolNotFound, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import type { McpProgress, McpSessionError } from "../../ports/McpSession.ts"
+import type { InputResponder, McpProgress, McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
+import { makeSecrets, type Secrets } from "../inputs/Secrets.ts"
 import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, timeAfterWait } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
+import { makeCallQuestions } from "./CallQuestions.ts"
 import { makeCallTasks } from "./CallTasks.ts"
 import { type CallReporter, reportDelay, silentReporter } from "./CallReporter.ts"
+import { startExecutionTimer } from "./executionTimer.ts"
 import { transformResult } from "./transformResult.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
@@ -45,6 +48,8 @@ export interface LocalCall {
   readonly timeout?: Duration.Duration
   /** The caller in whose name consent is requested; without it the call needs no consent. */
   readonly requester?: string
+  /** Answers questions of the MCP server, beside the hook `onInput` of the settings. */
+  readonly responder?: InputResponder | undefined
 }
 
 const maxHistory = 10
@@ -88,7 +93,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   approvals: Approvals,
   officeReporter: CallReporter = silentReporter,
-  placeNow: () => CallPlace | undefined = () => undefined
+  placeNow: () => CallPlace | undefined = () => undefined,
+  secrets: Secrets = makeSecrets()
 ) {
   const { onProgress } = yield* ComputerSettings
   /** Those of tasks, by the ids of their calls. */
@@ -104,6 +110,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
   const consent = yield* makeCallConsent(computer, servers, approvals, reporter, placeNow)
+  const questions = yield* makeCallQuestions(computer, servers, approvals, reporter, placeNow, secrets)
 
   const record = (
     { reqId }: Call,
@@ -170,13 +177,19 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return isAllowed ? session : yield* Effect.fail(toolDisabled(toolName))
   })
 
-  const invoke = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, server: RunningMcpServer) {
+  const invoke = Effect.fnUntraced(function* (
+    call: Call,
+    entry: CatalogueEntry,
+    server: RunningMcpServer,
+    responder: InputResponder
+  ) {
     const { params, reqId, toolName: tool } = call
     const opened = yield* Effect.result(openFor(call, entry, server))
     if (Result.isFailure(opened)) return opened.failure
     const session = opened.success
     const report = makeProgressReport(call)
     const options = {
+      responder,
       onProgress: (step: McpProgress) => Effect.andThen(onProgress({ ...step, reqId, tool }), report(step))
     }
     const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
@@ -215,7 +228,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     )
   }
 
-  const execute = Effect.fnUntraced(function* (call: Call, timeout: Duration.Duration) {
+  const execute = Effect.fnUntraced(function* (call: Call, timeout: Duration.Duration, local?: InputResponder) {
     const { params, toolName } = call
     const countdown = yield* startCountdown(timeout)
     yield* awaitTool(call, timeout)
@@ -226,22 +239,24 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
-    const { denial, remaining } = yield* consent.obtain(call, entry, countdown)
+    const { denial, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)
     if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
     if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)
     const server = servers.find(entry.server)
     if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
-    const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* remaining).pipe(
-      Effect.onExit((exit) => record(call, entry, exit))
-    )
+    const timer = yield* startExecutionTimer(yield* remaining)
+    const responder = questions({ call, entry, timer, extendedBy, responder: local })
+    const result = yield* timer
+      .bound(invoke(call, entry, server, responder))
+      .pipe(Effect.onExit((exit) => record(call, entry, exit)))
     if (Option.isNone(result)) return toolTimedOut("computer")
     const script = vrlScript(server.config.vrl)
     if (script === undefined || Option.isNone(engine)) return result.value
     const tool = entry.originalName
     return yield* Effect.timeoutOrElse(transformResult(engine.value, script, result.value, { tool, params }), {
-      duration: yield* remaining,
+      duration: yield* timer.remaining,
       orElse: () => Effect.as(Effect.logWarning("VRL transform timed out", { tool }), result.value)
     })
   }, defectsAsFailures)
@@ -259,8 +274,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
     call: (request: ToolCallRequest) =>
       run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),
-    callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
-      Effect.flatMap(makeRequestId, (reqId) => execute({ agent, isLocal: true, params, reqId, toolName }, timeout)),
+    callLocally: ({ params, requester: agent, responder, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
+      Effect.flatMap(makeRequestId, (reqId) =>
+        execute({ agent, isLocal: true, params, reqId, toolName }, timeout, responder)
+      ),
     explain: consent.explain,
     cancel,
     reset,

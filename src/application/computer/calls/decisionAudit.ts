@@ -1,6 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import type { ApprovalDecision } from "../../../domain/approvals/Approval.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
@@ -17,6 +18,8 @@ export interface AuditedDecision {
   readonly scope?: "once" | "tool" | undefined
   /** Milliseconds of the epoch. */
   readonly until?: number | undefined
+  /** The decision answers a question, in place of consent. Its answer is not recorded. */
+  readonly question?: InputRequest["mode"]
 }
 
 /** The decision of an approver, for the audit. */

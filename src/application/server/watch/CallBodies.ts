@@ -33,6 +33,13 @@ const redactMembers = (value: unknown): unknown => {
   )
 }
 
+/** The arguments of a call. The answer to a question may be a secret that no name marks. */
+const selectParams = (value: unknown): unknown => {
+  const request = asObject(value)
+  if (request["params"] !== undefined) return request["params"]
+  return request["approval_id"] !== undefined && "content" in request ? { ...request, content: placeholder } : value
+}
+
 /** The JSON text of a part of a body, redacted and truncated. */
 const captureText = (body: Body, select: (value: unknown) => unknown): string => {
   const bytes = body.byteLength()
@@ -64,7 +71,7 @@ export const makeCallBodies = ({ maxBytes = defaultMaxBytes }: CallBodyOptions) 
 
   return {
     capture: (id: string, { outcome, request }: CompletedCall): void => {
-      const params = captureText(request, (value) => asObject(value)["params"] ?? value)
+      const params = captureText(request, selectParams)
       const result = "_tag" in outcome ? outcome.message : captureText(outcome, (value) => value)
       const body = { params, result }
       bodies.set(id, body)

@@ -22,14 +22,22 @@ export const DesktopRequest = Schema.Struct({
 })
 export type DesktopRequest = typeof DesktopRequest.Type
 
-/** A tool call; `timeout` in whole seconds. */
+/** Modes of questions in a request, more than there are: a newer Agent may know others. */
+const maxInputModes = 8
+
+/** A tool call; `timeout` in whole seconds. `inputModes` are the kinds of questions that the Agent answers. */
 export const ToolCallRequest = Schema.Struct({
   ...targetFields,
   toolName: Identifier,
   params: JsonObject,
-  timeout: TimeoutSeconds
+  timeout: TimeoutSeconds,
+  inputModes: optionalField(Schema.Array(Identifier).check(Schema.isMaxLength(maxInputModes)))
 })
 export type ToolCallRequest = typeof ToolCallRequest.Type
+
+/** A request for the open approvals of the Agent's calls, or for all of one. */
+export const ApprovalsRequest = Schema.Struct({ ...targetFields, approvalId: optionalField(Identifier) })
+export type ApprovalsRequest = typeof ApprovalsRequest.Type
 
 /** An answer to an approval that a call of this Agent waits for. */
 export const DecideApprovalRequest = Schema.Struct({ ...targetFields, approvalId: Identifier, ...AnswerFields })

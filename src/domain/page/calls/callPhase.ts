@@ -1,4 +1,4 @@
-import { formatServerNames } from "../../model/CallStatus.ts"
+import { formatDecided, formatServerNames } from "../../model/CallStatus.ts"
 import type { PageCall } from "../PageEvent.ts"
 
 /** The phases of a call, as words in the list, the legend and the filter of calls. */
@@ -30,9 +30,9 @@ export const describeStatus = (status: PageCall["status"]): string => {
     case undefined:
       return ""
     case "WaitingForConsent":
-      return "waiting for consent"
+      return status.approval?.isQuestion === true ? "waiting for an answer" : "waiting for consent"
     case "Decided":
-      return `${status.isAllowed ? "allowed" : "denied"} by ${status.by}`
+      return formatDecided(status)
     case "WaitingForServers":
       return `waiting for servers that start: ${formatServerNames(status.servers)}`
     case "Progressing":

@@ -31,13 +31,15 @@ export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
         approvalId: approval.id,
         mcpServer: truncate(approval.server),
         toolName: truncate(approval.tool),
-        waitSeconds: approval.waitSeconds
+        waitSeconds: approval.waitSeconds,
+        ...definedOnly({ question: approval.isQuestion })
       }
       return codec.encode({ computer, reqId, status: "waiting_for_consent", ...awaited })
     }
     case "Decided": {
-      const { by, computer, isAllowed } = status
-      return codec.encode({ computer, reqId, status: "decided", allowed: isAllowed, decidedBy: truncate(by) })
+      const { by, computer, isAllowed, isQuestion } = status
+      const decided = { allowed: isAllowed, decidedBy: truncate(by), ...definedOnly({ question: isQuestion }) }
+      return codec.encode({ computer, reqId, status: "decided", ...decided })
     }
     case "WaitingForServers": {
       const { computer, servers } = status
@@ -52,14 +54,15 @@ export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
 
 const toStatus = (data: typeof CallStatusData.Type): CallStatus => {
   const { computer, message, progress = 0, servers = [], status, total } = data
+  const kind = data.question === true ? ({ isQuestion: true } as const) : {}
   switch (status) {
     case "waiting_for_consent": {
       const { approvalId: id, mcpServer: server = "", toolName: tool = "", waitSeconds } = data
       if (id === undefined || waitSeconds === undefined) return { _tag: "WaitingForConsent", computer }
-      return { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
+      return { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds, ...kind } }
     }
     case "decided":
-      return { _tag: "Decided", computer, isAllowed: data.allowed === true, by: data.decidedBy ?? "" }
+      return { _tag: "Decided", computer, isAllowed: data.allowed === true, by: data.decidedBy ?? "", ...kind }
     case "waiting_for_servers":
       return { _tag: "WaitingForServers", computer, servers }
     case "progress":

@@ -81,7 +81,7 @@ export const calls = {
   }),
   getApprovals: defineCall({
     event: "client:get_approvals",
-    request: makeCodec(Messages.TargetReq),
+    request: makeCodec(Messages.GetApprovalsReq),
     reply: makeCodec(Messages.GetApprovalsRet)
   }),
   decideApproval: defineCall({

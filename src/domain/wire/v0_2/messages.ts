@@ -8,6 +8,7 @@ import { McpOutcome, McpRequest } from "../../model/messages/mcp.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
   DecideApprovalRequest,
+  ApprovalsRequest,
   DesktopRequest,
   DocumentLocation,
   DocumentSummary,
@@ -27,7 +28,9 @@ const reqId = Schema.String
 /** The body of requests that state only their target. Also decodes `client:*` events of newer peers (spec §4.1). */
 export const TargetReq = TargetRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
-export const ToolCallReq = ToolCallRequest.pipe(Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name" }))
+export const ToolCallReq = ToolCallRequest.pipe(
+  Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name", inputModes: "input_modes" })
+)
 
 /** The names of a tool's members on the wire. */
 export const toolKeys = { bundleId: "bundle_id", paramsSchema: "params_schema", returnSchema: "return_schema" } as const
@@ -241,6 +244,7 @@ export const CallStatusData = Schema.Struct({
   waitSeconds: optionalField(WaitSeconds),
   allowed: optionalField(Schema.Boolean),
   decidedBy: optionalField(Schema.String.check(Schema.isMaxLength(maxIdentifierLength * 2))),
+  question: optionalField(Schema.Boolean),
   servers: optionalField(serverNames),
   progress: optionalField(Schema.Finite),
   total: optionalField(Schema.Finite),
@@ -260,6 +264,9 @@ export const CallStatusData = Schema.Struct({
 export const WaitAck = Schema.Struct({ waitSeconds: Schema.Finite }).pipe(
   Schema.encodeKeys({ waitSeconds: "wait_seconds" })
 )
+
+/** A request for the open approvals of the calls of an Agent, or for all of one. Not part of the protocol. */
+export const GetApprovalsReq = ApprovalsRequest.pipe(Schema.encodeKeys({ reqId: "req_id", approvalId: "approval_id" }))
 
 /** The open approvals of the calls of an Agent. Not part of the protocol. */
 export const GetApprovalsRet = Schema.Struct({

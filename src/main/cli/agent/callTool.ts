@@ -1,7 +1,7 @@
 import { Duration, Effect, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
-import { type CallStatus, formatServerNames } from "../../../domain/model/CallStatus.ts"
+import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
@@ -23,10 +23,10 @@ const printStatus = (status: CallStatus): Effect.Effect<void> => {
       return printProgress(
         status.approval === undefined
           ? `waiting for consent at ${status.computer}`
-          : `waiting for an approval at ${status.computer}, for at most ${formatSeconds(status.approval.waitSeconds)}`
+          : `waiting for ${status.approval.isQuestion === true ? "the answer to a question" : "an approval"} at ${status.computer}, for at most ${formatSeconds(status.approval.waitSeconds)}`
       )
     case "Decided":
-      return printProgress(`${status.isAllowed ? "allowed" : "denied"} by ${status.by}, at ${status.computer}`)
+      return printProgress(`${formatDecided(status)}, at ${status.computer}`)
     case "WaitingForServers":
       return printProgress(`waiting for servers that start at ${status.computer}: ${formatServerNames(status.servers)}`)
     case "Progressing": {

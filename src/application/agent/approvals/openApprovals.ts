@@ -1,7 +1,7 @@
 import { Effect, Option, Queue, type Scope, type Stream, SubscriptionRef } from "effect"
-import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
-import type { AgentRequests } from "./AgentRequests.ts"
-import type { WaitObserver } from "./callStatuses.ts"
+import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
+import type { AgentRequests } from "../AgentRequests.ts"
+import type { WaitObserver } from "../callStatuses.ts"
 
 interface OpenApprovals {
   readonly observer: WaitObserver

@@ -1,0 +1,101 @@
+import { Cause, Effect, FiberHandle, type Scope } from "effect"
+import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
+import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type InputAnswer, inputModes, type InputRequest } from "../../../domain/model/InputRequest.ts"
+import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
+import { notifyListener, type OnCallStatus } from "../callStatuses.ts"
+
+/** Answers what a call waits for. Each function is interrupted when another approver answers first, or the call ends. */
+export interface CallAnswers {
+  /**
+   * Answers a question of the MCP server. Without it such questions are declined, unless the owner of the Computer or an
+   * operator answers. After an invalid answer it is asked again, with the error at the start of the message. A failure
+   * closes the question without an answer.
+   */
+  readonly onInput?: ((request: InputRequest) => Effect.Effect<InputAnswer, unknown>) | undefined
+  /** The kinds of questions that `onInput` answers; all by default. */
+  readonly inputModes?: ReadonlyArray<InputRequest["mode"]> | undefined
+  /**
+   * Decides about the call where its owner lets Agents decide. `undefined`, and a failure, leave the decision to other
+   * approvers.
+   */
+  readonly onApproval?: ((approval: ApprovalView) => Effect.Effect<ApprovalAnswer | undefined, unknown>) | undefined
+}
+
+/** The requests of an Agent about an approval. */
+interface Requests {
+  readonly getApprovals: (computer: string, id: string) => Effect.Effect<ReadonlyArray<ApprovalView>, Error>
+  readonly decideApproval: (computer: string, id: string, answer: ApprovalAnswer) => Effect.Effect<ApprovalView, Error>
+}
+
+/** The kinds of questions that a call announces to its Computer. */
+export const announcedModes = ({ inputModes: modes = inputModes, onInput }: CallAnswers): typeof inputModes =>
+  onInput === undefined ? [] : modes
+
+/** Runs a function of the host; a failure gives `otherwise`. */
+const runHook = <A>(hook: Effect.Effect<A, unknown>, otherwise: A): Effect.Effect<A> =>
+  Effect.catchCause(hook, (cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.interrupt
+      : Effect.as(Effect.logError("approval handler failed", cause), otherwise)
+  )
+
+const answerOne = Effect.fnUntraced(function* (
+  { decideApproval, getApprovals }: Requests,
+  computer: string,
+  id: string,
+  { onApproval, onInput }: CallAnswers
+) {
+  const approval = (yield* getApprovals(computer, id)).find((one) => one.id === id)
+  if (approval === undefined) return
+  const input = inputOf(approval)
+  if (input === undefined) {
+    const answer =
+      onApproval &&
+      (yield* runHook(
+        Effect.suspend(() => onApproval(approval)),
+        undefined
+      ))
+    if (answer !== undefined) yield* decideApproval(computer, id, answer)
+    return
+  }
+  if (onInput === undefined) return
+  yield* askUntilValid(
+    input,
+    (request) =>
+      runHook<InputAnswer>(
+        Effect.suspend(() => onInput(request)),
+        { action: "cancel" }
+      ),
+    (answer) => decideApproval(computer, id, fromInputAnswer(answer)),
+    (error) => error instanceof ProtocolError && isInvalidAnswer(error)
+  )
+})
+
+/**
+ * Answers what a call waits for, in the background, as its statuses tell. Gives the function that receives them, which
+ * passes them on. Answers end with the scope.
+ */
+export const answerStatuses = Effect.fnUntraced(function* (
+  requests: Requests,
+  computer: string,
+  { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
+): Effect.fn.Return<OnCallStatus, never, Scope.Scope> {
+  // A call waits for one approval at a time.
+  const current = yield* FiberHandle.make<void>()
+  const answer = (status: CallStatus): Effect.Effect<unknown> => {
+    if (status._tag === "Decided") return FiberHandle.clear(current)
+    if (status._tag !== "WaitingForConsent" || status.approval === undefined) return Effect.void
+    const { id, isQuestion = false } = status.approval
+    if ((isQuestion ? answers.onInput : answers.onApproval) === undefined) return Effect.void
+    const answering = Effect.catch(answerOne(requests, computer, id, answers), ({ message: reason }) =>
+      // Another approver was faster, or the owner does not let Agents decide.
+      Effect.logDebug("approval not answered", { computer, reason })
+    )
+    return FiberHandle.run(current, answering)
+  }
+  return (status) =>
+    Effect.andThen(answer(status), onStatus === undefined ? Effect.void : notifyListener(onStatus, status))
+})

@@ -1,0 +1,35 @@
+import { Effect } from "effect"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
+import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+
+/** A program that answers wrongly must not be asked forever. */
+const maxAttempts = 3
+
+/**
+ * Asks a responder until its answer is accepted: after an invalid one again, with the error at the start of the message.
+ * Then the question is declined. Fails when the question is not open any more.
+ */
+export const askUntilValid = Effect.fnUntraced(function* <
+  A extends InputAnswer,
+  E extends { readonly message: string }
+>(
+  request: InputRequest,
+  ask: (request: InputRequest) => Effect.Effect<A>,
+  submit: (answer: A | { readonly action: "decline" }) => Effect.Effect<unknown, E>,
+  isInvalid: (error: E) => boolean
+): Effect.fn.Return<void, E> {
+  let asked = request
+  for (let left = maxAttempts; left > 0; left--) {
+    const error = yield* Effect.match(submit(yield* ask(asked)), {
+      onSuccess: () => undefined,
+      onFailure: (failure) => failure
+    })
+    if (error === undefined) return
+    if (!isInvalid(error)) return yield* Effect.fail(error)
+    asked = { ...request, message: `${error.message}\n\n${request.message}` }
+  }
+  yield* submit({ action: "decline" })
+})
+
+/** True when an answer does not fit its question, which stays open. */
+export const isInvalidAnswer = ({ code }: Pick<ProtocolError, "code">): boolean => code === errorCodes.badRequest

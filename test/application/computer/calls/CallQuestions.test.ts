@@ -1,0 +1,358 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, Layer, Logger, References } from "effect"
+import { TestClock } from "effect/testing"
+import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
+import { layer as memoryMcp, makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
+import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
+import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
+import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
+import { makeSecrets, redactLogs } from "../../../../src/application/computer/inputs/Secrets.ts"
+import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
+import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
+import type { ApprovalAnswer, Question } from "../../../../src/domain/approvals/Approval.ts"
+import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
+import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
+import { textResult, tool } from "../../../conformance/members.ts"
+import { firstText } from "../../../firstText.ts"
+import { setupOf } from "../stage.ts"
+
+const settle = TestClock.adjust(0)
+
+const form: InputRequest = {
+  mode: "form",
+  message: "Who?",
+  schema: {
+    type: "object",
+    properties: { name: { type: "string", minLength: 2 }, pin: { type: "string", format: "password" } },
+    required: ["name"]
+  }
+}
+
+const page: InputRequest = { mode: "url", message: "Sign in", url: "https://example.com/sign-in" }
+
+/** A tool that asks these questions one after the other, and gives the answers. */
+const asking = (...requests: ReadonlyArray<InputRequest>) =>
+  tool("ask", (_, { ask }) =>
+    Effect.map(Effect.forEach(requests, ask), (answers) => textResult(JSON.stringify(answers)))
+  )
+
+const askingAtOnce = (...requests: ReadonlyArray<InputRequest>) =>
+  tool("ask", (_, { ask }) =>
+    Effect.map(Effect.forEach(requests, ask, { concurrency: "unbounded" }), (answers) =>
+      textResult(JSON.stringify(answers))
+    )
+  )
+
+/** A Computer with one tool that asks, whose callers wait for answers. */
+const stage = Effect.fnUntraced(function* (
+  asks = asking(form),
+  settings: Partial<ComputerSettings> = {},
+  isExtended = true
+) {
+  const alpha = yield* makeMemoryMcpServer({ tools: [asks] })
+  const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: true } } } })
+  const statuses: Array<CallStatus> = []
+  const logs: Array<string> = []
+  const audited: Array<AuditEvent> = []
+  const secrets = makeSecrets()
+  const reporter = {
+    report: ({ status }: { readonly status: CallStatus }) => Effect.sync(() => void statuses.push(status)),
+    announceWait: ({ status }: { readonly status: CallStatus }) =>
+      Effect.sync(() => (statuses.push(status), isExtended))
+  }
+  const logging = Layer.merge(
+    Logger.layer([Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))]),
+    Layer.succeed(References.MinimumLogLevel, "All" as const)
+  )
+  return yield* Effect.gen(function* () {
+    const supervisor = yield* makeServerSupervisor(setup, secrets, () => Effect.void)
+    const approvals = yield* makeApprovals("pc")
+    const calls = yield* makeToolCalls("pc", supervisor, approvals, reporter, undefined, secrets)
+    yield* settle
+    const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
+      Effect.tap(
+        calls
+          .call({ agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes })
+          .pipe(redactLogs(secrets), Effect.provide(logging), Effect.forkScoped),
+        () => settle
+      )
+    /** The only open question. */
+    const question = (): Question => {
+      const [one, ...others] = approvals.open()
+      assert.isEmpty(others)
+      assert.isDefined(one?.input)
+      return one as Question
+    }
+    const decide = (answer: ApprovalAnswer) => approvals.decide(question().id, answer, "agent ada")
+    return { approvals, audited, call, calls, decide, logs, question, statuses }
+  }).pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        memoryMcp(new Map([["alpha", alpha]])),
+        Inputs.layer(),
+        AjvValidator.layer,
+        Layer.succeed(AuditLog, { record: (event) => void audited.push(event), lostCount: () => 0 })
+      )
+    ),
+    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })
+  )
+})
+
+const accept = (content: { readonly [name: string]: unknown }): ApprovalAnswer => ({
+  action: "allow",
+  scope: "once",
+  content
+})
+
+const answersOf = (result: Parameters<typeof firstText>[0]): ReadonlyArray<InputAnswer> =>
+  JSON.parse(firstText(result)) as ReadonlyArray<InputAnswer>
+
+describe("question of a call", () => {
+  it.effect("is announced to the caller, and answered by it", () =>
+    Effect.gen(function* () {
+      const { approvals, call, decide, question, statuses } = yield* stage()
+      const calling = yield* call()
+      const { id, input, tool: name } = question()
+      assert.deepStrictEqual(input, form)
+      assert.deepStrictEqual(statuses, [
+        {
+          _tag: "WaitingForConsent",
+          computer: "pc",
+          approval: { id, server: "alpha", tool: name, waitSeconds: 300, isQuestion: true }
+        }
+      ])
+      yield* decide(accept({ name: "Ada" }))
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Ada" } }])
+      assert.deepStrictEqual(statuses.at(-1), {
+        _tag: "Decided",
+        computer: "pc",
+        isAllowed: true,
+        by: "agent ada",
+        isQuestion: true
+      })
+      assert.isEmpty(approvals.open())
+    })
+  )
+
+  it.effect("passes the other answers on, and that to a question with a URL", () =>
+    Effect.gen(function* () {
+      const { call, decide } = yield* stage(asking(form, form, page))
+      const calling = yield* call()
+      for (const answer of [{ action: "deny" }, { action: "cancel" }, { action: "allow", scope: "once" }] as const) {
+        yield* decide(answer)
+        yield* settle
+      }
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [
+        { action: "decline" },
+        { action: "cancel" },
+        { action: "accept" }
+      ])
+    })
+  )
+
+  it.effect("is declined at once when neither the caller nor another responder answers", () =>
+    Effect.gen(function* () {
+      const { call, statuses } = yield* stage(asking(form, page))
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [
+        { action: "decline" },
+        { action: "decline" }
+      ])
+      assert.isEmpty(statuses)
+    })
+  )
+
+  it.effect("is declined at once when the caller does not answer this kind", () =>
+    Effect.gen(function* () {
+      const { call } = yield* stage(asking(page))
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call(["form"]))), [{ action: "decline" }])
+    })
+  )
+
+  it.effect("is declined when the caller cannot be told", () =>
+    Effect.gen(function* () {
+      const { approvals, call } = yield* stage(asking(form), {}, false)
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call())), [{ action: "decline" }])
+      assert.isEmpty(approvals.open())
+    })
+  )
+
+  it.effect("reaches the hook and operators, beside the caller; the first answer counts", () =>
+    Effect.gen(function* () {
+      const { approvals, call, question } = yield* stage(asking(form), {
+        approvers: ["page"],
+        onInput: () => Effect.delay(Effect.succeed({ action: "accept", content: { name: "Bob" } }), "1 minute")
+      })
+      const calling = yield* call([])
+      const { id } = question()
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Bob" } }])
+      const late = yield* Effect.flip(approvals.decide(id, { action: "deny" }, "operator:eve"))
+      assert.strictEqual(late.code, 409)
+      assert.strictEqual(late.message, "The question was answered by program")
+    })
+  )
+
+  it.effect("stays open after an answer that does not fit the form, or has a scope", () =>
+    Effect.gen(function* () {
+      const { call, decide, question } = yield* stage()
+      const calling = yield* call()
+      const short = yield* Effect.flip(decide(accept({ name: "A" })))
+      assert.strictEqual(short.code, 400)
+      assert.include(short.message, "/name")
+      const empty = yield* Effect.flip(decide({ action: "allow", scope: "once" }))
+      assert.strictEqual(empty.code, 400)
+      const lasting = yield* Effect.flip(decide({ action: "allow", scope: "tool" }))
+      assert.strictEqual(lasting.code, 400)
+      const long = yield* Effect.flip(decide(accept({ name: "x".repeat(70_000) })))
+      assert.strictEqual(long.code, 400)
+      question()
+      yield* decide(accept({ name: "Ada" }))
+      yield* Fiber.join(calling)
+    })
+  )
+
+  it.effect("is asked of the hook again after an invalid answer, with the error, and then declined", () =>
+    Effect.gen(function* () {
+      const messages: Array<string> = []
+      const { call } = yield* stage(asking(form), {
+        onInput: ({ input }) =>
+          Effect.sync(() => (messages.push(input.message), { action: "accept", content: { name: "A" } } as const))
+      })
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [{ action: "decline" }])
+      assert.lengthOf(messages, 3)
+      assert.strictEqual(messages[0], "Who?")
+      assert.match(messages[1] ?? "", /^The answer does not fit its form: \/name: .*\n\nWho\?$/)
+    })
+  )
+
+  it.effect("is cancelled when the hook fails", () =>
+    Effect.gen(function* () {
+      const { call, logs } = yield* stage(asking(form), { onInput: () => Effect.die("broken") })
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [{ action: "cancel" }])
+      assert.isTrue(logs.some((line) => line.includes("question not answered")))
+    })
+  )
+
+  it.effect("is cancelled when no answer comes in time, and the call continues", () =>
+    Effect.gen(function* () {
+      const { call, statuses } = yield* stage(asking(form), { approvalTimeout: Duration.minutes(2) })
+      const calling = yield* call()
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "cancel" }])
+      assert.deepInclude(statuses.at(-1), { _tag: "Decided", isAllowed: false, by: "" })
+    })
+  )
+
+  it.effect("stops the execution time, also several of one call", () =>
+    Effect.gen(function* () {
+      const slow = tool("ask", (_, { ask }) =>
+        Effect.forEach([form, form, form], (request) => Effect.delay(ask(request), "5 seconds")).pipe(
+          Effect.as(textResult("done"))
+        )
+      )
+      const { call, decide } = yield* stage(slow)
+      const calling = yield* call(undefined, 16)
+      for (let count = 0; count < 3; count++) {
+        yield* TestClock.adjust("5 seconds")
+        yield* TestClock.adjust("4 minutes")
+        yield* decide(accept({ name: "Ada" }))
+        yield* settle
+      }
+      assert.strictEqual(firstText(yield* Fiber.join(calling)), "done")
+    })
+  )
+
+  it.effect("leaves the execution time as it is", () =>
+    Effect.gen(function* () {
+      const hanging = tool("ask", (_, { ask }) => Effect.andThen(ask(form), Effect.never))
+      const { call, decide } = yield* stage(hanging)
+      const calling = yield* call(undefined, 16)
+      yield* TestClock.adjust("1 minute")
+      yield* decide(accept({ name: "Ada" }))
+      yield* TestClock.adjust("15 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.isTrue((yield* Fiber.join(calling)).isError)
+    })
+  )
+
+  it.effect("waits one hour in total with the others of its call", () =>
+    Effect.gen(function* () {
+      const { call } = yield* stage(asking(form, form, form), { approvalTimeout: Duration.minutes(50) })
+      const calling = yield* call(undefined, 60)
+      yield* TestClock.adjust("50 minutes")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [
+        { action: "cancel" },
+        { action: "cancel" },
+        { action: "decline" }
+      ])
+    })
+  )
+
+  it.effect("is asked after the others of its call, which are limited in number", () =>
+    Effect.gen(function* () {
+      const { call, decide } = yield* stage(askingAtOnce(...Array.from({ length: 40 }, () => form)))
+      const calling = yield* call()
+      for (let count = 0; count < 32; count++) {
+        yield* decide(accept({ name: "Ada" }))
+        yield* settle
+      }
+      const answers = answersOf(yield* Fiber.join(calling))
+      assert.deepStrictEqual(
+        answers.map(({ action }) => action),
+        [...Array.from({ length: 32 }, () => "accept"), ...Array.from({ length: 8 }, () => "decline")]
+      )
+    })
+  )
+
+  it.effect("ends with its call", () =>
+    Effect.gen(function* () {
+      const { approvals, audited, call, calls, question } = yield* stage()
+      yield* call()
+      const { id } = question()
+      yield* calls.cancel("r")
+      assert.isEmpty(approvals.open())
+      assert.deepInclude(approvals.decided()[0]?.decision, { state: "cancelled" })
+      assert.strictEqual((yield* Effect.flip(approvals.decide(id, { action: "deny" }, "x"))).code, 409)
+      assert.deepInclude(audited.at(-1)?.fields, { action: "cancelled", question: "form" })
+    })
+  )
+
+  it.effect("keeps answers out of the log, the audit, the statuses and the decisions", () =>
+    Effect.gen(function* () {
+      const leaking = tool("ask", (_, { ask, progress }) =>
+        Effect.flatMap(ask(form), (answer) =>
+          Effect.as(progress({ progress: 1, message: JSON.stringify(answer) }), textResult("done"))
+        )
+      )
+      const { approvals, audited, call, decide, logs, statuses } = yield* stage(leaking, {
+        onProgress: (report) => Effect.logInfo("progress", report)
+      })
+      const calling = yield* call()
+      yield* decide(accept({ name: "Visible", pin: "s3cret-pin" }))
+      yield* Fiber.join(calling)
+      assert.isTrue(logs.some((line) => line.includes("Visible")))
+      assert.isFalse(logs.join("\n").includes("s3cret-pin"))
+      const kept = JSON.stringify([approvals.decided(), audited, statuses.filter(({ _tag }) => _tag !== "Progressing")])
+      assert.notInclude(kept, "s3cret-pin")
+      assert.notInclude(kept, "Visible")
+      assert.deepInclude(audited.at(-1)?.fields, { action: "allow", by: "agent ada", question: "form" })
+    })
+  )
+
+  it.effect("is answered by the responder of a local call", () =>
+    Effect.gen(function* () {
+      const { calls } = yield* stage()
+      const responder = {
+        modes: ["form" as const],
+        answer: () => Effect.succeed({ action: "accept", content: { name: "Eve" } } as const)
+      }
+      const calling = yield* Effect.forkScoped(calls.callLocally({ tool: "ask", params: {}, responder }))
+      yield* settle
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Eve" } }])
+    })
+  )
+})
