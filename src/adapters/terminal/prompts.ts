@@ -113,7 +113,7 @@ const consentContext =
   }
 
 /** The name of the user at the terminal among the approvers. */
-const terminalApprover = "terminal"
+export const terminalApprover = "terminal"
 
 const allowOnce: ApprovalAnswer = { action: "allow", scope: "once" }
 const allowTool: ApprovalAnswer = { action: "allow", scope: "tool" }

@@ -6,7 +6,7 @@ import { SchemaValidator } from "../ports/SchemaValidator.ts"
 export const makeParamsCheck = Effect.map(
   Effect.serviceOption(SchemaValidator),
   (validator) =>
-    (schema: JsonObject, params: JsonObject): Effect.Effect<ReadonlyArray<string>> =>
+    (schema: JsonObject, params: unknown): Effect.Effect<ReadonlyArray<string>> =>
       Option.match(validator, {
         onNone: () => Effect.succeed([]),
         onSome: ({ check }) => Effect.orElseSucceed(check(schema, params), () => [])

@@ -1,13 +1,18 @@
 import { Clock, Effect, Option, Result, Stream } from "effect"
+import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
+import { promptForForm } from "../../adapters/terminal/answerPrompt.ts"
+import type { Prompter } from "../../adapters/terminal/Dialogue.ts"
 import { Computer } from "../../application/computer/Computer.ts"
+import { makeParamsCheck } from "../../application/shared/paramsCheck.ts"
 import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
-import { formatDecision } from "../../domain/approvals/Approval.ts"
+import { formatDecision, fromInputAnswer } from "../../domain/approvals/Approval.ts"
 import { toApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Grant } from "../../domain/approvals/grants.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { parseApprovalEnd } from "../cli/arguments/approvalEnd.ts"
-import { formatApproval, formatTimeLeft } from "../cli/output/approvalText.ts"
+import { formatApproval, formatTimeLeft, summarize } from "../cli/output/approvalText.ts"
 import { formatColumns, truncateLine } from "../cli/output/format.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 const openApprovals = Computer.use(({ approvals }) =>
@@ -33,34 +38,54 @@ const approvalsCommand: ReplCommand = {
   name: "approvals",
   parameters: "[ID]",
   arity: [0, 1],
-  help: "list the calls that wait for an approval, or show all of one",
+  help: "list the calls that wait for an approval, and open questions, or show all of one",
   run: Effect.fnUntraced(function* ([id]) {
     const now = yield* Clock.currentTimeMillis
     if (id !== undefined) return formatApproval(toApprovalView(yield* findOpen(id), undefined, now, "one"))
     const open = yield* openApprovals
     if (open.length === 0) return "no call waits for an approval"
     return formatColumns(
-      open.map(({ change, expiresAt, id, params, requester, tool }) => [
-        shortId(id),
-        tool,
-        `for ${requester}`,
-        formatTimeLeft(expiresAt - now),
-        change === undefined ? "" : "tool has changed",
-        truncateLine(JSON.stringify(params))
+      open.map((approval) => [
+        shortId(approval.id),
+        approval.tool,
+        `for ${approval.requester}`,
+        formatTimeLeft(approval.expiresAt - now),
+        summarize(approval),
+        truncateLine(approval.input?.message ?? JSON.stringify(approval.params))
       ])
     )
   }),
   complete: completeApprovals
 }
 
-const decide = Effect.fnUntraced(function* (given: string, answer: ApprovalAnswer) {
-  const approval = yield* findOpen(given)
+const decide = Effect.fnUntraced(function* (approval: Approval, answer: ApprovalAnswer) {
   const decided = yield* Effect.result(
     Computer.use(({ decideApproval }) => decideApproval(approval.id, answer, "terminal"))
   )
   if (Result.isFailure(decided)) return yield* failCommand(decided.failure.message)
-  return `${approval.tool}: ${formatDecision(decided.success)}`
+  return `${approval.tool}: ${formatDecision(decided.success, approval)}`
 })
+
+const decideById = (given: string, answer: ApprovalAnswer) =>
+  Effect.flatMap(findOpen(given), (approval) => decide(approval, answer))
+
+const answerCommand: ReplCommand = {
+  name: "answer",
+  parameters: "ID",
+  arity: [1, 1],
+  help: "enter the fields of a question; approve or deny answers one with a page",
+  run: Effect.fnUntraced(function* ([id = ""], promptUser) {
+    const approval = yield* findOpen(id)
+    const { input } = approval
+    if (input?.mode !== "form") return yield* failCommand(`'${id}' is no question with a form: use approve or deny`)
+    const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+    const prompter: Prompter = {
+      readLine: ({ context, hidden = false, prompt }) => promptUser(prompt, { hidden, ...definedOnly({ context }) })
+    }
+    return yield* decide(approval, fromInputAnswer(yield* promptForForm(input, approval, prompter, check)))
+  }),
+  complete: completeApprovals
+}
 
 const approveCommand: ReplCommand = {
   name: "approve",
@@ -69,7 +94,7 @@ const approveCommand: ReplCommand = {
   help: "run a waiting call: once, or its tool in this office always or for a time such as 2h",
   run: Effect.fnUntraced(function* ([id = "", scope]) {
     const answer = parseApprovalEnd(scope, yield* Clock.currentTimeMillis)
-    return Result.isFailure(answer) ? yield* failCommand(answer.failure) : yield* decide(id, answer.success)
+    return Result.isFailure(answer) ? yield* failCommand(answer.failure) : yield* decideById(id, answer.success)
   }),
   complete: (words) => (words.length === 1 ? Effect.succeed(["always", "1h", "1d"]) : completeApprovals(words))
 }
@@ -79,7 +104,8 @@ const denyCommand: ReplCommand = {
   parameters: "ID [REASON…]",
   arity: [1, Number.POSITIVE_INFINITY],
   help: "deny a waiting call; the caller sees the reason",
-  run: ([id = "", ...words]) => decide(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
+  run: ([id = "", ...words]) =>
+    decideById(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
   complete: completeApprovals
 }
 
@@ -123,6 +149,7 @@ export const approvalCommands: ReadonlyArray<ReplCommand> = [
   approvalsCommand,
   approveCommand,
   denyCommand,
+  answerCommand,
   grantsCommand,
   revokeCommand
 ]

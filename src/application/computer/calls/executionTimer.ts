@@ -30,7 +30,7 @@ export const startExecutionTimer = (time: Duration.Duration): Effect.Effect<Exec
     })
     return {
       remaining,
-      bound: (effect) => Effect.raceFirst(Effect.map(effect, Option.some), Effect.as(expired, Option.none())),
+      bound: (effect) => Effect.raceFirst(Effect.asSome(effect), Effect.as(expired, Option.none())),
       pause: (since) => {
         pausedAt = since
         running.closeUnsafe()

@@ -1,4 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../json.ts"
+import { isSecretField } from "../../model/InputRequest.ts"
+import { definedOnly } from "../../objects.ts"
 import { resolveRef } from "../../packs/params/jsonSchema.ts"
 
 /** Deeper fields are entered as JSON. */
@@ -32,11 +34,17 @@ interface FormMember {
 
 /** A field of a form. `Json` is the text area for everything that has no better field. */
 export type FormField = FieldCommon &
+  /** A secret one is hidden while it is entered. */
   (
-    | { readonly _tag: "Text"; readonly format?: string }
+    | { readonly _tag: "Text"; readonly format?: string; readonly isSecret?: true }
     | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
     | { readonly _tag: "Flag" }
-    | { readonly _tag: "Choice"; readonly values: ReadonlyArray<unknown> }
+    /** `labels` are the titles of the values. */
+    | {
+        readonly _tag: "Choice"
+        readonly values: ReadonlyArray<unknown>
+        readonly labels?: ReadonlyArray<string | undefined>
+      }
     | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
     | { readonly _tag: "List"; readonly item: FormField }
     | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
@@ -110,9 +118,36 @@ const variantsOf = (form: Form, schema: JsonObject, given: ReadonlyArray<unknown
   const [only] = given
   if (given.length === 1 && isJsonObject(only)) return fieldOf(form, { ...only, ...rest }, depth + 1)
   const variants = given.map((variant) => fieldOf(form, variant, depth + 1))
-  const values = variants.flatMap((field) => (field._tag === "Choice" ? field.values : []))
-  const areChoices = variants.every(({ _tag }) => _tag === "Choice") && values.length <= maxChoices
-  return areChoices ? { ...common, _tag: "Choice", values } : { ...common, _tag: "Variants", variants }
+  const areChoices = variants.every(({ _tag }) => _tag === "Choice")
+  const choices = variants.flatMap((field) => (field._tag === "Choice" ? choicesOf(field) : []))
+  return areChoices && choices.length <= maxChoices
+    ? choiceOf(common, choices)
+    : { ...common, _tag: "Variants", variants }
+}
+
+interface TitledValue {
+  readonly value: unknown
+  readonly label: string | undefined
+}
+
+/** The values of a choice. A title belongs to the value when there is one. */
+const choicesOf = ({ labels, title, values }: Extract<FormField, { readonly _tag: "Choice" }>) =>
+  values.map(
+    (value, index): TitledValue => ({ value, label: labels?.[index] ?? (values.length === 1 ? title : undefined) })
+  )
+
+const choiceOf = (common: FieldCommon, choices: ReadonlyArray<TitledValue>): FormField => {
+  const labels = choices.map(({ label }) => label)
+  const isTitled = labels.some((label) => label !== undefined)
+  return { ...common, _tag: "Choice", values: choices.map(({ value }) => value), ...(isTitled && { labels }) }
+}
+
+/** Values of a `const` with titles: they are one enumeration, however many. */
+const constantsOf = (given: ReadonlyArray<unknown>): ReadonlyArray<TitledValue> | undefined => {
+  const constants = given.flatMap((one) =>
+    isJsonObject(one) && Object.hasOwn(one, "const") ? [{ value: one["const"], label: textOr(one["title"]) }] : []
+  )
+  return constants.length > 0 && constants.length === given.length && given.length <= maxChoices ? constants : undefined
 }
 
 const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: number): FormField => {
@@ -120,7 +155,7 @@ const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: numb
   switch (type) {
     case "string": {
       const format = textOr(schema["format"])
-      return { ...common, _tag: "Text", ...(format !== undefined && { format }) }
+      return { ...common, _tag: "Text", ...definedOnly({ format }), ...(isSecretField(schema) && { isSecret: true }) }
     }
     case "number":
     case "integer": {
@@ -156,13 +191,21 @@ const fieldOf = (form: Form, given: unknown, depth: number): FormField => {
   if (schema === undefined) return { ...(isJsonObject(given) && commonOf(given)), _tag: "Json" }
   const common = commonOf(schema)
   if (Object.hasOwn(schema, "const")) return { ...common, _tag: "Choice", values: [schema["const"]] }
-  const { anyOf, enum: values, oneOf, properties, type } = schema
+  const { anyOf, enum: values, enumNames, oneOf, properties, type } = schema
   if (Array.isArray(values)) {
     const isShort = values.length > 0 && values.length <= maxChoices
-    return isShort ? { ...common, _tag: "Choice", values } : { ...common, _tag: "Json" }
+    const names: ReadonlyArray<unknown> = Array.isArray(enumNames) ? enumNames : []
+    return isShort
+      ? choiceOf(
+          common,
+          values.map((value: unknown, index) => ({ value, label: textOr(names[index]) }))
+        )
+      : { ...common, _tag: "Json" }
   }
   if (depth >= maxFormDepth || form.fieldsLeft < 0 || hasHiddenRules(schema)) return { ...common, _tag: "Json" }
   const alternatives: unknown = anyOf ?? oneOf
+  const constants = Array.isArray(alternatives) ? constantsOf(alternatives) : undefined
+  if (constants !== undefined) return choiceOf(common, constants)
   if (Array.isArray(alternatives)) return variantsOf(form, schema, alternatives, depth)
   if (Array.isArray(type)) return variantsOf(form, schema, typeVariants(schema, type), depth)
   return typedFieldOf(form, schema, type ?? (isJsonObject(properties) ? "object" : undefined), depth)

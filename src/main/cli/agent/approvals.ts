@@ -1,14 +1,17 @@
 import { Clock, Effect, Result } from "effect"
 import { Agent } from "../../../application/agent/Agent.ts"
-import type { ApprovalAnswer } from "../../../domain/approvals/Approval.ts"
-import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
+import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
+import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
+import { readArguments } from "../arguments/argumentSource.ts"
+import { convertArguments } from "../arguments/convertArguments.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { formatApproval, formatTimeLeft } from "../output/approvalText.ts"
+import { formatApproval, formatTimeLeft, summarize } from "../output/approvalText.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
 import { forEachComputer, runAsAgent } from "./actions.ts"
+import { makeOnInput } from "./answerAtTerminal.ts"
 import type * as flags from "./flags.ts"
 
 /** The calls that wait at the Computers whose owners let Agents decide. */
@@ -24,13 +27,13 @@ const openApprovals = (options: flags.ComputerOptions) =>
     (found) => found.flat()
   )
 
-const rowOf = ({ arguments: params, change, computer, expiresIn, id, tool }: ApprovalView): ReadonlyArray<string> => [
-  id.slice(0, 8),
-  computer,
-  tool,
-  formatTimeLeft(expiresIn),
-  change === undefined ? "" : "tool has changed",
-  truncateLine(params.replace(/\s+/g, " "))
+const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
+  approval.id.slice(0, 8),
+  approval.computer,
+  approval.tool,
+  formatTimeLeft(approval.expiresIn),
+  summarize(approval),
+  truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
 ]
 
 const listApprovals = Effect.fnUntraced(function* (options: flags.ApprovalsOptions) {
@@ -42,16 +45,40 @@ const listApprovals = Effect.fnUntraced(function* (options: flags.ApprovalsOptio
 
 const findOpen = Effect.fnUntraced(function* (options: flags.ApprovalsOptions, given: string) {
   const [approval, ...others] = (yield* openApprovals(options)).filter(({ id }) => id.startsWith(given))
-  if (approval !== undefined && others.length === 0) return approval
+  if (approval !== undefined && others.length === 0) {
+    // A list truncates what is long.
+    const [whole = approval] = yield* (yield* Agent).getApprovals(approval.computer, approval.id)
+    return whole
+  }
   return yield* failCommand(`No call of this Agent waits for an approval with the id '${given}'`)
 })
 
-const decide = Effect.fnUntraced(function* (options: flags.ApprovalsOptions, given: string, answer: ApprovalAnswer) {
-  const approval = yield* findOpen(options, given)
+const outcomeOf = ({ decidedBy = "", input, state }: ApprovalView): string => {
+  if (input === undefined) return `${state} by ${decidedBy}`
+  return `${state === "allowed" ? "answered" : "declined"} by ${decidedBy}`
+}
+
+/** The content of a form: from the words of the command, or else from the terminal. */
+const readAnswer = Effect.fnUntraced(function* (approval: ApprovalView, words: ReadonlyArray<string>) {
+  const input = inputOf(approval)
+  if (input?.mode !== "form") return yield* failCommand("Only a question with a form has an answer: use allow or deny")
+  const onInput = words.length === 0 ? yield* makeOnInput : undefined
+  if (onInput !== undefined) return fromInputAnswer(yield* onInput(input, approval))
+  const given = yield* readArguments(words, undefined)
+  const content = given._tag === "Whole" ? Result.succeed(given.params) : convertArguments(input.schema, given.given)
+  if (Result.isFailure(content)) return yield* failCommand(`The form ${content.failure}`)
+  return fromInputAnswer({ action: "accept", content: content.success })
+})
+
+const decide = Effect.fnUntraced(function* (
+  options: flags.ApprovalsOptions,
+  approval: ApprovalView,
+  answer: ApprovalAnswer
+) {
   const agent = yield* Agent
   const decided = yield* agent.decideApproval(approval.computer, approval.id, answer)
   if (options.json) return yield* printResult(options, decided, "")
-  yield* printLine(`${decided.tool}: ${decided.state} by ${decided.decidedBy ?? ""}`)
+  yield* printLine(`${decided.tool}: ${outcomeOf(decided)}`)
 })
 
 /** Lists the calls that wait for an approval, shows one, or decides about one. */
@@ -59,15 +86,16 @@ export const manageApprovals = Effect.fnUntraced(function* (options: flags.Appro
   const { action, id = "", words } = options
   if (action === "list") return yield* listApprovals(options)
   if (id === "") return yield* failCommand(`approvals ${action} needs the ID of an approval`)
+  const approval = yield* findOpen(options, id)
+  if (action === "answer") return yield* decide(options, approval, yield* readAnswer(approval, words))
   if (action === "show") {
-    const approval = yield* findOpen(options, id)
     return yield* printResult(options, approval, formatApproval(approval))
   }
   if (action === "deny") {
     const reason = words.join(" ")
-    return yield* decide(options, id, { action, ...(reason !== "" && { reason }) })
+    return yield* decide(options, approval, { action, ...(reason !== "" && { reason }) })
   }
   const answer = parseApprovalEnd(words[0], yield* Clock.currentTimeMillis)
   if (Result.isFailure(answer)) return yield* failCommand(answer.failure)
-  return yield* decide(options, id, answer.success)
+  return yield* decide(options, approval, answer.success)
 }, runAsAgent)

@@ -2,6 +2,7 @@ import { Duration, Effect, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
+import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
@@ -9,6 +10,7 @@ import { failCommand } from "../CommandFailed.ts"
 import { printToolResult, printProgress } from "../output/print.ts"
 import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
+import { makeOnInput } from "./answerAtTerminal.ts"
 import { findTool } from "./findTool.ts"
 import type { CallOptions } from "./flags.ts"
 
@@ -79,7 +81,9 @@ export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
           ? Effect.asVoid(share)
           : Effect.void
       )
-    const result = yield* agent.callTool({ ...target, tool, timeout, onStatus })
+    const onInput = yield* makeOnInput
+    const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
+    const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
     const printed = yield* Effect.exit(printToolResult(result, result, options))
     // The command that decided waits for its reply.
     yield* Effect.timeoutOption(

@@ -106,8 +106,10 @@ export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
 export const approvalsFlags = {
   ...computerFlags,
-  action: Argument.Literals("action", ["list", "show", "allow", "deny"]).pipe(
-    Argument.withDescription("list the calls that wait, show all of one, or decide about it; list by default"),
+  action: Argument.Literals("action", ["list", "show", "allow", "deny", "answer"]).pipe(
+    Argument.withDescription(
+      "list the calls that wait, show all of one, decide about it, or answer its question; list by default"
+    ),
     Argument.withDefault("list")
   ),
   id: Argument.String("id").pipe(
@@ -115,7 +117,9 @@ export const approvalsFlags = {
     Argument.withDefault(undefined)
   ),
   words: Argument.String("words").pipe(
-    Argument.withDescription("allow: always, or a time such as 2h, for the tool in this office; deny: the reason"),
+    Argument.withDescription(
+      "allow: always, or a time such as 2h, for the tool in this office; deny: the reason; answer: KEY=VALUE, KEY:=JSON, @FILE, - or, at a terminal, nothing"
+    ),
     Argument.variadic()
   )
 }

@@ -6,10 +6,14 @@ import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueS
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import { userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
-import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
+import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
+import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
+import { makeInputPrompt, makeConsentPrompt, terminalApprover } from "../../../adapters/terminal/prompts.ts"
+import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
+import type { Question } from "../../../domain/approvals/Approval.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { policyOfFile } from "../../config/policyFile.ts"
@@ -118,7 +122,13 @@ export const withComputer = <A, E, R>(
     }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
     const { approvalTimeout, approvers = ["terminal"], audit, idle, lifecycle } = options
-    const confirm = dialogue && approvers.includes("terminal") ? makeConsentPrompt(dialogue) : undefined
+    const terminal = approvers.includes("terminal") ? dialogue : undefined
+    const confirm = terminal && makeConsentPrompt(terminal)
+    const answer = terminal && makeAnswerPrompt(terminal, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
+    const onInput =
+      answer &&
+      ((question: Question) =>
+        Effect.map(answer(question.input, question), (given) => ({ ...given, by: terminalApprover })))
     const remoteApprovers = approvers.filter((approver) => approver !== "terminal")
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
@@ -142,6 +152,7 @@ export const withComputer = <A, E, R>(
       settings: {
         approve,
         approvers: remoteApprovers,
+        onInput,
         resolveDpe,
         showUnsubscribable: allWindows,
         ...definedOnly({ approvalTimeout, idle, lifecycle })

@@ -21,9 +21,28 @@ const formatArguments = ({ arguments: now, previousArguments: before }: Approval
   return `arguments, compared with those of the last approved call:\n${parts.join("\n")}`
 }
 
-/** Formats all that an approver needs to decide: the call, why it waits, and what changed since the last approval. */
+/** What a call waits for, in a list: the message of a question, or else the arguments. */
+export const summarize = ({ change, input }: Pick<ApprovalView, "change" | "input">): string => {
+  if (input !== undefined) return input.mode === "form" ? "question" : "page to open"
+  return change === undefined ? "" : "tool has changed"
+}
+
+const formatQuestion = (input: NonNullable<ApprovalView["input"]>): string => {
+  const message = `message:\n${input.message.replaceAll(/^/gm, gutters.same)}`
+  if (input.mode === "url") {
+    const { host, href } = URL.canParse(input.url) ? new URL(input.url) : { host: "unknown", href: input.url }
+    return `${message}\n${formatColumns([["host", host]])}\npage:\n${href}`
+  }
+  const schema = JSON.stringify(input.schema ?? {}, null, 2)
+  return `${message}\nform:\n${schema.replaceAll(/^/gm, gutters.same)}`
+}
+
+/**
+ * Formats all that an approver needs to decide: the call, why it waits, and what changed since the last approval; or the
+ * question to answer.
+ */
 export const formatApproval = (approval: ApprovalView): string => {
-  const { askedBy, change, computer, expiresIn, id, reason, requester, server, tool } = approval
+  const { askedBy, change, computer, expiresIn, id, input, reason, requester, server, tool } = approval
   const rows = formatColumns([
     ["id", id],
     ["tool", tool],
@@ -40,5 +59,5 @@ export const formatApproval = (approval: ApprovalView): string => {
       [`${part} now`, after]
     ])
   ])
-  return `${rows}\n${formatArguments(approval)}`
+  return `${rows}\n${input === undefined ? "" : `${formatQuestion(input)}\n`}${formatArguments(approval)}`
 }

@@ -19,14 +19,20 @@ type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag
 /** The length of a value in a list of choices. */
 const maxChoiceLength = 100
 
-const formatChoice = (value: unknown): string =>
-  visibleLine(truncate(typeof value === "string" ? value : JSON.stringify(value), maxChoiceLength))
+const formatChoice = (value: unknown, label: string | undefined): string => {
+  const text = typeof value === "string" ? value : JSON.stringify(value)
+  return visibleLine(truncate(label === undefined || label === text ? text : `${label} (${text})`, maxChoiceLength))
+}
 
 const isLongText = (text: string): boolean => text.includes("\n") || text.length > 80
 
 const TextField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Text">>) => {
   const text = draft._tag === "Text" ? draft.text : ""
   const change = (next: string) => onChange(next === "" && !required ? absent : { _tag: "Text", text: next })
+  if (field.isSecret === true) {
+    const input = { id, value: text, autocomplete: "off" }
+    return <input {...input} type="password" onInput={(event) => change(event.currentTarget.value)} />
+  }
   return isLongText(text) ? (
     <textarea id={id} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
   ) : (
@@ -80,7 +86,7 @@ const ChoiceField = ({ draft, field, id, onChange, required }: FieldProps<FieldO
     {(!required || draft._tag !== "Choice") && <option value="">not set</option>}
     {field.values.map((value, index) => (
       <option key={index} value={String(index)}>
-        {formatChoice(value)}
+        {formatChoice(value, field.labels?.[index])}
       </option>
     ))}
   </select>

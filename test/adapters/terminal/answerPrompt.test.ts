@@ -1,0 +1,213 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
+import { makeAnswerPrompt } from "../../../src/adapters/terminal/answerPrompt.ts"
+import * as Dialogue from "../../../src/adapters/terminal/Dialogue.ts"
+import { makeParamsCheck } from "../../../src/application/shared/paramsCheck.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../../src/domain/model/InputRequest.ts"
+import { makeTerminal } from "./terminal.ts"
+
+const formOf = (properties: JsonObject, required: ReadonlyArray<string> = []): InputRequest => ({
+  mode: "form",
+  message: "Who are you?",
+  schema: { type: "object", properties, required }
+})
+
+const origin = { tool: "book", server: "travel", computer: "desk" }
+
+const startPrompt = Effect.fnUntraced(function* (request: InputRequest) {
+  const terminal = makeTerminal()
+  const dialogue = yield* Dialogue.make(terminal)
+  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+  const asking = yield* Effect.forkChild(makeAnswerPrompt(dialogue, check)(request, origin))
+  return { ...terminal, asking }
+})
+
+/** Answers the question with these lines, each for a prompt that ends like this. */
+const answered = Effect.fnUntraced(function* (request: InputRequest, ...lines: ReadonlyArray<string>) {
+  const { asking, enter, screen, shows } = yield* startPrompt(request)
+  for (const [index, line] of lines.entries()) {
+    yield* shows("): ", index + 1)
+    if (index === 0) yield* shows("Answer it? y(es), N(o): ", 1)
+    yield* enter(line)
+  }
+  return { answer: yield* Fiber.join(asking), screen: screen() }
+})
+
+/** The content that these lines enter into a form of one field, required unless it has a default. */
+const entered = Effect.fnUntraced(function* (field: JsonObject, ...lines: ReadonlyArray<string>) {
+  const required = Object.hasOwn(field, "default") ? [] : ["it"]
+  const { answer, screen } = yield* answered(formOf({ it: field }, required), "y", ...lines, "y")
+  return { value: answer.action === "accept" ? answer.content?.["it"] : answer, screen }
+})
+
+describe("prompt for a form", () => {
+  it.live("shows where the question comes from, and its message", () =>
+    Effect.gen(function* () {
+      const { answer, screen } = yield* answered(formOf({}), "")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "decline" })
+      assert.include(
+        screen,
+        [
+          "An MCP server asks for input:",
+          '  | tool      "book"',
+          '  | server    "travel"',
+          '  | computer  "desk"',
+          '  | message   "Who are you?"'
+        ].join("\n")
+      )
+    })
+  )
+
+  it.live("answers with all fields after a confirmation that shows them", () =>
+    Effect.gen(function* () {
+      const request = formOf({ name: { type: "string", title: "Your name" }, age: { type: "integer" } }, ["name"])
+      const { answer, screen } = yield* answered(request, "y", "Ada", "36", "y")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { name: "Ada", age: 36 } })
+      assert.include(screen, '  | title  "Your name"')
+      assert.include(screen, '  | 1)  "name: \\"Ada\\""')
+    })
+  )
+
+  it.live("closes the question when the answer is not confirmed", () =>
+    Effect.gen(function* () {
+      const { answer } = yield* answered(formOf({ name: { type: "string" } }), "y", "Ada", "n")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "cancel" })
+    })
+  )
+
+  it.live("leaves out an optional field without a value, and takes the default", () =>
+    Effect.gen(function* () {
+      const request = formOf({ name: { type: "string" }, size: { type: "string", default: "M" } })
+      const { answer } = yield* answered(request, "y", "", "", "y")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "accept", content: { size: "M" } })
+    })
+  )
+
+  it.live("asks again for an invalid value, with the reason", () =>
+    Effect.gen(function* () {
+      const { screen, value } = yield* entered({ type: "string", format: "email" }, "nonsense", "", "ada@example.com")
+      assert.strictEqual(value, "ada@example.com")
+      assert.include(screen, '  | invalid  "')
+      assert.include(screen, "must match format")
+      assert.include(screen, '  | invalid  "a value is required"')
+    })
+  )
+
+  it.live("closes the question after three invalid values", () =>
+    Effect.gen(function* () {
+      const { answer } = yield* answered(formOf({ it: { type: "integer", minimum: 3 } }), "y", "2", "x", "2.5")
+      assert.deepStrictEqual<InputAnswer>(answer, { action: "cancel" })
+    })
+  )
+
+  it.live("reads numbers, flags and JSON", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* entered({ type: "number" }, "2.5")).value, 2.5)
+      assert.strictEqual((yield* entered({ type: "boolean" }, "maybe", "n")).value, false)
+      assert.deepStrictEqual<unknown>(
+        (yield* entered({ type: "array", items: { type: "number" } }, "[1, 2]")).value,
+        [1, 2]
+      )
+    })
+  )
+
+  it.live("reads a choice by its number, its value or its title", () =>
+    Effect.gen(function* () {
+      const titled = {
+        type: "string",
+        oneOf: [
+          { const: "r", title: "Red" },
+          { const: "g", title: "Green" }
+        ]
+      }
+      const { screen, value } = yield* entered(titled, "blue", "Green")
+      assert.strictEqual(value, "g")
+      assert.include(screen, '  | 1)     "r (Red)"')
+      assert.strictEqual((yield* entered({ enum: ["a", "b"] }, "2")).value, "b")
+      assert.strictEqual((yield* entered({ enum: ["a", "b"], enumNames: ["One", "Two"] }, "One")).value, "a")
+    })
+  )
+
+  it.live("reads several choices", () =>
+    Effect.gen(function* () {
+      const items = {
+        anyOf: [
+          { const: "r", title: "Red" },
+          { const: "g", title: "Green" }
+        ]
+      }
+      assert.deepStrictEqual<unknown>((yield* entered({ type: "array", items }, "1, Green")).value, ["r", "g"])
+    })
+  )
+
+  it.live("shows nothing of a secret", () =>
+    Effect.gen(function* () {
+      const { screen, value } = yield* entered({ type: "string", format: "password" }, "s3cret")
+      assert.strictEqual(value, "s3cret")
+      assert.notInclude(screen, "s3cret")
+      assert.include(screen, "it: (hidden)")
+    })
+  )
+
+  it.live("declines the question when the terminal is closed", () =>
+    Effect.gen(function* () {
+      const { asking, close, shows } = yield* startPrompt(formOf({ name: { type: "string" } }))
+      yield* shows("Answer it?")
+      yield* close
+      assert.deepStrictEqual<InputAnswer>(yield* Fiber.join(asking), { action: "decline" })
+    })
+  )
+
+  it.live("says that another responder answered", () =>
+    Effect.gen(function* () {
+      const { asking, screen, shows } = yield* startPrompt(formOf({}))
+      yield* shows("Answer it?")
+      yield* Fiber.interrupt(asking)
+      assert.include(screen(), "(question withdrawn: it was answered elsewhere, or its call has ended)")
+    })
+  )
+
+  it.live("lets no text of a server look like the prompt", () =>
+    Effect.gen(function* () {
+      const forged = '"\nSend it? y(es), N(o): \u001b[2J\r'
+      const request = {
+        ...formOf({ [forged]: { type: "string", title: forged, description: forged } }),
+        message: forged
+      }
+      const { screen } = yield* answered(request, "y", "x", "y")
+      const lines = screen.split("\n").filter((line) => line.includes("Send it?") && !line.startsWith("  | "))
+      assert.lengthOf(lines, 1)
+      assert.notInclude(screen.replaceAll("\u001b[1G", "").replaceAll("\u001b[0J", ""), "\u001b[2J")
+    })
+  )
+})
+
+describe("prompt for a page", () => {
+  const request: InputRequest = {
+    mode: "url",
+    message: "Sign in",
+    url: `https://good.example@b\u00fccher.example/${"a".repeat(200)}?q=1`
+  }
+
+  it.live("shows the whole address in a line of its own, and its host", () =>
+    Effect.gen(function* () {
+      const { asking, enter, screen, shows } = yield* startPrompt(request)
+      yield* shows("Do you open it?")
+      yield* enter("y")
+      assert.deepStrictEqual<InputAnswer>(yield* Fiber.join(asking), { action: "accept" })
+      assert.include(screen().split("\n"), `https://good.example@xn--bcher-kva.example/${"a".repeat(200)}?q=1`)
+      assert.include(screen(), '  | host      "xn--bcher-kva.example"')
+    })
+  )
+
+  it.live("declines it by default", () =>
+    Effect.gen(function* () {
+      const { asking, enter, shows } = yield* startPrompt(request)
+      yield* shows("Do you open it?")
+      yield* enter("")
+      assert.deepStrictEqual<InputAnswer>(yield* Fiber.join(asking), { action: "decline" })
+    })
+  )
+})
