@@ -90,6 +90,117 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.deepStrictEqual(await opened.faults(), [])
     })
 
+    describe("question", () => {
+      const schema = {
+        type: "object",
+        properties: {
+          name: { type: "string", title: "Your name", description: "As in the passport" },
+          email: { type: "string", format: "email" },
+          pin: { type: "string", format: "password" },
+          hero: {
+            type: "string",
+            oneOf: [
+              { const: "h1", title: "Superman" },
+              { const: "h2", title: "Wonder Woman" }
+            ]
+          },
+          age: { type: "integer", default: 42 }
+        },
+        required: ["name"]
+      }
+      const question = makeApproval({ input: { mode: "form", message: "Who books?", schema } })
+      const asks =
+        (input = question) =>
+        (server: ScriptedServer) => {
+          withCalls(makeWaitingCall({}, "approval-1", true))(server)
+          server.replies.GetApproval = () => input
+        }
+
+      it("is answered by its form", options, async () => {
+        await using opened = await browser.open(inbox, (server) => {
+          asks()(server)
+          server.replies.DecideApproval = () => ({ ...question, state: "allowed", decidedBy: "operator:ops" })
+        })
+        const { page } = opened
+        const card = page.getByRole("article", { name: /write_file/ })
+        await card.getByText("Who books?").waitFor()
+        await card.getByText("As in the passport").waitFor()
+        assert.strictEqual(await card.getByLabel("pin").getAttribute("type"), "password")
+        assert.strictEqual(await card.getByLabel("age").inputValue(), "42")
+        // What is typed outlives other updates.
+        await card.getByLabel(/^name/).fill("Ada")
+        send(opened, makeCall({ id: "other", tool: "other" }))
+        await card.getByLabel("hero").selectOption({ label: "Wonder Woman (h2)" })
+        await card.getByLabel("pin").fill("s3cret")
+        await card.getByRole("button", { name: "Send: write_file" }).press("Enter")
+        await waitUntil(() => answers(opened).length > 0)
+        assert.deepStrictEqual<unknown>(answers(opened), [
+          { ...target, action: "allow", content: { name: "Ada", pin: "s3cret", hero: "h2", age: 42 } }
+        ])
+        await page.getByText("answered by operator:ops").waitFor()
+        assert.deepStrictEqual(await opened.faults(), [])
+      })
+
+      it("shows at its fields what is wrong, and keeps what was entered", options, async () => {
+        await using opened = await browser.open(inbox, (server) => {
+          asks()(server)
+          server.replies.DecideApproval = () =>
+            new RejectedCommand(400, 'The answer does not fit its form: /email: must match format "email"')
+        })
+        const { page } = opened
+        const button = page.getByRole("button", { name: "Send: write_file" })
+        const email = page.getByLabel("email")
+        await button.waitFor()
+        await email.fill("nonsense")
+        await page.getByLabel(/^name/).fill("Ada")
+        await button.press("Enter")
+        await page.getByText('must match format "email"').waitFor()
+        assert.strictEqual(await email.getAttribute("aria-invalid"), "true")
+        assert.strictEqual(await email.inputValue(), "nonsense")
+        assert.strictEqual(await page.getByLabel(/^name/).inputValue(), "Ada")
+      })
+
+      it("is not sent with a missing number", options, async () => {
+        await using opened = await browser.open(inbox, asks())
+        const { page } = opened
+        await page.getByLabel("age").fill("many")
+        await page.getByRole("button", { name: "Send: write_file" }).press("Enter")
+        await page.getByText("must be a number").waitFor()
+        assert.isEmpty(answers(opened))
+      })
+
+      it("is declined and closed", options, async () => {
+        for (const [name, action] of [
+          ["Decline: write_file", "deny"],
+          ["Close: write_file", "cancel"]
+        ] as const) {
+          await using opened = await browser.open(inbox, asks())
+          await opened.page.getByRole("button", { name }).press("Enter")
+          await waitUntil(() => answers(opened).length > 0)
+          assert.deepStrictEqual<unknown>(answers(opened), [{ ...target, action }])
+        }
+      })
+
+      it("shows the host of a page, whose link tells it nothing", options, async () => {
+        const url = "https://good.example@b\u00fccher.example/sign-in?state=1"
+        await using opened = await browser.open(
+          inbox,
+          asks(makeApproval({ input: { mode: "url", message: "Sign in", url } }))
+        )
+        const { page } = opened
+        await page.getByText("xn--bcher-kva.example", { exact: true }).waitFor()
+        const link = page.getByRole("link", { name: /sign-in/ })
+        assert.strictEqual(await link.getAttribute("rel"), "noopener noreferrer")
+        assert.strictEqual(
+          await link.getAttribute("href"),
+          "https://good.example@xn--bcher-kva.example/sign-in?state=1"
+        )
+        await page.getByRole("button", { name: "I opened the page: write_file" }).press("Enter")
+        await waitUntil(() => answers(opened).length > 0)
+        assert.deepStrictEqual<unknown>(answers(opened), [{ ...target, action: "allow" }])
+      })
+    })
+
     it("counts down the time that the Computer states", options, async () => {
       await using opened = await browser.open(inbox, (server) => {
         waiting(server)

@@ -93,7 +93,9 @@ const kindOf = (field: FormField): string => {
       return "Number of the value, or the value"
     case "List":
       return choiceOf(field) === undefined ? "JSON list" : "Numbers of the values, with commas"
-    default:
+    case "Group":
+    case "Variants":
+    case "Json":
       return "JSON"
   }
 }
@@ -128,7 +130,9 @@ const parseEntered = (field: FormField, text: string): Result.Result<unknown, st
       const words = word.split(",").flatMap((one) => (one.trim() === "" ? [] : [one.trim()]))
       return Result.all(words.map((one) => parseChoice(choice, one)))
     }
-    default:
+    case "Group":
+    case "Variants":
+    case "Json":
   }
   const value = parseJson(word)
   return value === undefined ? Result.fail("not JSON") : Result.succeed(value)
@@ -215,7 +219,7 @@ export const promptForForm = Effect.fnUntraced(function* (
   return isYes(send) ? { action: "accept", content } : { action: "cancel" }
 })
 
-/** Shows the page in a line of its own, so that it can be copied. Nothing opens it but the user. */
+/** Shows the page alone in a line, so that it can be copied. Only the user opens it. */
 const promptForPage = Effect.fnUntraced(function* (
   request: Extract<InputRequest, { readonly mode: "url" }>,
   origin: QuestionOrigin,

@@ -1,7 +1,7 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
-import type { CallStatus } from "../../domain/model/CallStatus.ts"
+import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
 import { finderPageSizes } from "../../domain/model/messages/requests.ts"
 import { forbidden, notFound, ProtocolError, tooManyRequests, unavailable } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -148,7 +148,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
       const onStatus = (status: CallStatus) =>
         Effect.suspend(() => {
           const entry = running.get(id)
-          const decided = status._tag === "Decided" ? { decision: status } : {}
+          const decided = isConsent(status) ? { decision: status } : {}
           if (entry !== undefined) show((entry.call = { ...entry.call, computer: status.computer, status, ...decided }))
           return call.onStatus?.(status) ?? Effect.void
         })

@@ -57,6 +57,23 @@ export type ApprovalAnswer =
   /** Closes a question without an answer. Denies a call. */
   | { readonly action: "cancel" }
 
+const answerErrorPrefix = "The answer does not fit its form: "
+
+/** The message about an answer that does not fit its form, from violations with JSON pointers. */
+export const formatAnswerErrors = (errors: ReadonlyArray<string>): string => `${answerErrorPrefix}${errors.join("; ")}`
+
+/** The violations in such a message by the names of fields; others by the empty name. */
+export const parseAnswerErrors = (message: string): ReadonlyMap<string, string> => {
+  if (!message.startsWith(answerErrorPrefix)) return new Map([["", message]])
+  const found = new Map<string, string>()
+  for (const error of message.slice(answerErrorPrefix.length).split(/; (?=\/|the arguments: )/)) {
+    const [, pointer = "", text = error] = /^\/([^/:]+)[^:]*: (.*)$/s.exec(error) ?? []
+    const name = pointer.replaceAll("~1", "/").replaceAll("~0", "~")
+    found.set(name, found.has(name) ? `${found.get(name) ?? ""}; ${text}` : text)
+  }
+  return found
+}
+
 /** The answer of the user to a question, as an approver gives it. */
 export const fromInputAnswer = (answer: InputAnswer): ApprovalAnswer => {
   switch (answer.action) {

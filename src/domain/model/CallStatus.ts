@@ -39,12 +39,14 @@ export interface CallReport {
   readonly status: CallStatus
 }
 
+type Decided = Extract<CallStatus, { readonly _tag: "Decided" }>
+
+/** True for a decision about the call itself. */
+export const isConsent = (status: CallStatus): status is Decided =>
+  status._tag === "Decided" && status.isQuestion !== true
+
 /** Formats a decision: `allowed by operator:ann`. The name is foreign text. */
-export const formatDecided = ({
-  by,
-  isAllowed,
-  isQuestion
-}: Extract<CallStatus, { readonly _tag: "Decided" }>): string => {
+export const formatDecided = ({ by, isAllowed, isQuestion }: Decided): string => {
   if (isQuestion === true && by === "") return "no answer came in time"
   const words = isQuestion === true ? (["answered", "declined"] as const) : (["allowed", "denied"] as const)
   return `${isAllowed ? words[0] : words[1]} by ${by}`

@@ -191,7 +191,7 @@ describe("prompt for a page", () => {
     url: `https://good.example@b\u00fccher.example/${"a".repeat(200)}?q=1`
   }
 
-  it.live("shows the whole address in a line of its own, and its host", () =>
+  it.live("shows the whole address alone in a line, and its host", () =>
     Effect.gen(function* () {
       const { asking, enter, screen, shows } = yield* startPrompt(request)
       yield* shows("Do you open it?")

@@ -53,10 +53,20 @@ export const makeCall = (changes: Partial<PageCall> = {}): PageCall => ({
 })
 
 /** A call that waits for an approval. */
-export const makeWaitingCall = (changes: Partial<PageCall> = {}, approvalId = "approval-1"): PageCall => {
+export const makeWaitingCall = (
+  changes: Partial<PageCall> = {},
+  approvalId = "approval-1",
+  isQuestion = false
+): PageCall => {
   const call = makeCall({ tool: "write_file", ...changes })
   const { computer, tool = "" } = call
-  const approval = { id: approvalId, server: "files", tool, waitSeconds: 300 }
+  const approval = {
+    id: approvalId,
+    server: "files",
+    tool,
+    waitSeconds: 300,
+    ...(isQuestion && { isQuestion: true as const })
+  }
   return { ...call, status: { _tag: "WaitingForConsent", computer, approval } }
 }
 

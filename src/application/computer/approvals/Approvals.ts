@@ -16,6 +16,7 @@ import {
   type ApprovalAnswer,
   type ApprovalDecision,
   type DecidedApproval,
+  formatAnswerErrors,
   formatDecision,
   fromInputAnswer,
   maxContentLength,
@@ -238,7 +239,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
     const errors = yield* Effect.catch(validator.check(input.schema, content), ({ message: reason }) =>
       Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])
     )
-    if (errors.length > 0) return yield* badRequest(`The answer does not fit its form: ${errors.join("; ")}`)
+    if (errors.length > 0) return yield* badRequest(formatAnswerErrors(errors))
   })
 
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.

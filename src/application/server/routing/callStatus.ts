@@ -6,6 +6,7 @@ import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
+import { isConsent } from "../../../domain/model/CallStatus.ts"
 import { lineOf } from "../membership/Notifications.ts"
 
 /** In bytes of JSON text: twenty names of servers fit. */
@@ -51,7 +52,7 @@ export const makeCallStatusReceiver =
     const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
     if (report !== undefined) {
       const { status } = report
-      call.reported = { ...call.reported, status, ...(status._tag === "Decided" && { decision: status }) }
+      call.reported = { ...call.reported, status, ...(isConsent(status) && { decision: status }) }
       for (const observe of observers) observe(call.origin.describe)
     }
     if (!agent.features.callStatus) return { isForwarded: false, waitSeconds: 0 }

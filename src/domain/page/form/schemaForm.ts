@@ -142,7 +142,7 @@ const choiceOf = (common: FieldCommon, choices: ReadonlyArray<TitledValue>): For
   return { ...common, _tag: "Choice", values: choices.map(({ value }) => value), ...(isTitled && { labels }) }
 }
 
-/** Values of a `const` with titles: they are one enumeration, however many. */
+/** Values of a `const` with titles, which are one enumeration. */
 const constantsOf = (given: ReadonlyArray<unknown>): ReadonlyArray<TitledValue> | undefined => {
   const constants = given.flatMap((one) =>
     isJsonObject(one) && Object.hasOwn(one, "const") ? [{ value: one["const"], label: textOr(one["title"]) }] : []

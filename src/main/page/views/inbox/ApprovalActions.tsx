@@ -5,7 +5,7 @@ import { serverNow } from "../../connection/store.ts"
 import { truncate, visibleLine } from "../../parts/visibleText.ts"
 
 /** The answer of a command. */
-export type Answer = Pick<CommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason">
+export type Answer = Pick<CommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason" | "content">
 
 /** The length of the reason of a denial, as the command bounds it. */
 const maxReasonLength = 500
@@ -29,7 +29,7 @@ interface AnswerButtonProps {
   readonly onPress: () => void
 }
 
-const AnswerButton = ({ isBlocked, isSteady, kind, label, onPress, tool, type }: AnswerButtonProps) => {
+export const AnswerButton = ({ isBlocked, isSteady, kind, label, onPress, tool, type }: AnswerButtonProps) => {
   const press = (event: TargetedMouseEvent<HTMLButtonElement>) => {
     event.preventDefault()
     const isPointer = event.detail > 0
@@ -49,7 +49,7 @@ const AnswerButton = ({ isBlocked, isSteady, kind, label, onPress, tool, type }:
   )
 }
 
-interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "isSteady"> {
+export interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "isSteady"> {
   readonly isSending: boolean
   readonly onAnswer: (answer: Answer) => void
   /** The error of the last answer. */

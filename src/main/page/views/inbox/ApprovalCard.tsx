@@ -9,8 +9,10 @@ import { useReplies } from "../../connection/useReplies.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { formatClock, useServerTime } from "../../parts/time.ts"
 import { type Answer, ApprovalActions } from "./ApprovalActions.tsx"
+import type { Draft } from "../../../../domain/page/form/formDraft.ts"
 import { ApprovalDetails } from "./ApprovalDetails.tsx"
 import { describeDecision, describeEnd } from "./describeOutcome.ts"
+import { QuestionForm } from "./QuestionForm.tsx"
 
 /** A shorter time before the end is highlighted, in milliseconds. */
 const urgentMillis = 30_000
@@ -78,6 +80,8 @@ interface AnswerableProps extends Pick<ApprovalCardProps, "entry" | "isSteady"> 
 const AnswerableApproval = ({ entry, error: answerError, isSending, isSteady, onAnswer }: AnswerableProps) => {
   const { approval, call, key } = entry
   const [attempt, setAttempt] = useState(0)
+  // Here, so that what the user has entered outlives a failed request for the details.
+  const [draft, setDraft] = useState<Draft>()
   const { computer, line, office } = call
   const { error, reply } =
     useReplies<"GetApproval">([
@@ -105,9 +109,21 @@ const AnswerableApproval = ({ entry, error: answerError, isSending, isSteady, on
           </button>
         </p>
       )}
-      {reply !== undefined && (
+      {reply?.input !== undefined && (
+        <QuestionForm
+          input={reply.input}
+          tool={approval.tool}
+          draft={draft}
+          onDraft={setDraft}
+          isSending={isSending}
+          isSteady={isSteady}
+          onAnswer={onAnswer}
+          error={answerError}
+        />
+      )}
+      {reply !== undefined && <ApprovalDetails view={reply} />}
+      {reply !== undefined && reply.input === undefined && (
         <>
-          <ApprovalDetails view={reply} />
           <ApprovalActions tool={approval.tool} isSending={isSending} isSteady={isSteady} onAnswer={onAnswer}>
             {answerError !== undefined && (
               <p class="error" role="alert">
@@ -159,6 +175,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
     <article ref={card} class="card approval" aria-labelledby={id}>
       <h2 id={id}>
         <Name of={approval.tool} />
+        {approval.isQuestion === true && <span class="note"> asks a question</span>}
       </h2>
       {isClosed ? (
         <p ref={end} tabIndex={-1}>

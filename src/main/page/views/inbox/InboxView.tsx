@@ -45,6 +45,7 @@ export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
       <div class="timeline-head">
         <span role="status">
           {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
+          {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}
         </span>
         <SoundSwitch />
       </div>

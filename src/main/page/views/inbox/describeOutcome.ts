@@ -4,8 +4,10 @@ import type { PageCall } from "../../../../domain/page/PageEvent.ts"
 import { formatDateTime } from "../../parts/time.ts"
 
 /** States the decision that the Computer has confirmed. */
-export const describeDecision = ({ decidedBy, denialReason, scope, state, until }: ApprovalView): string => {
+export const describeDecision = ({ decidedBy, denialReason, input, scope, state, until }: ApprovalView): string => {
   const by = decidedBy === undefined ? "" : ` by ${decidedBy}`
+  if (input !== undefined && state === "allowed") return `answered${by}`
+  if (input !== undefined && state === "denied") return `declined${by}`
   if (state === "denied") return `denied${by}${denialReason === undefined ? "" : `: ${denialReason}`}`
   if (state !== "allowed") return state
   if (scope !== "tool") return `allowed once${by}`
@@ -15,6 +17,7 @@ export const describeDecision = ({ decidedBy, denialReason, scope, state, until 
 
 /** States how the wait of a call ended, as far as the page has seen it. */
 export const describeEnd = (call: PageCall): string => {
+  if (call.status?._tag === "Decided") return describeStatus(call.status)
   if (call.decision !== undefined) return describeStatus(call.decision)
   if (call.endedAt === undefined) return "the call does not wait for this approval any more"
   if (phaseOf(call) === "cancelled") return "the call was cancelled before a decision"

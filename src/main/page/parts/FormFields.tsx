@@ -1,8 +1,8 @@
 import { useId } from "preact/hooks"
-import { absent, type Draft, initialDraft } from "../../../../domain/page/form/formDraft.ts"
-import type { FormField } from "../../../../domain/page/form/schemaForm.ts"
-import { LongText, Name } from "../../parts/Text.tsx"
-import { truncate, visibleLine } from "../../parts/visibleText.ts"
+import { absent, type Draft, initialDraft } from "../../../domain/page/form/formDraft.ts"
+import type { FormField } from "../../../domain/page/form/schemaForm.ts"
+import { LongText, Name } from "./Text.tsx"
+import { truncate, visibleLine } from "./visibleText.ts"
 
 interface FieldProps<F extends FormField = FormField> {
   readonly field: F
@@ -12,7 +12,13 @@ interface FieldProps<F extends FormField = FormField> {
   readonly label: string
   readonly required: boolean
   readonly id: string
+  /** What is wrong with the value. */
+  readonly problem?: string | undefined
 }
+
+/** The id of a control, and its problem for screen readers. */
+const controlAttributes = ({ id, problem }: Pick<FieldProps, "id" | "problem">) =>
+  problem === undefined ? { id } : { id, "aria-invalid": true, "aria-describedby": `${id}-problem` }
 
 type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
 
@@ -26,18 +32,26 @@ const formatChoice = (value: unknown, label: string | undefined): string => {
 
 const isLongText = (text: string): boolean => text.includes("\n") || text.length > 80
 
-const TextField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Text">>) => {
+const TextField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Text">>) => {
+  const attributes = controlAttributes(rest)
   const text = draft._tag === "Text" ? draft.text : ""
   const change = (next: string) => onChange(next === "" && !required ? absent : { _tag: "Text", text: next })
   if (field.isSecret === true) {
-    const input = { id, value: text, autocomplete: "off" }
-    return <input {...input} type="password" onInput={(event) => change(event.currentTarget.value)} />
+    return (
+      <input
+        {...attributes}
+        value={text}
+        autocomplete="off"
+        type="password"
+        onInput={(event) => change(event.currentTarget.value)}
+      />
+    )
   }
   return isLongText(text) ? (
-    <textarea id={id} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
+    <textarea {...attributes} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
   ) : (
     <input
-      id={id}
+      {...attributes}
       type="text"
       value={text}
       placeholder={field.format ?? ""}
@@ -46,9 +60,9 @@ const TextField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<
   )
 }
 
-const NumberField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Number">>) => (
+const NumberField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Number">>) => (
   <input
-    id={id}
+    {...controlAttributes(rest)}
     type="text"
     inputMode={field.integer ? "numeric" : "decimal"}
     value={draft._tag === "Text" ? draft.text : ""}
@@ -61,9 +75,9 @@ const NumberField = ({ draft, field, id, onChange, required }: FieldProps<FieldO
   />
 )
 
-const FlagField = ({ draft, id, onChange, required }: FieldProps<FieldOf<"Flag">>) => (
+const FlagField = ({ draft, onChange, required, ...rest }: FieldProps<FieldOf<"Flag">>) => (
   <select
-    id={id}
+    {...controlAttributes(rest)}
     value={draft._tag === "Flag" ? String(draft.value) : ""}
     onChange={({ currentTarget: { value } }) =>
       onChange(value === "" ? absent : { _tag: "Flag", value: value === "true" })
@@ -75,9 +89,9 @@ const FlagField = ({ draft, id, onChange, required }: FieldProps<FieldOf<"Flag">
   </select>
 )
 
-const ChoiceField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Choice">>) => (
+const ChoiceField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Choice">>) => (
   <select
-    id={id}
+    {...controlAttributes(rest)}
     value={draft._tag === "Choice" ? String(draft.index) : ""}
     onChange={({ currentTarget: { value } }) =>
       onChange(value === "" ? absent : { _tag: "Choice", index: Number(value) })
@@ -92,9 +106,9 @@ const ChoiceField = ({ draft, field, id, onChange, required }: FieldProps<FieldO
   </select>
 )
 
-const JsonField = ({ draft, id, onChange, required }: FieldProps) => (
+const JsonField = ({ draft, onChange, required, ...rest }: FieldProps) => (
   <textarea
-    id={id}
+    {...controlAttributes(rest)}
     class="code"
     rows={4}
     spellcheck={false}
@@ -193,12 +207,13 @@ const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
   Json: "JSON"
 }
 
+interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange"> {
+  /** What is wrong with the members, by their names. */
+  readonly problems?: ReadonlyMap<string, string>
+}
+
 /** The members of a group. */
-export const GroupFields = ({
-  draft,
-  field,
-  onChange
-}: Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange">) => {
+export const GroupFields = ({ draft, field, onChange, problems }: GroupFieldsProps) => {
   const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
   const known = new Set(field.members.map(({ name }) => name))
   const others = [...members].filter(([name]) => !known.has(name))
@@ -213,6 +228,7 @@ export const GroupFields = ({
           draft={members.get(member.name) ?? absent}
           label={member.name}
           required={member.required}
+          problem={problems?.get(member.name)}
           onChange={(changed) => change(member.name, changed)}
         />
       ))}
@@ -268,7 +284,12 @@ interface LabelledFieldProps extends Omit<FieldProps, "id"> {
 /** A field with its label and its description. An optional composite field is added by a button. */
 const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
   const id = useId()
-  const { draft, field, label, onChange, required } = props
+  const { draft, field, label, onChange, problem, required } = props
+  const shownProblem = problem !== undefined && (
+    <p id={`${id}-problem`} class="error">
+      <Name of={problem} length={1_000} />
+    </p>
+  )
   const title = (
     <>
       <Name of={label} />
@@ -288,6 +309,7 @@ const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
       <fieldset>
         <legend>{title}</legend>
         {description}
+        {shownProblem}
         {draft._tag === "Absent" ? (
           <button
             type="button"
@@ -319,6 +341,7 @@ const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
     <div class="form-field">
       <label for={id}>{title}</label>
       <Control {...props} id={id} />
+      {shownProblem}
       {description}
     </div>
   )
