@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
+import { formatAnswerErrors, parseAnswerErrors } from "../../src/domain/approvals/Approval.ts"
 import { BlobReference, formatBlobHandle, parseBlobHandle } from "../../src/domain/blobs/blobHandle.ts"
 import { organizeDesktop, parseRenderedWindow } from "../../src/domain/desktop/organizeDesktop.ts"
 import { buildWindowUri, isWindowUri, parseWindowUri } from "../../src/domain/desktop/WindowUri.ts"
@@ -350,6 +351,7 @@ describe("builder", () => {
     ({ count, name, servers }) => {
       const waits: ReadonlyArray<CallStatus> = [
         { _tag: "WaitingForConsent", computer: name },
+        { _tag: "Decided", computer: name, isAllowed: count > 0, by: "ann", isQuestion: true },
         { _tag: "WaitingForServers", computer: name, servers: truncateServerNames(servers) },
         { _tag: "Progressing", computer: name, progress: count + 0 },
         { _tag: "Progressing", computer: name, progress: 1, total: count + 0, message: name.slice(0, 9).toWellFormed() }
@@ -358,6 +360,20 @@ describe("builder", () => {
         const wire = copyJson(line.encodeCallStatus({ reqId: name, status }))
         assert.deepStrictEqual(line.decodeCallStatus(wire), Result.succeed({ reqId: name, status }))
       }
+    }
+  )
+
+  inverse(
+    "AnswerErrors",
+    "keeps violations by the names of their fields",
+    Schema.Array(
+      Schema.Struct({ name: Schema.Literals(["a", "b c", "d/e~", "ü"]), text: Schema.Literals(["is bad", "x"]) })
+    ),
+    (violations) => {
+      const found = new Map(violations.map(({ name, text }) => [name, text]))
+      const pointer = (name: string) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`
+      const message = formatAnswerErrors([...found].map(([name, text]) => `${pointer(name)}: ${text}`))
+      assert.deepStrictEqual(new Map(parseAnswerErrors(message)), found.size === 0 ? new Map([["", ""]]) : found)
     }
   )
 

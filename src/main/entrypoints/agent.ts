@@ -18,6 +18,7 @@ export type { DocumentLocation, ResourcePage } from "../../domain/model/messages
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
+export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export {
   type JoinFailed,

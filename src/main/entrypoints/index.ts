@@ -60,6 +60,7 @@ export type { ComputerView, OfficeView } from "../../application/agent/OfficeVie
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
+export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
@@ -67,6 +68,7 @@ export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSe
 export {
   ComputerSettings,
   type Confirm,
+  type OnInput,
   type RemoteApprover,
   type DpeRequest,
   type ProgressReport,
@@ -113,7 +115,8 @@ export { Policy } from "../../application/ports/approvals/Policy.ts"
 export type {
   Approval,
   ApprovalAnswer,
-  ApprovalDecision
+  ApprovalDecision,
+  Question
 } from "../../domain/approvals/Approval.ts"
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 export type { Grant } from "../../domain/approvals/grants.ts"

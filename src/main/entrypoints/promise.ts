@@ -10,7 +10,8 @@ export type { RuleStep } from "../../domain/policy/decideByRules.ts"
 export type {
   Approval,
   ApprovalAnswer,
-  ApprovalDecision
+  ApprovalDecision,
+  Question
 } from "../../domain/approvals/Approval.ts"
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 export type { Grant } from "../../domain/approvals/grants.ts"
@@ -29,6 +30,7 @@ export type { Grants, Identity, Right } from "../../domain/model/Identity.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
+export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
 export { connectAgent, type NodeAgentConnectOptions } from "../promise/connectAgent.ts"
 export type { McpServerRequest } from "../../application/agent/AgentRequests.ts"

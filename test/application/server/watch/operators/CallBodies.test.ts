@@ -65,6 +65,16 @@ describe("the capture of bodies", () => {
     })
   )
 
+  it.effect("omits the answer to a question", () =>
+    Effect.gen(function* () {
+      const { agent, getBody, watch } = yield* officeWith({ approval: {}, req_id: "r1" })
+      const decision = { agent: "ada", req_id: "r1", computer: "pc", approval_id: "1", action: "allow" }
+      yield* agent.request("client:decide_approval", { ...decision, content: { pin: "hunter2" } })
+      const id = (yield* Effect.scoped(watch.open)).snapshot.calls.at(-1)?.id ?? ""
+      assert.deepStrictEqual(JSON.parse((yield* getBody(id)).params), { ...decision, content: "<redacted>" })
+    })
+  )
+
   it.effect("gives the message of an error in place of a result", () =>
     Effect.gen(function* () {
       const { agent, getBody, watch } = yield* officeWith({})

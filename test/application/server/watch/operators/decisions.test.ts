@@ -4,9 +4,10 @@ import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMc
 import type { ComputerSettings } from "../../../../../src/application/computer/ComputerSettings.ts"
 import type { OperatorAccess } from "../../../../../src/application/computer/office/operatorAccess.ts"
 import * as RulePolicy from "../../../../../src/application/computer/calls/RulePolicy.ts"
+import type { InputRequest } from "../../../../../src/domain/model/InputRequest.ts"
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import type { Rule } from "../../../../../src/domain/policy/Rule.ts"
-import { tool } from "../../../../conformance/members.ts"
+import { textResult, tool } from "../../../../conformance/members.ts"
 import { staged } from "../../../computer/stage.ts"
 import { line, olga, startWatched } from "../watchedServer.ts"
 
@@ -18,10 +19,19 @@ interface Owner {
   readonly rules?: ReadonlyArray<Rule>
 }
 
+const form: InputRequest = {
+  mode: "form",
+  message: "PIN?",
+  schema: { type: "object", properties: { pin: { type: "string", format: "password" } } }
+}
+
 /** A Computer whose owner permits this, in an office of a Server, without an Agent. */
 const officeWith = Effect.fnUntraced(function* ({ operators = {}, rules = [], settings = {} }: Owner) {
   const server = yield* startWatched()
-  const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+  const ask = tool("ask", (_, { ask: askUser }) =>
+    Effect.map(askUser(form), (answer) => textResult(JSON.stringify(answer)))
+  )
+  const alpha = yield* makeMemoryMcpServer({ tools: [tool("write"), ask] })
   const { computer } = yield* staged({
     servers: { alpha },
     office: "O",
@@ -107,6 +117,25 @@ describe("DecideApproval", () => {
         (yield* operatorActions).map(({ approval }) => approval),
         [id, id]
       )
+    })
+  )
+
+  it.effect("answers a question in the name of the operator, whose answer is not recorded", () =>
+    Effect.gen(function* () {
+      const { agent, computer, execute, operatorActions } = yield* officeWith({
+        settings: { approvers: ["page"], approve: ["ask"] }
+      })
+      const ada = yield* agent()
+      const call = { agent: "ada", req_id: "r1", computer: "pc", tool_name: "ask", params: {}, timeout: 60 }
+      const calling = yield* Effect.forkChild(ada.request("client:tool_call", call), { startImmediately: true })
+      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      const id = Option.getOrThrow(open)[0]?.id ?? ""
+      assert.deepInclude(yield* execute({ _tag: "GetApproval", ...target, id }), { input: form, state: "open" })
+      const answer = { action: "allow", content: { pin: "s3cret" } } as const
+      const decided = yield* execute({ _tag: "DecideApproval", ...target, id, ...answer })
+      assert.deepInclude(decided, { state: "allowed", decidedBy: "operator:olga" })
+      assert.include(JSON.stringify(yield* Fiber.join(calling)), "s3cret")
+      assert.notInclude(JSON.stringify([decided, yield* operatorActions]), "s3cret")
     })
   )
 
