@@ -57,6 +57,12 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
+  "questions.ts": [
+    "question: Please provide inputs for the following fields:",
+    "required: [ 'name' ]",
+    "User provided the requested information",
+    "trigger-elicitation-request: done"
+  ],
   "prompts.ts": ["everything has 4 prompts", "What's weather in Paris?", '"values":["Engineering"]'],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],

@@ -3,7 +3,7 @@ import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { busyViews, prepareBusyServer } from "./scripted/busyOffice.ts"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
 import { PageBrowser } from "./scripted/PageBrowser.ts"
-import { makeSnapshot, makeWaitingCall, team } from "./scripted/pageFixtures.ts"
+import { makeApproval, makeSnapshot, makeWaitingCall, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
 /** Widths with the themes that axe checks there. A width changes no colours. */
@@ -20,6 +20,19 @@ const withoutMembers = (server: ScriptedServer): void => {
   server.snapshot = makeSnapshot({ members: [], nodes: [] })
 }
 
+const asking = (server: ScriptedServer): void => {
+  server.snapshot = makeSnapshot({ calls: [makeWaitingCall({}, "approval-1", true)] })
+  const choices = { type: "array", items: { enum: ["a", "b"] }, default: ["a"] }
+  const properties = {
+    name: { type: "string", description: "Yours" },
+    pin: { format: "password" },
+    agree: { type: "boolean" },
+    choices
+  }
+  const schema = { type: "object", properties, required: ["name"] }
+  server.replies.GetApproval = () => makeApproval({ input: { mode: "form", message: "Who?", schema } })
+}
+
 const emptyViews = Object.entries(busyViews).map(
   ([view, hash]) => [`the empty view ${view}`, hash.split("?")[0] ?? "", withoutMembers] as const
 )
@@ -27,6 +40,7 @@ const emptyViews = Object.entries(busyViews).map(
 const audited: ReadonlyArray<readonly [string, string, (server: ScriptedServer) => void]> = [
   ...Object.entries(busyViews).map(([view, hash]) => [`the view ${view}`, hash, prepareBusyServer] as const),
   ...emptyViews,
+  ["a question", "#/office/0.2/team/inbox", asking],
   ["the form for sign-in", "", requireKey]
 ]
 

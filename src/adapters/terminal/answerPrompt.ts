@@ -167,7 +167,7 @@ const promptForField = Effect.fnUntraced(function* (
     else {
       const [error] = yield* check(schema, parsed.success)
       if (error === undefined) return Option.some(parsed.success)
-      problem = error
+      problem = error.replace(/^the arguments: /, "")
     }
   }
   return Option.none()

@@ -60,13 +60,14 @@ export type ApprovalAnswer =
 const answerErrorPrefix = "The answer does not fit its form: "
 
 /** The message about an answer that does not fit its form, from violations with JSON pointers. */
-export const formatAnswerErrors = (errors: ReadonlyArray<string>): string => `${answerErrorPrefix}${errors.join("; ")}`
+export const formatAnswerErrors = (errors: ReadonlyArray<string>): string =>
+  `${answerErrorPrefix}${errors.map((error) => error.replace(/^the arguments: /, "the form: ")).join("; ")}`
 
 /** The violations in such a message by the names of fields; others by the empty name. */
 export const parseAnswerErrors = (message: string): ReadonlyMap<string, string> => {
   if (!message.startsWith(answerErrorPrefix)) return new Map([["", message]])
   const found = new Map<string, string>()
-  for (const error of message.slice(answerErrorPrefix.length).split(/; (?=\/|the arguments: )/)) {
+  for (const error of message.slice(answerErrorPrefix.length).split(/; (?=\/|the form: )/)) {
     const [, pointer = "", text = error] = /^\/([^/:]+)[^:]*: (.*)$/s.exec(error) ?? []
     const name = pointer.replaceAll("~1", "/").replaceAll("~0", "~")
     found.set(name, found.has(name) ? `${found.get(name) ?? ""}; ${text}` : text)
