@@ -15,7 +15,7 @@ await using desk = await runComputer({
 
 await using agent = await connectAgent({ ...place, name: "thinker" })
 
-const { content } = await agent.callTool({
+const answered = await agent.callTool({
   tool: "trigger-elicitation-request",
   onInput: (question) => {
     console.log("question:", question.message)
@@ -24,5 +24,5 @@ const { content } = await agent.callTool({
     return { action: "accept", content: { name: "Ada", integer: 7 } }
   }
 })
-for (const block of content) if (block.type === "text") console.log(block.text)
+for (const block of answered.content) if (block.type === "text") console.log(block.text)
 console.log((await desk.history()).map(({ outcome, tool }) => `${tool}: ${outcome}`).join())

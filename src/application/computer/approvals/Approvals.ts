@@ -68,7 +68,7 @@ export interface ApprovalRequest extends Pick<Approval, "reqId" | "requester" | 
 }
 
 /** A question of the MCP server of a call. */
-export interface QuestionRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
+interface QuestionRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
   readonly input: InputRequest
   /** Answers beside the hook of the settings, by this name. */
   readonly responder?: QuestionResponder | undefined
