@@ -24,6 +24,8 @@ export const desk = (
     readonly startsIn?: Duration.Duration
     readonly subscribe?: boolean
     readonly approvers?: ComputerSettings["approvers"]
+    /** The server `notes` has a tool `ask` that asks for a name, and gives the answer. */
+    readonly asks?: boolean
   } = {}
 ) =>
   Layer.unwrap(
@@ -43,7 +45,15 @@ export const desk = (
         ],
         resources: [resource("window://files/a?priority=9", ["A"]), resource("window://files/b", ["B"])]
       })
-      const notes = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("write")] })
+      const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
+      const ask = tool("ask", (_, context) =>
+        Effect.map(context.ask({ mode: "form", message: "Who?", schema }), (answer) =>
+          textResult(JSON.stringify(answer))
+        )
+      )
+      const notes = yield* MemoryMcp.makeMemoryMcpServer({
+        tools: [tool("write"), ...(options.asks === true ? [ask] : [])]
+      })
       const stdio = { type: "stdio", server_parameters: { command: "memory" } }
       const slowly = ({ connect }: MemoryMcp.MemoryMcpServer) => ({
         connect: Effect.delay(connect, options.startsIn ?? Duration.zero)

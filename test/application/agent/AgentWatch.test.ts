@@ -56,6 +56,19 @@ const outcomes = ({ stream }: Watched) =>
 const call = { computer: "pc", tool: "fs:list", params: {} }
 
 describe("the page of an Agent", () => {
+  it.effect("answers questions of calls that nothing else answers, while it is open", () =>
+    Effect.gen(function* () {
+      const { agent, pc } = yield* watched()
+      const modes = () =>
+        pc.received.flatMap(({ event, value }) =>
+          event === "client:tool_call" ? [Object(value)["input_modes"] as unknown] : []
+        )
+      yield* agent.callTool(call)
+      yield* agent.callTool({ ...call, onInput: () => Effect.never, inputModes: ["url"] })
+      assert.deepStrictEqual(modes(), [["form", "url"], ["url"]])
+    })
+  )
+
   it.effect("names its only office", () =>
     Effect.gen(function* () {
       const { page } = yield* watched()

@@ -8,6 +8,7 @@ import { messageSurface } from "./messages.ts"
 import { nodeSurface } from "./nodes.ts"
 import { packSurface } from "./packs.ts"
 import { packetSurface } from "./packets.ts"
+import { questionSurface } from "./questions.ts"
 import { socketSurface } from "./sockets.ts"
 import { stdioSurface } from "./stdio.ts"
 import { textSurface } from "./texts.ts"
@@ -21,6 +22,7 @@ export const surfaces: ReadonlyArray<Surface> = [
   uriSurface,
   textSurface,
   configSurface,
+  questionSurface,
   deviceSurface,
   packSurface,
   nodeSurface,

@@ -101,6 +101,31 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk({ approvers: ["page"] })))
   )
 
+  it.effect("lists questions, and answers or declines them", () =>
+    Effect.gen(function* () {
+      const computer = yield* Computer
+      const responder = { modes: ["form" as const], answer: () => Effect.never }
+      const ask = Effect.forkChild(computer.callTool({ tool: "ask", params: {}, responder }), {
+        startImmediately: true
+      })
+      const first = yield* ask
+      yield* TestClock.adjust(0)
+      const { stdout } = yield* say("approvals")
+      assert.match(stdout, /^\S{8}\s+ask\s+for owner\s+5m left\s+question\s+Who\?/)
+      const [id = ""] = stdout.split(" ")
+      assert.match((yield* say(`approvals ${id}`)).stdout, /^message:\n {2}Who\?\nform:\n {2}\{$/m)
+      assert.include((yield* say(`approve ${id}`)).stderr, "The answer to a question has the content of its form")
+      // Without a terminal there is no answer.
+      assert.strictEqual((yield* say(`answer ${id}`)).stdout, "ask: declined by terminal\n")
+      assert.include(JSON.stringify(yield* Fiber.join(first)), "decline")
+      const second = yield* ask
+      yield* TestClock.adjust(0)
+      const [next = ""] = (yield* say("approvals")).stdout.split(" ")
+      assert.strictEqual((yield* say(`deny ${next}`)).stdout, "ask: declined by terminal\n")
+      assert.include(JSON.stringify(yield* Fiber.join(second)), "decline")
+    }).pipe(Effect.provide(desk({ asks: true })))
+  )
+
   it.effect("shows the reason by status when a server does not run", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("status")

@@ -37,7 +37,11 @@ class Unattended extends LiveParts {
 
   /** Calls the tool `echo` by the command, and collects what it prints. */
   call(message: string) {
-    const args = [bundledCommand, "agent", "--office", "team", "call", "echo", `message=${message}`, "--timeout", "5"]
+    return this.callTool("echo", `message=${message}`)
+  }
+
+  callTool(...words: ReadonlyArray<string>) {
+    const args = [bundledCommand, "agent", "--office", "team", "call", ...words, "--timeout", "5"]
     const child: ChildProcess = leash(
       spawn(process.execPath, args, { env: { ...process.env, A2C_SERVER: this.url, XDG_RUNTIME_DIR: "/nonexistent" } })
     )
@@ -91,6 +95,29 @@ describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on 
     assert.strictEqual(await call.exitCode, 2)
     assert.include(call.printed.stderr, "Tool 'echo' was not confirmed: not on a Friday")
     assert.include(call.printed.stderr, "a2c: denied by operator:anonymous, at desk")
+  })
+
+  it("answers the question of a real MCP server", options, async () => {
+    await using opened = await browser.openUrl(office.inbox())
+    const { page } = opened
+    await page.setViewportSize(phone)
+    const call = office.callTool("trigger-elicitation-request")
+    await page.getByRole("button", { name: "Allow once: trigger-elicitation-request" }).press("Enter")
+    await page.getByText("Please provide inputs for the following fields:").waitFor()
+    await page.getByLabel(/^name/).fill("Ada")
+    await page.getByLabel(/^titledSingleSelectEnum/).selectOption({ label: "Wonder Woman (hero-3)" })
+    const button = page.getByRole("button", { name: "Send: trigger-elicitation-request" })
+    await page.getByLabel(/^email/).fill("nonsense")
+    await button.press("Enter")
+    await page.getByText('must match format "email"').waitFor()
+    await page.getByLabel(/^email/).fill("ada@example.com")
+    await button.press("Enter")
+    assert.strictEqual(await call.exitCode, 0, call.printed.stderr)
+    assert.include(call.printed.stdout, "User provided the requested information")
+    assert.include(call.printed.stdout, "hero-3")
+    assert.include(call.printed.stderr, "a2c: answered by operator:anonymous, at desk")
+    await page.getByText("answered by operator:anonymous").waitFor()
+    assert.deepStrictEqual(await opened.faults(), [])
   })
 
   it("expires without an answer, and says so", options, async () => {
