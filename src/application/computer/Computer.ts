@@ -137,7 +137,7 @@ const make = Effect.fnUntraced(function* (
   const isExplained = operators.calls === true || approvers.includes("page")
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const approvalRequests = yield* makeApprovalRequests(approvals)
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.place, secrets))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, secrets, reporter, connection.place))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)

@@ -17,7 +17,7 @@ import { makeRequestId } from "../../shared/tracing.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
-import { makeSecrets, type Secrets } from "../inputs/Secrets.ts"
+import type { Secrets } from "../inputs/Secrets.ts"
 import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, timeAfterWait } from "./Call.ts"
@@ -92,9 +92,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
   approvals: Approvals,
+  secrets: Secrets,
   officeReporter: CallReporter = silentReporter,
-  placeNow: () => CallPlace | undefined = () => undefined,
-  secrets: Secrets = makeSecrets()
+  placeNow: () => CallPlace | undefined = () => undefined
 ) {
   const { onProgress } = yield* ComputerSettings
   /** Those of tasks, by the ids of their calls. */

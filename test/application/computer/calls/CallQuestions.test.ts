@@ -68,7 +68,7 @@ const stage = Effect.fnUntraced(function* (
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, secrets, () => Effect.void)
     const approvals = yield* makeApprovals("pc")
-    const calls = yield* makeToolCalls("pc", supervisor, approvals, reporter, undefined, secrets)
+    const calls = yield* makeToolCalls("pc", supervisor, approvals, secrets, reporter)
     yield* settle
     const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
       Effect.tap(

@@ -34,7 +34,7 @@ const callsOn = Effect.fnUntraced(function* (
   const setup = setupOf(["alpha"], { configure: { alpha: { ...consent, ...more } } })
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
-    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), reporter)
+    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), reporter)
     yield* runPending
     return calls
   }).pipe(
@@ -64,7 +64,7 @@ const changing = Effect.gen(function* () {
   const validated = yield* Deferred.make<ReadonlyArray<string>>()
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setupOf(["alpha", "beta"]), makeSecrets(), () => Effect.void)
-    const { callLocally } = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"))
+    const { callLocally } = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets())
     yield* runPending
     return { alpha, beta, callLocally, noted, ran, supervisor, validated }
   }).pipe(

@@ -37,7 +37,7 @@ const callsOn = Effect.gen(function* () {
   const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void).pipe(
     Effect.provide(Layer.merge(Inputs.layer(), Layer.succeed(McpConnector, { connect })))
   )
-  const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), {
+  const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), {
     report: (report) => Effect.sync(() => void reports.push(report)),
     announceWait: () => Effect.succeed(false)
   })
