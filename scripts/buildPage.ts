@@ -1,8 +1,8 @@
-/** Bundles the office page into `dist/page`: one HTML, one script and one style sheet. */
+/** Bundles the office page into `dist/page`: one HTML, one script and one style sheet, and the HTML that frames apps. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { build } from "esbuild"
+import { build, type BuildOptions, type Metafile } from "esbuild"
 
 const source = join(import.meta.dirname, "../src/main/page")
 
@@ -20,6 +20,35 @@ export interface BuiltPage {
   readonly gzippedBytes: number
 }
 
+const bundleOptions = {
+  bundle: true,
+  minify: true,
+  platform: "browser",
+  target: ["chrome123", "firefox120", "safari17.5"],
+  tsconfig: join(import.meta.dirname, "../tsconfig.page.json"),
+  legalComments: "none",
+  charset: "utf8",
+  write: false,
+  metafile: true
+} as const satisfies BuildOptions
+
+/** Source files of bundles that contribute code. */
+const inputsOf = ({ outputs }: Metafile): ReadonlyArray<string> =>
+  Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : []))
+  )
+
+/** Bundles the page that frames apps: its policy permits scripts inside it only. */
+const bundleSandbox = async () => {
+  const { metafile, outputFiles } = await build({
+    ...bundleOptions,
+    entryPoints: [join(source, "sandbox/sandbox.ts")],
+    format: "iife"
+  })
+  const html = readFileSync(join(source, "sandbox/sandbox.html"), "utf8")
+  return { html: html.replace("{{js}}", () => outputFiles[0]?.text ?? ""), inputs: inputsOf(metafile) }
+}
+
 /** Bundles the page in memory. */
 export const bundlePage = async (): Promise<BuiltPage> => {
   const { metafile, outputFiles } = await build({
@@ -29,16 +58,8 @@ export const bundlePage = async (): Promise<BuiltPage> => {
     ],
     entryNames: "[name].[hash]",
     outdir: "dist/page",
-    bundle: true,
-    minify: true,
-    platform: "browser",
-    format: "esm",
-    target: ["chrome123", "firefox120", "safari17.5"],
-    tsconfig: join(import.meta.dirname, "../tsconfig.page.json"),
-    legalComments: "none",
-    charset: "utf8",
-    write: false,
-    metafile: true
+    ...bundleOptions,
+    format: "esm"
   })
   const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
   const nameOf = (extension: string): string =>
@@ -47,9 +68,9 @@ export const bundlePage = async (): Promise<BuiltPage> => {
     .replace("{{css}}", nameOf(".css"))
     .replace("{{js}}", nameOf(".js"))
   files.set("index.html", html)
-  const inputs = Object.values(metafile.outputs).flatMap((output) =>
-    Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : []))
-  )
+  const sandbox = await bundleSandbox()
+  files.set("sandbox.html", sandbox.html)
+  const inputs = [...inputsOf(metafile), ...sandbox.inputs]
   const gzippedBytes = [...files.values()].reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0)
   return { files, inputs, gzippedBytes }
 }

@@ -19,6 +19,7 @@ import {
   toServerUri,
   toSkillUri
 } from "../../src/domain/office/officeUris.ts"
+import { formatAppDomains, parseAppDomains } from "../../src/domain/page/apps/appDomains.ts"
 import { parseResultUri, toResultUri } from "../../src/domain/results/resultUris.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
 import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNames.ts"
@@ -394,6 +395,16 @@ describe("builder", () => {
       Result.fail(message)
     )
     assert.deepStrictEqual(line.decodeMembershipAck(line.encodeMembershipAck(Result.void)), Result.void)
+  })
+
+  inverse("AppDomains", "keeps the domains of an app", Schema.Array(Schema.NonEmptyString), (labels) => {
+    const origins = labels.map((label) => `https://${label}.example`)
+    const domains = parseAppDomains({
+      connectDomains: origins,
+      resourceDomains: origins,
+      frameDomains: [...origins, 7]
+    })
+    assert.deepStrictEqual(parseAppDomains(formatAppDomains(domains)), domains)
   })
 
   it("has a property for every pair of names in the domain", () => {

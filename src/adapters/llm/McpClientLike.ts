@@ -2,7 +2,8 @@ import { Cause, type Context, Effect, Exit, Predicate } from "effect"
 import { listAllPages } from "../../application/shared/paging.ts"
 import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/objects.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { asObject, type JsonObject } from "../../domain/json.ts"
+import { isAppOnly, isAppResource } from "../../domain/tools/appTools.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {
   isContents,
@@ -76,10 +77,20 @@ const decodeItems = Effect.fnUntraced(function* <A>(
 const decodeContents = (items: ReadonlyArray<JsonObject>) =>
   decodeItems("contents", items, (item) => (isContents(item) ? item : undefined))
 
-const decodeTools = (items: ReadonlyArray<JsonObject>) => decodeItems("tool", items, decodeTool)
+/** Models see neither the tools of apps nor the apps. */
+const decodeTools = (items: ReadonlyArray<JsonObject>) =>
+  decodeItems(
+    "tool",
+    items.filter(({ _meta }) => !isAppOnly(asObject(_meta))),
+    decodeTool
+  )
 
 const decodeResources = (items: ReadonlyArray<JsonObject>) =>
-  decodeItems("resource", items, (item) => (isResource(item) ? item : undefined))
+  decodeItems(
+    "resource",
+    items.filter((item) => !isAppResource(item)),
+    (item) => (isResource(item) ? item : undefined)
+  )
 
 /** Adapts a progress listener. Its exceptions do not fail the call. */
 const toProgressHandler =

@@ -4,6 +4,7 @@ import type { PageSource } from "../../application/shared/page/PageSource.ts"
 import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { type Reply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
 import { makeOperatorAccess } from "../http/operatorAccess.ts"
+import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
 import { errorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
 import { makePageSessions } from "./PageSessions.ts"
@@ -25,6 +26,8 @@ export interface OfficePageOptions {
   readonly allowedHosts: ReadonlyArray<string>
   /** What the page shows and does. */
   readonly source: PageSource
+  /** The second origin, for apps; without it the page shows none. */
+  readonly sandbox?: AppSandbox | undefined
 }
 
 /** A reply; none after a stream. */
@@ -39,12 +42,17 @@ interface Route {
  * Makes the handler of `/office` and the paths below, which returns false for other requests. The page needs an operator,
  * where the Server requires credentials. Responses in progress end with the scope.
  */
-export const makeOfficePage = Effect.fnUntraced(function* ({ allowedHosts, assets, source }: OfficePageOptions) {
+export const makeOfficePage = Effect.fnUntraced(function* ({
+  allowedHosts,
+  assets,
+  sandbox,
+  source
+}: OfficePageOptions) {
   const access = yield* makeOperatorAccess
   const sessions = yield* makePageSessions
   const run = yield* FiberSet.makeRuntime<never>()
   const serveAsset = makePageAssets(assets)
-  const { fetchSession, signIn, signOut } = makeSessionRoutes(access, sessions, source)
+  const { fetchSession, signIn, signOut } = makeSessionRoutes(access, sessions, source, sandbox)
   const { calls, commands, events } = makeWatchRoutes(source)
   const isOpen = !access.requiresCredentials
 
@@ -120,7 +128,11 @@ export const makeOfficePage = Effect.fnUntraced(function* ({ allowedHosts, asset
     if (reply === undefined) response.end()
     // A stream that fails must not look complete.
     else if (response.headersSent) response.destroy()
-    else yield* sendReply(request, response, { ...reply, headers: { ...pageHeaders, ...reply.headers } })
+    else
+      yield* sendReply(request, response, {
+        ...reply,
+        headers: { ...pageHeaders(sandbox?.originFor(request.headers)), ...reply.headers }
+      })
   })
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {

@@ -2,29 +2,34 @@ import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError
 import type { PageError } from "../../domain/page/PageCommand.ts"
 import type { Reply } from "../http/messages/sendReply.ts"
 
-/** The page loads from its Server only, and creates no policy: nothing may turn text into HTML. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'"
-].join("; ")
+/**
+ * The page loads from its Server only, and creates no policy: nothing may turn text into HTML. It frames apps from their
+ * origin.
+ */
+const contentSecurityPolicy = (appOrigin: string | undefined) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+    ...(appOrigin === undefined ? [] : [`frame-src ${appOrigin}`])
+  ].join("; ")
 
 /** The headers of every response below `/office`. */
-export const pageHeaders: Readonly<Record<string, string>> = {
-  "Content-Security-Policy": contentSecurityPolicy,
+export const pageHeaders = (appOrigin?: string): Readonly<Record<string, string>> => ({
+  "Content-Security-Policy": contentSecurityPolicy(appOrigin),
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
   "Cache-Control": "no-store"
-}
+})
 
 export const jsonReply = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply => ({
   status,

@@ -8,7 +8,7 @@ const readTimeout = Duration.seconds(60)
 /** Starts a response whose messages follow one by one. */
 export const startStream = (response: ServerResponse, contentType: string): void =>
   void response.writeHead(200, {
-    ...pageHeaders,
+    ...pageHeaders(),
     "Content-Type": contentType,
     // A proxy must not collect messages.
     "X-Accel-Buffering": "no"

@@ -9,6 +9,7 @@ import type { PageSession } from "../../domain/page/PageCommand.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { Reply } from "../http/messages/sendReply.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
+import type { AppSandbox } from "./appSandbox.ts"
 import { errorReply, jsonReply } from "./pageReplies.ts"
 import { type PageSessions, sessionLifetime, type SignedIn } from "./PageSessions.ts"
 import { readJsonBody } from "./requestChecks.ts"
@@ -32,18 +33,23 @@ const mayCall = (identity: Identity): boolean =>
 export const makeSessionRoutes = (
   access: OperatorAccess,
   sessions: PageSessions,
-  { hasBodies, office }: PageSource
+  { hasBodies, office }: PageSource,
+  sandbox: AppSandbox | undefined
 ) => {
   const throttle = makeAuthThrottle()
 
-  const sessionReply = ({ csrf, identity }: SignedIn, headers: Readonly<Record<string, string>> = {}): Reply => {
+  const sessionReply = (
+    request: IncomingMessage,
+    { csrf, identity }: SignedIn,
+    headers: Readonly<Record<string, string>> = {}
+  ): Reply => {
     const session: PageSession = {
       subject: identity.subject,
       requiresSignIn: access.requiresCredentials,
       csrf,
       mayCall: mayCall(identity),
       hasBodies,
-      ...definedOnly({ office })
+      ...definedOnly({ office, appOrigin: sandbox?.originFor(request.headers) })
     }
     return jsonReply(200, session, headers)
   }
@@ -51,13 +57,13 @@ export const makeSessionRoutes = (
   const startSession = (request: IncomingMessage, identity: Identity): Reply => {
     sessions.remove(readSessionCookie(request))
     const { id, session } = sessions.create(identity)
-    return sessionReply(session, sessionCookie(request, id, Duration.toSeconds(sessionLifetime)))
+    return sessionReply(request, session, sessionCookie(request, id, Duration.toSeconds(sessionLifetime)))
   }
 
   /** Without authentication the first request starts a session: commands need its token. */
   const fetchSession = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<Reply, Reply> {
     const session = sessions.find(readSessionCookie(request))
-    if (session !== undefined) return sessionReply(session)
+    if (session !== undefined) return sessionReply(request, session)
     if (access.requiresCredentials) return errorReply(401, "Sign in with the key of an operator")
     const identity = yield* access
       .authenticate(request, { auth: {}, headers: request.headers })

@@ -19,11 +19,12 @@ import {
   mcpFeature,
   McpOutcome,
   type McpServerInfo,
-  McpServerList,
-  mcpToolName
+  McpServerList
 } from "../../domain/model/messages/mcp.ts"
+import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
 import { formatSchemaError, makeDecoder } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { errorCodeOf, toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
@@ -86,8 +87,9 @@ export interface AgentRequests {
   ) => Effect.Effect<ToolTask, AgentError | McpSessionError>
   /** The handle of a task that this Agent started, also in an earlier process. */
   readonly task: (computer: string, id: string, options?: { readonly onStatus?: OnCallStatus | undefined }) => ToolTask
+  /** The tools for a model, without those that only apps call. */
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
-  /** As `getTools`, with the servers that start. */
+  /** All tools, with the servers that start. */
   readonly getToolList: (computer: string) => Effect.Effect<ToolList, AgentError>
   /**
    * The MCP servers of a Computer with their instructions, prompts, resource templates, and the details of their tools.
@@ -438,7 +440,8 @@ export const makeAgentRequests = (
         Effect.catchTag("McpSessionError", () => Effect.succeed([]))
       ),
     getToolList,
-    getTools: (computer) => Effect.map(getToolList(computer), ({ tools }) => tools),
+    getTools: (computer) =>
+      Effect.map(getToolList(computer), ({ tools }) => tools.filter(({ meta }) => !isAppOnly(meta))),
     getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),
     getDesktop: (computer, { size: desktopSize, window } = {}) =>
       request(calls.getDesktop, (base) => ({ ...base, computer, ...definedOnly({ desktopSize, window }) })).pipe(

@@ -6,7 +6,7 @@ import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { answerAsHost } from "./hostAnswers.ts"
-import { combineInstructions, makeServerRequests } from "./officeServers.ts"
+import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeOfficeTasks } from "./officeTasks.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
@@ -35,7 +35,10 @@ const instructions = (office: string): string =>
   "a removed tool returns an error that says so."
 
 /** What MCP servers add to the tools of their Computer, and what they offer beside them, as texts to compare. */
-const serverTexts = new WeakMap<ReadonlyArray<McpServerInfo>, { readonly tools: string; readonly others: string }>()
+const serverTexts = new WeakMap<
+  ReadonlyArray<McpServerInfo>,
+  { readonly tools: string; readonly others: string; readonly apps: string }
+>()
 
 const textsOf = (servers: ReadonlyArray<McpServerInfo>) => {
   const known = serverTexts.get(servers) ?? {
@@ -47,6 +50,10 @@ const textsOf = (servers: ReadonlyArray<McpServerInfo>) => {
     others: servers
       .filter(({ prompts, templates }) => prompts.length + templates.length > 0)
       .map(({ id, prompts, templates }) => JSON.stringify([id, prompts, templates]))
+      .join(),
+    apps: servers
+      .filter(({ apps = [] }) => apps.length > 0)
+      .map(({ apps, id }) => JSON.stringify([id, apps]))
       .join()
   }
   serverTexts.set(servers, known)
@@ -69,7 +76,7 @@ const serversInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   })
 
 const listingsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].flatMap(([, { documents, skills }]) => [documents, skills])
+  [...computers].flatMap(([, { documents, servers = noServers, skills }]) => [documents, skills, textsOf(servers).apps])
 
 const changesBetween = (
   before: OfficeView,
@@ -143,7 +150,11 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
     listTools: () =>
       Effect.map(Effect.andThen(settled, current), ({ listed }) => ({ items: listed, nextCursor: undefined })),
     listResources: () =>
-      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
+      Effect.gen(function* () {
+        yield* settled
+        const items = yield* listOfficeResources(agent)
+        return { items: [...items, ...appResourcesIn(yield* agent.view)], nextCursor: undefined }
+      }),
     readResource: (uri) =>
       largeResults?.readResource(uri) ??
       Effect.flatMap(servers.read(uri), (read) =>

@@ -1,3 +1,4 @@
+import { appCallMeta, isAppOnly } from "../../domain/tools/appTools.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { shortToolName } from "../../domain/tools/naming.ts"
 import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
@@ -7,7 +8,7 @@ import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import { matchesToolPattern } from "../../domain/wildcard.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { toolDetailsOf } from "./officeServers.ts"
+import { type ToolOrigin, toolOriginsOf } from "./officeServers.ts"
 import { officeToolListings, resultToolListing, searchToolListings } from "./officeToolListings.ts"
 
 export interface OfficeToolsOptions {
@@ -26,11 +27,11 @@ export interface OfficeToolsOptions {
   readonly timeout?: number
 }
 
-interface OfficeTool {
+export interface OfficeTool {
   readonly computer: string
   readonly tool: Tool
-  /** What its MCP server lists beyond the protocol. */
-  readonly details: JsonObject | undefined
+  /** Missing at Computers that do not tell their MCP servers. */
+  readonly origin: ToolOrigin | undefined
 }
 
 export interface OfficeTools {
@@ -50,37 +51,49 @@ const isSearched = (count: number, { tools = "auto" }: OfficeToolsOptions): bool
 /** The MCP servers that the description of the search names; none without a search. */
 export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOptions): ReadonlyArray<string> => {
   const all = [...computers.values()]
-  const count = all.reduce((sum, { tools = [] }) => sum + tools.length, 0)
+  const count = all.reduce((sum, { tools = [] }) => sum + tools.filter(isForModels).length, 0)
   return isSearched(count, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
 }
 
-/** Lists a tool for MCP; `_meta` names its origin. Its Computer runs it as a task, whatever its MCP server supports. */
-export const toListing = (name: string, { computer, details, tool }: OfficeTool): JsonObject => ({
-  ...toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name }, details),
-  execution: { ...asObject(details?.["execution"]), taskSupport: "optional" }
-})
+/** Lists a tool for MCP; `_meta` names its origin. Its Computer can run it as a task, also for MCP servers without tasks. */
+export const toListing = (name: string, { computer, origin, tool }: OfficeTool): JsonObject => {
+  const place = { a2c_computer: computer, a2c_tool: tool.name }
+  const appCall = origin?.appCall === undefined ? {} : appCallMeta(origin.appCall)
+  return {
+    ...toMcpTool(name, tool, { ...place, ...appCall }, origin?.details),
+    execution: { ...asObject(origin?.details["execution"]), taskSupport: "optional" }
+  }
+}
+
+const isForModels = ({ meta }: Tool): boolean => !isAppOnly(meta)
 
 /** MCP clients reject a result without the structured content that an `outputSchema` promises, and a limit may drop it. */
 const withoutOutputSchema = ({ outputSchema: _, ...listing }: JsonObject): JsonObject => listing
 
-/** Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. */
+/**
+ * Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. Tools for apps
+ * only are always listed, and never found: hosts hide them from the model.
+ */
 export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): OfficeTools => {
   const { maxResult, maxToolNameLength, pinned = [] } = options
   const byName = new Map<string, OfficeTool>()
   const offers = new Map<string, ComputerOffer>()
   for (const [computer, { servers = [], tools: listed }] of view.computers) {
     if (listed === undefined) continue
-    offers.set(computer, { tools: listed, servers: servers.map(({ id }) => id) })
-    const details = toolDetailsOf(computer, servers)
+    offers.set(computer, { tools: listed.filter(isForModels), servers: servers.map(({ id }) => id) })
+    const origins = toolOriginsOf(computer, servers)
     for (const tool of listed) {
       const name = exposedName({ owner: computer, tool: tool.name }, maxToolNameLength)
-      if (!byName.has(name)) byName.set(name, { computer, tool, details: details.get(tool.name) })
+      if (!byName.has(name)) byName.set(name, { computer, tool, origin: origins.get(tool.name) })
     }
   }
-  const isSearchMode = isSearched(byName.size, options)
+  const found = [...byName].filter(([, { tool }]) => isForModels(tool))
+  const isSearchMode = isSearched(found.length, options)
   const shown = [...byName].filter(
     ([, { computer, tool }]) =>
-      !isSearchMode || [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
+      !isSearchMode ||
+      isAppOnly(tool.meta) ||
+      [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
   )
   const listings = shown.map(([name, tool]) => toListing(name, tool))
   let index: ToolIndex | undefined
@@ -92,6 +105,6 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): Offi
       ...(maxResult === undefined ? [] : [resultToolListing]),
       ...(maxResult === undefined ? listings : listings.map(withoutOutputSchema))
     ],
-    index: () => (index ??= makeToolIndex([...byName].map(([name, { tool }]) => [name, tool])))
+    index: () => (index ??= makeToolIndex(found.map(([name, { tool }]) => [name, tool])))
   }
 }

@@ -2,7 +2,9 @@ import { Effect } from "effect"
 import { asObject, asString, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-import { parseServerUri, type ServerResource, toServerUri } from "../../domain/office/officeUris.ts"
+import { withOfficeApp } from "../../domain/office/appUris.ts"
+import { parseServerUri, toServerUri } from "../../domain/office/officeUris.ts"
+import { type AppCall, appCallOf, appUriOf } from "../../domain/tools/appTools.ts"
 import { withValidMembers } from "../../domain/tools/mcpListings.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import type { Agent } from "../agent/Agent.ts"
@@ -54,42 +56,42 @@ export const combineInstructions = (own: string, view: OfficeView): string => {
   return truncate([own, ...parts].join("\n\n"), instructionLimits.total)
 }
 
-/** The details of the tools of a Computer, by their names there, with the URIs of user interfaces for the office. */
-export const toolDetailsOf = (
+/** What an MCP server lists of a tool beyond the protocol. */
+export interface ToolOrigin {
+  /** The identity of the MCP server in the office. */
+  readonly server: string
+  /** With the URI of its app for the office. */
+  readonly details: JsonObject
+  /** Missing for a tool of a server without apps. */
+  readonly appCall: AppCall | undefined
+}
+
+/** The origins of the tools of a Computer, by their names there. */
+export const toolOriginsOf = (
   computer: string,
   servers: ReadonlyArray<McpServerInfo>
-): ReadonlyMap<string, JsonObject> =>
-  new Map(
-    servers.flatMap(({ id: server, tools }) =>
-      tools.map(({ details, name }) => [name, withOfficeUris(withValidMembers(details), { computer, server })] as const)
-    )
-  )
-
-/** The keys of a tool's `_meta` for its user interface; the second one is of earlier servers. */
-const uiKey = "ui"
-const flatUiKey = "ui/resourceUri"
-
-const withOfficeUris = (details: JsonObject, place: Omit<ServerResource, "uri">): JsonObject => {
-  const { _meta } = details
-  const meta = asObject(_meta)
-  const { resourceUri, ...ui } = asObject(meta[uiKey])
-  const rewrite = (uri: unknown) => (typeof uri === "string" ? toServerUri({ ...place, uri }) : uri)
-  if (resourceUri === undefined && meta[flatUiKey] === undefined) return details
-  return {
-    ...details,
-    _meta: {
-      ...meta,
-      ...(resourceUri !== undefined && { [uiKey]: { ...ui, resourceUri: rewrite(resourceUri) } }),
-      ...(meta[flatUiKey] !== undefined && { [flatUiKey]: rewrite(meta[flatUiKey]) })
-    }
+): ReadonlyMap<string, ToolOrigin> => {
+  const originsOf = ({ id: server, tools }: McpServerInfo) => {
+    const metaOf = ({ details }: McpServerInfo["tools"][number]) => asObject(details["_meta"])
+    const hasApps = tools.some((tool) => appUriOf(metaOf(tool)) !== undefined)
+    return tools.map((listed): readonly [string, ToolOrigin] => {
+      const { details, name, originalName = name } = listed
+      const inner = appCallOf(metaOf(listed)) ?? { server: [], tool: originalName }
+      const appCall = hasApps ? { ...inner, server: [computer, server, ...inner.server] } : undefined
+      return [name, { server, details: withOfficeApp(withValidMembers(details), { computer, server }), appCall }]
+    })
   }
+  return new Map(servers.flatMap(originsOf))
 }
 
-/** True for a tool that only its user interface calls: MCP Apps hide it from models. */
-export const isAppOnly = (details: JsonObject | undefined): boolean => {
-  const { visibility } = asObject(asObject(details?.["_meta"])[uiKey])
-  return Array.isArray(visibility) && !visibility.includes("model")
-}
+/** The apps that the MCP servers of an office list, as resources of the office. */
+export const appResourcesIn = (view: OfficeView): ReadonlyArray<JsonObject> =>
+  serversIn(view).flatMap(([computer, { apps = [], id: server }]) =>
+    apps.flatMap((app) => {
+      const uri = asString(app["uri"])
+      return uri === undefined ? [] : [{ ...app, uri: toServerUri({ computer, server, uri }) }]
+    })
+  )
 
 const invalidParams = (message: string) =>
   new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message })

@@ -2,11 +2,13 @@ import { Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
+import { withOfficeApps } from "../../domain/office/appUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
 import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 import type { OfficeTools } from "./exposeTools.ts"
 import { toHintedMcpResult } from "./officeTools.ts"
+import type { ToolOrigin } from "./officeServers.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 
@@ -43,11 +45,14 @@ export const makeOfficeTasks = (
       code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
       message: error.message
     })
-  const toMcpTask = (task: ToolTask, createdAt: number): McpTask => ({
+  const toMcpTask = (task: ToolTask, createdAt: number, origin?: ToolOrigin): McpTask => ({
     id: formatTaskId(task),
     createdAt,
     result: Effect.mapError(task.result, toFailure).pipe(
       Effect.map(toHintedMcpResult),
+      Effect.map((result) =>
+        origin === undefined ? result : withOfficeApps(result, { computer: task.computer, server: origin.server })
+      ),
       Effect.flatMap((result): Effect.Effect<JsonObject> => largeResults?.limit(result) ?? Effect.succeed(result))
     ),
     cancel: Effect.mapError(task.cancel, toFailure)
@@ -57,11 +62,11 @@ export const makeOfficeTasks = (
     start: Effect.fnUntraced(function* (name, params, options = {}) {
       const target = (yield* current).byName.get(name)
       if (target === undefined) return undefined
-      const { computer, tool } = target
+      const { computer, origin, tool } = target
       const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toHooks(options) }
       const task = yield* Effect.mapError(agent.startTool(call), toFailure)
       const { createdAt } = yield* Effect.mapError(task.status, toFailure)
-      return toMcpTask(task, createdAt)
+      return toMcpTask(task, createdAt, origin)
     }),
     find: Effect.fnUntraced(function* (id, options = {}) {
       const place = parseTaskId(id)

@@ -1,5 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
+import { withOfficeApps } from "../../domain/office/appUris.ts"
+import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -12,7 +14,7 @@ import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatCount } from "../shared/formatCount.ts"
 import type { OfficeTools, OfficeToolsOptions } from "./exposeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
-import { describeTools, searchTools, unknownTool } from "./searchTools.ts"
+import { ambiguousTool, describeTools, searchTools, toolsOfApps, unknownTool } from "./searchTools.ts"
 import { errorResult, textResult } from "./textResults.ts"
 
 /** Advice to the model for failures that only the owner of a Computer can fix. */
@@ -79,14 +81,17 @@ export const makeToolCaller = (
 
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject, hooks?: CallHooks) {
     const tools = yield* current
-    const target = tools.byName.get(name)
+    const [ofApp, ...others] = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
+    if (ofApp !== undefined && others.length > 0) return ambiguousTool(name, [ofApp, ...others])
+    const target = tools.byName.get(name) ?? ofApp?.[1]
     if (target === undefined) return unknownTool(name, tools)
-    const { computer, tool } = target
+    const { computer, origin, tool } = target
     const result = yield* Effect.result(agent.callTool({ ...hooks, computer, tool: tool.name, params, timeout }))
     if (Result.isFailure(result)) return errorResult(`The call failed: ${result.failure.message}`)
     const now = yield* Clock.currentTimeMillis
     if (!result.success.isError) usage = recordUse(usage, name, now)
-    return toHintedMcpResult(result.success)
+    const hinted = toHintedMcpResult(result.success)
+    return origin === undefined ? hinted : withOfficeApps(hinted, { computer, server: origin.server })
   })
 
   type Run = (params: JsonObject, hooks?: CallHooks) => Effect.Effect<JsonObject>
@@ -100,7 +105,12 @@ export const makeToolCaller = (
     tools_describe: (params) => Effect.map(current, (tools) => describeTools(tools, params)),
     tools_call: ({ arguments: params = {}, name }, hooks) =>
       typeof name === "string" && isJsonObject(params)
-        ? call(name, params, hooks)
+        ? Effect.flatMap(current, (tools) =>
+            // Models call by this tool, and do not see the tools of apps.
+            isAppOnly(tools.byName.get(name)?.tool.meta)
+              ? Effect.succeed(unknownTool(name, tools))
+              : call(name, params, hooks)
+          )
         : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object")),
     ...(largeResults && { result_read: largeResults.read })
   }

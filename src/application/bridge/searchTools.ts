@@ -1,7 +1,8 @@
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
 import { singleLine } from "../../domain/tools/singleLine.ts"
 import { formatCount } from "../shared/formatCount.ts"
-import { type OfficeTools, toListing } from "./exposeTools.ts"
+import { type OfficeTool, type OfficeTools, toListing } from "./exposeTools.ts"
 import { searchResults } from "./officeToolListings.ts"
 import { errorResult, textResult } from "./textResults.ts"
 
@@ -14,6 +15,14 @@ export const unknownTool = (name: string, { index }: OfficeTools): JsonObject =>
   const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
   return errorResult(`There is no tool '${name}' in this office (any more).${hint}`)
 }
+
+/** Tools that apps call by this name. Hosts pass such calls on unchanged, without the app. */
+export const toolsOfApps = (name: string, { byName }: OfficeTools): ReadonlyArray<readonly [string, OfficeTool]> =>
+  [...byName].filter(([, { origin, tool }]) => origin?.appCall?.tool === name && isCallableByApps(tool.meta))
+
+/** The error for the call of an app that several MCP servers may have made. */
+export const ambiguousTool = (name: string, found: ReadonlyArray<readonly [string, OfficeTool]>): JsonObject =>
+  errorResult(`Several MCP servers of this office have a tool '${name}': ${found.map(([full]) => full).join(", ")}.`)
 
 /** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
 export const searchTools = (
@@ -37,7 +46,7 @@ export const describeTools = (tools: OfficeTools, { names }: JsonObject): JsonOb
   for (const name of Array.isArray(names) ? names : []) {
     if (typeof name !== "string") continue
     const tool = tools.byName.get(name)
-    if (tool === undefined) return unknownTool(name, tools)
+    if (tool === undefined || isAppOnly(tool.tool.meta)) return unknownTool(name, tools)
     listings.push(toListing(name, tool))
   }
   return textResult(JSON.stringify(listings, null, 2))

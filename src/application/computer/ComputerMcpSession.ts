@@ -1,4 +1,5 @@
 import { Duration, Effect, Stream } from "effect"
+import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import type { McpSession } from "../ports/McpSession.ts"
 import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
@@ -8,7 +9,8 @@ import { Computer } from "./Computer.ts"
 const maxCallDuration = Duration.hours(1)
 
 /**
- * Exposes the tools of a Computer as one MCP peer, under their names in the office, for clients outside the office.
+ * Exposes the tools of a Computer as one MCP peer, under their names in the office, for clients outside the office,
+ * without the tools that only apps call.
  * Calls need consent like those of an Agent; `requester` names the caller in the prompt.
  */
 export const makeComputerMcpSession = Effect.fnUntraced(function* (
@@ -19,7 +21,7 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
     ...toolsOnlySession("a2c-computer"),
     listTools: () =>
       Effect.map(catalogue, ({ entries }) => ({
-        items: [...entries].map(([name, { tool }]) => toMcpTool(name, tool)),
+        items: [...entries].flatMap(([name, { tool }]) => (isAppOnly(tool.meta) ? [] : [toMcpTool(name, tool)])),
         nextCursor: undefined
       })),
     callTool: (tool, params, { responder } = {}) =>

@@ -1,5 +1,6 @@
 import { Iterable, Option, Result } from "effect"
 import { skillMainFile } from "../model/messages/skills.ts"
+import { appScheme } from "../tools/appTools.ts"
 import { hostLabel } from "../tools/exposedNames.ts"
 
 export interface OfficeResource {
@@ -75,8 +76,6 @@ export interface ServerResource {
   readonly uri: string
 }
 
-/** MCP hosts show the resources of this scheme as user interfaces. */
-const appScheme = "ui://"
 const serverScheme = "mcp://"
 
 /**
@@ -85,12 +84,12 @@ const serverScheme = "mcp://"
  */
 export const toServerUri = ({ computer, server, uri }: ServerResource): string => {
   const place = `${hostLabel(computer)}/${encodeURIComponent(server.toWellFormed())}`
-  return uri.toLowerCase().startsWith(appScheme)
+  return uri.startsWith(appScheme)
     ? `${appScheme}${place}/${uri.slice(appScheme.length)}`
     : `${serverScheme}${place}/${uri}`
 }
 
-const serverUriPattern = /^(mcp|ui):\/\/([^/?#]+)\/([^/?#]+)\/(.+)$/is
+const serverUriPattern = /^(mcp|ui):\/\/([^/?#]+)\/([^/?#]+)\/(.*)$/is
 
 /** Finds the resource for a URI of {@link toServerUri}. */
 export const parseServerUri = (uri: string, computers: Iterable<string>): ServerResource | undefined => {

@@ -111,6 +111,8 @@ export interface PageSession {
   readonly mayCall: boolean
   /** The Server captures arguments and results. */
   readonly hasBodies: boolean
+  /** The origin of the sandbox of apps; missing where no separate one can be reached. */
+  readonly appOrigin?: string
   /** The only office of the page, when it serves one. */
   readonly office?: { readonly line: string; readonly office: string }
 }

@@ -3,6 +3,7 @@ import { allowAll, Authenticator } from "../../application/ports/Authenticator.t
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
 import { authenticateOperatorByToken } from "../../adapters/auth/operatorToken.ts"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
+import { serveAppSandbox } from "../../adapters/page/appSandbox.ts"
 import { makeOfficePage, officePagePath } from "../../adapters/page/OfficePage.ts"
 import { builtPage } from "../layers/transportLayer.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
@@ -22,10 +23,12 @@ const noPage = () => false
 const servePage = ({ host, page: source, token }: PublishOptions) =>
   source === undefined
     ? Effect.succeed(noPage)
-    : Effect.provideService(
-        makeOfficePage({ assets: builtPage(), allowedHosts: [host.toLowerCase()], source }),
-        Authenticator,
-        token === undefined ? allowAll : authenticateOperatorByToken(token)
+    : Effect.flatMap(serveAppSandbox({ assets: builtPage() }), (sandbox) =>
+        Effect.provideService(
+          makeOfficePage({ assets: builtPage(), allowedHosts: [host.toLowerCase()], sandbox, source }),
+          Authenticator,
+          token === undefined ? allowAll : authenticateOperatorByToken(token)
+        )
       )
 
 /** Publishes a session over Streamable HTTP for as long as the scope, and prints its URL; `label` names the session. */

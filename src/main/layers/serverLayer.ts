@@ -17,13 +17,10 @@ import { OfficeWatch, type OfficeWatchOptions } from "../../application/server/w
 import { definedOnly } from "../../domain/objects.ts"
 import { type LineName, linesNamed } from "../../domain/wire/lines.ts"
 import { layerOverride } from "./layerOverride.ts"
-import { transportLayer, type TransportOptions } from "./transportLayer.ts"
+import { type PageServing, transportLayer, type TransportOptions } from "./transportLayer.ts"
 
 /** Options of the office page. */
-export interface PageOptions extends OfficeWatchOptions {
-  /** Folder with the built page; by default that of the package. */
-  readonly assets?: string
-}
+export interface PageOptions extends OfficeWatchOptions, PageServing {}
 
 /** Options of a Server; missing ones have their defaults. */
 export interface ServerLayerOptions extends TransportOptions {
@@ -91,7 +88,7 @@ export const serverLayer = ({
 }: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> =>
   Server.layer.pipe(
     Layer.provide(Layer.effectDiscard(warnWithoutCredentials(transport))),
-    Layer.provide(transportLayer(transport, page === false ? undefined : page.assets)),
+    Layer.provide(transportLayer(transport, page === false ? {} : page)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(layerOverride(ServerSettings, settings)),
     Layer.provide(Layer.succeed(ServedLines, linesNamed(lines))),

@@ -100,6 +100,7 @@ export interface ConnectedAgent extends Closeable {
   ) => Promise<StartedTool>
   /** The handle of a call that this Agent started, also in an earlier process. */
   readonly startedTool: (computer: string, id: string) => StartedTool
+  /** The tools for a model, without those that only apps of MCP servers call. */
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
   /**
    * The MCP servers of a Computer with their instructions, prompts and resource templates; none at Computers of other

@@ -3,6 +3,8 @@ import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import type { Tool } from "../../domain/model/Tool.ts"
+import { isAppOnly } from "../../domain/tools/appTools.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
@@ -30,6 +32,9 @@ const requireTool = Effect.fnUntraced(function* (name: string) {
   )
 })
 
+/** Marks a tool that Agents do not see. */
+const appMark = (meta: Tool["meta"]): string => (isAppOnly(meta) ? "(for its app only) " : "")
+
 const toolsCommand: ReplCommand = {
   name: "tools",
   parameters: "[SERVER]",
@@ -39,7 +44,11 @@ const toolsCommand: ReplCommand = {
     if (server !== undefined) yield* requireServer(server)
     const rows = [...(yield* currentCatalogue).entries.values()]
       .filter((entry) => server === undefined || entry.server === server)
-      .map(({ server: owner, tool: { description, name } }) => [name, owner, truncateLine(description)])
+      .map(({ server: owner, tool: { description, meta, name } }) => [
+        name,
+        owner,
+        truncateLine(`${appMark(meta)}${description}`)
+      ])
     return rows.length === 0 ? "no tools" : formatColumns(rows)
   }),
   complete: completeFirst(serverNames)

@@ -112,6 +112,20 @@ describe("the folder of the office page", () => {
   )
 })
 
+describe("a page with a second origin for apps", () => {
+  live(
+    "tells it to the page, which may frame it",
+    Effect.gen(function* () {
+      const url = yield* servePage({ sandbox: { originFor: ({ host }) => `http://apps.example?${host}` } })
+      const origin = `http://apps.example?${new URL(url).host}`
+      const index = yield* send(url, "/office")
+      assert.include(index.headers["content-security-policy"], `; frame-src ${origin}`)
+      const reply = yield* send(url, session)
+      assert.strictEqual(JSON.parse(reply.text).appOrigin, origin)
+    })
+  )
+})
+
 describe("every response below /office", () => {
   live(
     "has the headers that protect the page",

@@ -1,4 +1,5 @@
 import type { Surface } from "../Surface.ts"
+import { appSurface } from "./apps.ts"
 import { configSurface } from "./configs.ts"
 import { deviceSurface } from "./devices.ts"
 import { gatewaySurface } from "./gateway.ts"
@@ -20,6 +21,7 @@ export const surfaces: ReadonlyArray<Surface> = [
   packetSurface,
   messageSurface,
   uriSurface,
+  appSurface,
   textSurface,
   configSurface,
   questionSurface,

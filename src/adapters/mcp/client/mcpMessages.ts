@@ -5,6 +5,7 @@ import {
   type McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
 import { asObject, asString, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { appCapability } from "../../../domain/tools/appTools.ts"
 import { sessionError } from "../sessionError.ts"
 
 export const maxPendingChanges = 1024
@@ -12,8 +13,8 @@ export const maxPendingChanges = 1024
 /** Largest message that a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
 
-/** What MCP servers may ask of the user of a call: forms, and pages to open. */
-export const clientCapabilities = { elicitation: { form: {}, url: {} } }
+/** What MCP servers may ask of the user of a call: forms, and pages to open. Hosts of the office may show their apps. */
+export const clientCapabilities = { elicitation: { form: {}, url: {} }, extensions: appCapability }
 
 /** The least severe messages that MCP servers are asked to log. */
 export const logLevel = "info"

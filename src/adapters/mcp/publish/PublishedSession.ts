@@ -4,6 +4,7 @@ import { z } from "zod"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
+import { supportsApps } from "../../../domain/tools/appTools.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { decodeInputAnswer, encodeInputRequest, inputModesOf, type InputRound, makeInputRounds } from "./inputRounds.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
@@ -89,14 +90,11 @@ const taskCapabilities = {
   modern: { extensions: { [tasksExtension]: {} } }
 }
 
-const clientCapabilitiesOf = ({ envelope }: ServerContext["mcpReq"]): unknown =>
-  asObject(envelope)[CLIENT_CAPABILITIES_META_KEY]
+const supportsTasks = (clientCapabilities: unknown): boolean =>
+  asObject(asObject(clientCapabilities)["extensions"])[tasksExtension] !== undefined
 
-const supportsTasks = (mcpReq: ServerContext["mcpReq"]): boolean =>
-  asObject(asObject(clientCapabilitiesOf(mcpReq))["extensions"])[tasksExtension] !== undefined
-
-const toInputRound = (mcpReq: ServerContext["mcpReq"]): InputRound => ({
-  modes: inputModesOf(clientCapabilitiesOf(mcpReq)),
+const toInputRound = (mcpReq: ServerContext["mcpReq"], modes: InputRound["modes"]): InputRound => ({
+  modes,
   requestState: asString(mcpReq.requestState()),
   responses: mcpReq.inputResponses ?? {},
   sendProgress: makeSendProgress(mcpReq)
@@ -145,6 +143,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       { method, params = {} }: { readonly method: string; readonly params?: JsonObject | undefined },
       { http, mcpReq }: ServerContext
     ) => {
+      const clientCapabilities =
+        era === "legacy" ? server.getClientCapabilities() : asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
       const request: McpRequest = {
         method,
         params,
@@ -152,9 +152,10 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
         subscriptions,
         input:
           era === "legacy"
-            ? { modes: inputModesOf(server.getClientCapabilities()), answer: (question) => ask(mcpReq, question) }
-            : toInputRound(mcpReq),
-        supportsTasks: era === "modern" && supportsTasks(mcpReq),
+            ? { modes: inputModesOf(clientCapabilities), answer: (question) => ask(mcpReq, question) }
+            : toInputRound(mcpReq, inputModesOf(clientCapabilities)),
+        supportsTasks: era === "modern" && supportsTasks(clientCapabilities),
+        showsApps: supportsApps(clientCapabilities),
         requiresObjectContent: era === "legacy"
       }
       // Over HTTP the response to a closed connection is lost, so its request is canceled.

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import type { InputResponder, McpMethod, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { isAppOnly, isAppResource } from "../../../domain/tools/appTools.ts"
 import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { InputRound, makeInputRounds } from "./inputRounds.ts"
 import type { PublishedTasks } from "./publishedTasks.ts"
@@ -23,6 +24,8 @@ export interface McpRequest {
   readonly input: InputResponder | InputRound
   /** True for a client of the modern era that supports tasks; in the legacy era each call says so. */
   readonly supportsTasks: boolean
+  /** True for a client that shows apps: others see neither apps nor the tools for them. */
+  readonly showsApps: boolean
   /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
@@ -67,11 +70,13 @@ const requireString = (params: JsonObject, name: string): Effect.Effect<string, 
 const listPage = Effect.fnUntraced(function* (
   name: "tools" | "resources",
   fetchPage: McpSession["listTools"],
-  params: JsonObject
+  { params, showsApps }: McpRequest
 ) {
   const cursor = params["cursor"] === undefined ? undefined : yield* requireString(params, "cursor")
   const { items, nextCursor } = yield* fetchPage(cursor)
-  return { [name]: items, ...definedOnly({ nextCursor }) }
+  const isShown = (item: JsonObject) =>
+    showsApps || !(name === "tools" ? isAppOnly(asObject(item["_meta"])) : isAppResource(item))
+  return { [name]: items.filter(isShown), ...definedOnly({ nextCursor }) }
 })
 
 const forwardedMethods: ReadonlyArray<string> = [
@@ -148,11 +153,11 @@ export const makeMethodHandler = (
       "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
   })
   const toolMethods: Readonly<Record<string, MethodHandler>> = {
-    "tools/list": ({ params }) => listPage("tools", session.listTools, params),
+    "tools/list": (request) => listPage("tools", session.listTools, request),
     "tools/call": callTool
   }
   const resourceMethods: Readonly<Record<string, MethodHandler>> = {
-    "resources/list": ({ params }) => listPage("resources", session.listResources, params),
+    "resources/list": (request) => listPage("resources", session.listResources, request),
     "resources/read": ({ params }) =>
       Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
     // Clients request templates from every server with resources.

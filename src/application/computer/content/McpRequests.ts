@@ -11,6 +11,7 @@ import { TaskQuery, TaskStart, TaskView } from "../../../domain/model/messages/t
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { isAppResource } from "../../../domain/tools/appTools.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
@@ -39,7 +40,7 @@ const detailsOf = (listed: JsonObject): JsonObject =>
 
 const describeServer = (
   id: string,
-  { config, prompts, session, templates, tools }: RunningMcpServer,
+  { config, prompts, resources, session, templates, tools }: RunningMcpServer,
   catalogue: Catalogue
 ): McpServerInfo => {
   const { capabilities, implementation, instructions, name, version } = session.info
@@ -51,10 +52,12 @@ const describeServer = (
     ...definedOnly({ instructions }),
     tools: shown.map(({ originalName, tool }) => ({
       name: tool.name,
+      ...(originalName !== tool.name && { originalName }),
       details: detailsOf(byOriginalName.get(originalName) ?? {})
     })),
     prompts,
     templates,
+    apps: resources.filter(isAppResource),
     completions: capabilities.completions === true
   }
 }

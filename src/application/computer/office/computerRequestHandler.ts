@@ -4,7 +4,8 @@ import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import { mcpFeature, type McpOutcome, mcpToolName } from "../../../domain/model/messages/mcp.ts"
+import { mcpFeature, type McpOutcome } from "../../../domain/model/messages/mcp.ts"
+import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
 import { truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
@@ -20,6 +21,7 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { explainCallEvent, explanationCodecs, toExplanationView } from "../../../domain/policy/CallExplanation.ts"
+import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import { toolFailed } from "../../../domain/tools/errorResults.ts"
 import { inspectEvent } from "../../../domain/page/Inspection.ts"
 import { removeTransformedEvent } from "../../../domain/tools/vrl.ts"
@@ -190,12 +192,14 @@ export const makeComputerRequestHandler = (
       ({ features, reqId }) =>
         Effect.sync(() => {
           const startingServers = truncateServerNames(servers.snapshot().starting)
+          const knowsApps = features?.includes(mcpFeature) === true
           const tools = [...entries().values()].map(({ tool }) => tool)
           return {
-            tools,
+            // Other Agents would show the tools of apps to their models.
+            tools: knowsApps ? tools : tools.filter(({ meta }) => !isAppOnly(meta)),
             reqId,
             ...(startingServers.length > 0 && { startingServers }),
-            ...(features?.includes(mcpFeature) === true && { features: [mcpFeature] })
+            ...(knowsApps && { features: [mcpFeature] })
           }
         }),
       ({ tools, ...reply }) => encodeList(getTools, tools, serverOf, (some) => ({ ...reply, tools: some }))

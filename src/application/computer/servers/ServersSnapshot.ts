@@ -7,6 +7,7 @@ import { isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
+import { isAppResource } from "../../../domain/tools/appTools.ts"
 import {
   buildCatalogue,
   type Catalogue,
@@ -185,14 +186,15 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
 }
 
 /** True for a server with more than tools and windows. */
-const hasMoreThanTools = ({ prompts, session, templates }: RunningMcpServer): boolean =>
-  prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined
+const hasMoreThanTools = ({ prompts, resources, session, templates }: RunningMcpServer): boolean =>
+  prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
 
-const describeExtras = ({ config, prompts, session, templates }: RunningMcpServer) => [
+const describeExtras = ({ config, prompts, resources, session, templates }: RunningMcpServer) => [
   config.name,
   session.info.instructions,
   prompts,
-  templates
+  templates,
+  resources.filter(isAppResource)
 ]
 
 const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isRunning)
@@ -222,7 +224,8 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
       findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
   )
   const serversTextOf = cacheLatest(
-    (running: Servers) => running.flatMap(({ prompts, session, templates }) => [prompts, templates, session]),
+    (running: Servers) =>
+      running.flatMap(({ prompts, resources, session, templates }) => [prompts, resources, templates, session]),
     (running) => JSON.stringify(running.filter(hasMoreThanTools).map(describeExtras))
   )
   const windowsTextOf = makeUrisText(isWindowUri)

@@ -1,6 +1,7 @@
 import { Duration, Effect, FiberSet, type Scope } from "effect"
 import { publicMembership } from "../../../domain/model/Membership.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
@@ -123,7 +124,7 @@ export const makeCommands = Effect.fnUntraced(function* (
             operator,
             command,
             ({ calls }) => calls.getTools,
-            (base) => base
+            (base): typeof base & { readonly features: ReadonlyArray<string> } => ({ ...base, features: [mcpFeature] })
           ).pipe(Effect.map(({ startingServers = [], tools }) => ({ tools, startingServers })))
         case "GetDesktop":
           return requestComputer(

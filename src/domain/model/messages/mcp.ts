@@ -6,12 +6,6 @@ import { targetFields } from "./requests.ts"
 /** The word by which Agents and Computers announce that they send and serve {@link McpRequest}. */
 export const mcpFeature = "mcp"
 
-/**
- * The tool name of a request that goes as a tool call, through a Server that does not know `client:mcp`. No MCP server
- * has a tool of this name in an office.
- */
-export const mcpToolName = "a2c:mcp"
-
 /** The timeout of a request that states none. */
 export const defaultMcpTimeoutSeconds = 30
 
@@ -35,7 +29,12 @@ export const McpOutcome = Schema.Struct({
 export type McpOutcome = typeof McpOutcome.Type
 
 /** A tool with what the protocol's list of tools does not carry: title, icons, `_meta` and more, as the server sent it. */
-const McpToolDetails = Schema.Struct({ name: Identifier, details: JsonObject })
+const McpToolDetails = Schema.Struct({
+  name: Identifier,
+  /** Its name at the MCP server, when it differs. */
+  originalName: optionalField(Schema.String),
+  details: JsonObject
+})
 
 /** An MCP server as its Computer describes it. */
 export const McpServerInfo = Schema.Struct({
@@ -46,6 +45,8 @@ export const McpServerInfo = Schema.Struct({
   tools: Schema.Array(McpToolDetails),
   prompts: Schema.Array(JsonObject),
   templates: Schema.Array(JsonObject),
+  /** The resources that are apps; other resources are not listed here. */
+  apps: optionalField(Schema.Array(JsonObject)),
   /** True when the server completes arguments. */
   completions: Schema.Boolean
 })

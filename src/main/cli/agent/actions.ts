@@ -100,10 +100,12 @@ export const listMembers = Effect.fnUntraced(function* (options: flags.AgentShar
   yield* printResult(options, list, formatColumns(rows))
 }, runAsAgent)
 
-export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
-  const found = yield* forEachComputer(options, (computer, agent) =>
-    Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
-  )
+/** Tools that only apps call are listed with `--apps`. */
+export const listTools = Effect.fnUntraced(function* (options: flags.ToolsOptions) {
+  const found = yield* forEachComputer(options, (computer, { getToolList, getTools }) => {
+    const listing = options.apps ? Effect.map(getToolList(computer), ({ tools }) => tools) : getTools(computer)
+    return Effect.map(listing, (list) => list.map((tool) => ({ computer, ...tool })))
+  })
   const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
   yield* printResult(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
 }, runAsAgent)

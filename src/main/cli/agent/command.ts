@@ -69,7 +69,7 @@ const subcommands = [
   subcommand("members", {}, async () => (await actions()).listMembers).pipe(
     Command.withDescription("List the members of the office")
   ),
-  subcommand("tools", flags.computerFlags, async () => (await actions()).listTools).pipe(
+  subcommand("tools", flags.toolsFlags, async () => (await actions()).listTools).pipe(
     Command.withDescription("List the tools of the Computers")
   ),
   subcommand("tool", flags.toolFlags, async () => (await import("./showTool.ts")).showTool).pipe(

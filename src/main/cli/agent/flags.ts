@@ -25,6 +25,12 @@ export type AgentSharedOptions = Infer<typeof agentFlags>
 export const computerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
 export type ComputerOptions = AgentSharedOptions & Infer<typeof computerFlags>
 
+export const toolsFlags = {
+  ...computerFlags,
+  apps: flag.toggle("apps", "list the tools that only apps of MCP servers call, too")
+}
+export type ToolsOptions = AgentSharedOptions & Infer<typeof toolsFlags>
+
 const callTimeout = (defaultSeconds: number) =>
   flag.int("timeout", "timeout of a call", {
     metavar: "SECONDS",

@@ -24,6 +24,8 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
     (seconds) => seconds * 1000
   )
 
+const isWebOrigin = (text: string): boolean => /^https?:/.test(text) && URL.parse(text)?.origin === text
+
 /** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 const authenticationFlags = {
   apiKeys: setting.text(
@@ -127,6 +129,15 @@ export const serverFlags = {
   pageBodies: setting.toggle(
     "page-bodies",
     "keep arguments and results of the latest calls for the office page while it is open; secrets are removed by name"
+  ),
+  appOrigin: setting.text(
+    "app-origin",
+    "origin at which browsers reach --app-port through a proxy, for apps of MCP servers on the office page; it must differ from that of the page",
+    { metavar: "ORIGIN", check: [isWebOrigin, "an origin like https://apps.example.org"] }
+  ),
+  appPort: setting.port(
+    "app-port",
+    "port for apps of MCP servers on the office page, at the host of the Server; by default a free port of loopback"
   ),
   drainTimeout: setting.seconds(
     "grace",

@@ -65,8 +65,21 @@ const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: S
 
 /** Serves until a signal requests a shutdown, then drains. */
 const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
-  const { drainTimeout, limits, nodeAddress, page, pageBodies, redis, redisPrefix, requireRole, ...socketIo } = options
+  const {
+    appOrigin,
+    appPort,
+    drainTimeout,
+    limits,
+    nodeAddress,
+    page,
+    pageBodies,
+    redis,
+    redisPrefix,
+    requireRole,
+    ...socketIo
+  } = options
   if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
+  if (appOrigin !== undefined && appPort === undefined) return yield* failCommand("--app-origin needs --app-port")
   if (nodeAddress !== undefined && redis === undefined) return yield* failCommand("--node-address needs --redis")
   const tls = yield* readTls(options)
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
@@ -74,7 +87,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
     ...socketIo,
     limits: toLimits(limits),
     settings: { requireRole, drainTimeout },
-    page: page && (pageBodies ? { bodies: {} } : {}),
+    page: page && { ...(pageBodies && { bodies: {} }), apps: definedOnly({ origin: appOrigin, port: appPort }) },
     ...definedOnly({
       redis: redis && { url: redis, prefix: redisPrefix, ...definedOnly({ address: nodeAddress }) },
       tls

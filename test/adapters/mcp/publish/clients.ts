@@ -15,6 +15,10 @@ import { publishStdio } from "../../../../src/adapters/mcp/publish/publishStdio.
 import type { McpSessionError, McpProgress, McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
+interface ClientCapabilities {
+  readonly extensions?: Record<string, Record<string, Array<string>>>
+}
+
 /** A client of an independent implementation, as the tests use it. */
 export interface Peer {
   /** The negotiated MCP revision. */
@@ -37,7 +41,10 @@ export interface Peer {
 }
 
 /** Opens a client of a published session. */
-type Connect = (session: McpSession) => Effect.Effect<Peer, McpSessionError, Scope.Scope>
+type Connect = (
+  session: McpSession,
+  capabilities?: ClientCapabilities
+) => Effect.Effect<Peer, McpSessionError, Scope.Scope>
 
 const anyObject = z.looseObject({})
 
@@ -51,10 +58,10 @@ const asking = (
 ): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> => Effect.tryPromise({ try: ask, catch: failureOf })
 
 /** A client of the v1 SDK on a transport. */
-const makeLegacyClient = (transport: Transport, vanish: () => unknown) =>
+const makeLegacyClient = (transport: Transport, vanish: () => unknown, capabilities: ClientCapabilities = {}) =>
   Effect.gen(function* () {
     const notifications = yield* Queue.unbounded<JsonObject>()
-    const client = new Client({ name: "older", version: "1" })
+    const client = new Client({ name: "older", version: "1" }, { capabilities })
     client.fallbackNotificationHandler = async ({ method, params }) =>
       void Queue.offerUnsafe(notifications, { method, ...params })
     yield* Effect.acquireRelease(
@@ -87,11 +94,13 @@ const makeLegacyClient = (transport: Transport, vanish: () => unknown) =>
 /** A client of the v2 SDK, which detects the era of the server. */
 const makeModernClient = (
   transport: Parameters<ModernClient["connect"]>[0],
-  vanish: () => unknown
+  vanish: () => unknown,
+  capabilities: ClientCapabilities = {}
 ): Effect.Effect<Peer, never, Scope.Scope> =>
   Effect.gen(function* () {
     const notifications = yield* Queue.unbounded<JsonObject>()
-    const client = new ModernClient({ name: "younger", version: "1" }, { versionNegotiation: { mode: "auto" } })
+    const options = { capabilities, versionNegotiation: { mode: "auto" } } as const
+    const client = new ModernClient({ name: "younger", version: "1" }, options)
     for (const method of [
       "notifications/tools/list_changed",
       "notifications/resources/list_changed",
@@ -151,30 +160,30 @@ type Way = readonly [name: string, connect: Connect]
 export const clientKinds: readonly [Way, ...ReadonlyArray<Way>] = [
   [
     "the v1 SDK over stdio",
-    Effect.fnUntraced(function* (session) {
+    Effect.fnUntraced(function* (session, capabilities) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* makeLegacyClient(new StdioServerTransport(stdout, stdin), () => stdin.end())
+      return yield* makeLegacyClient(new StdioServerTransport(stdout, stdin), () => stdin.end(), capabilities)
     })
   ],
   [
     "the v2 SDK over stdio",
-    Effect.fnUntraced(function* (session) {
+    Effect.fnUntraced(function* (session, capabilities) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* makeModernClient(new ModernStdioTransport(stdout, stdin), () => stdin.end())
+      return yield* makeModernClient(new ModernStdioTransport(stdout, stdin), () => stdin.end(), capabilities)
     })
   ],
   [
     "the v1 SDK over HTTP",
-    Effect.fnUntraced(function* (session) {
+    Effect.fnUntraced(function* (session, capabilities) {
       const transport = new StreamableHTTPClientTransport(yield* url(session))
-      return yield* makeLegacyClient(transport as Transport, () => transport.close())
+      return yield* makeLegacyClient(transport as Transport, () => transport.close(), capabilities)
     })
   ],
   [
     "the v2 SDK over HTTP",
-    Effect.fnUntraced(function* (session) {
+    Effect.fnUntraced(function* (session, capabilities) {
       const transport = new ModernHttpTransport(yield* url(session))
-      return yield* makeModernClient(transport, () => transport.close())
+      return yield* makeModernClient(transport, () => transport.close(), capabilities)
     })
   ]
 ]

@@ -8,6 +8,7 @@ import {
 } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError, type McpProgress } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
+import { appCapability } from "../../../../src/domain/tools/appTools.ts"
 import { overStreams, type Peer, clientKinds } from "./clients.ts"
 
 const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
@@ -178,6 +179,39 @@ for (const [way, connect] of clientKinds) {
         const { contents } = yield* peer.request("resources/read", { uri: "test://one" })
         assert.deepStrictEqual(contents, [{ uri: "test://one", text: "1", vendor: 2 }])
       })
+    )
+
+    it.live("lists apps and their tools for clients that show apps only", () =>
+      Effect.gen(function* () {
+        const ui = { resourceUri: "ui://draw", visibility: ["app"] }
+        const { server } = yield* makeWorld({
+          tools: ["shown", "hidden"].map((name) => ({
+            definition: { ...definitionOf(name), ...(name === "hidden" && { _meta: { ui } }) },
+            run: () => Effect.succeed(said(name))
+          })),
+          resources: ["ui://draw", "test://one"].map((uri) => ({
+            definition: { uri, name: uri },
+            read: Effect.succeed([{ uri, text: uri }])
+          }))
+        })
+        const session = yield* server.connect
+        const namesFor = Effect.fnUntraced(function* (capabilities?: { extensions: typeof appCapability }) {
+          const peer = yield* connect(session, capabilities)
+          const { tools } = yield* peer.request("tools/list")
+          const { resources } = yield* peer.request("resources/list")
+          const names = [tools, resources].map((items) =>
+            (items as ReadonlyArray<JsonObject>).map((item) => item["name"])
+          )
+          return { names, called: textOf(yield* call(peer, "hidden")) }
+        })
+        const shown = yield* namesFor({ extensions: appCapability })
+        assert.deepStrictEqual(shown.names, [
+          ["shown", "hidden"],
+          ["ui://draw", "test://one"]
+        ])
+        assert.deepStrictEqual((yield* namesFor()).names, [["shown"], ["test://one"]])
+        assert.strictEqual(shown.called, "hidden")
+      }).pipe(Effect.scoped)
     )
 
     live("reports progress on request", ({ peer }) =>

@@ -67,6 +67,24 @@ const auto = { default_tool_meta: { auto_apply: true } }
 const limited = (maxBytes: number): Effect.Effect<Link> =>
   Effect.succeed({ ...link, maxBytes: () => maxBytes, fits: (body) => body.byteLength() <= maxBytes })
 
+describe("request for the tools of a Computer", () => {
+  it.effect("hides the tools of apps from Agents that do not know apps, which may call them", () =>
+    Effect.gen(function* () {
+      const hidden = tool("hidden", undefined, { _meta: { ui: { visibility: ["app"] } } })
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("shown"), hidden] })
+      const ask = yield* asked({ alpha }, { alpha: auto })
+      const namesFor = Effect.fnUntraced(function* (fields: object) {
+        const { tools } = asObject(yield* ask("client:get_tools", fields))
+        return (tools as ReadonlyArray<JsonObject>).map(({ name }) => name)
+      })
+      assert.deepStrictEqual(yield* namesFor({}), ["shown"])
+      assert.deepStrictEqual(yield* namesFor({ a2c_features: ["mcp"] }), ["shown", "hidden"])
+      const result = yield* ask("client:tool_call", { ...call, tool_name: "hidden" })
+      assert.isFalse(asObject(result)["isError"])
+    })
+  )
+})
+
 describe("request to a Computer", () => {
   it.effect("returns the tools of all servers", () =>
     Effect.gen(function* () {

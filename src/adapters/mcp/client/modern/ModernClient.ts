@@ -39,7 +39,10 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 const requestMeta = {
   [PROTOCOL_VERSION_META_KEY]: modernRevision,
   [CLIENT_INFO_META_KEY]: { name: "a2c-smcp", version: packageVersion },
-  [CLIENT_CAPABILITIES_META_KEY]: { ...clientCapabilities, extensions: { [tasksExtension]: {} } },
+  [CLIENT_CAPABILITIES_META_KEY]: {
+    ...clientCapabilities,
+    extensions: { ...clientCapabilities.extensions, [tasksExtension]: {} }
+  },
   [LOG_LEVEL_META_KEY]: logLevel
 }
 

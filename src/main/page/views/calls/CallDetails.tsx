@@ -1,6 +1,6 @@
 import { describeFailure, describeStatus, durationOf, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
-import { parseJsonObject } from "../../../../domain/json.ts"
+import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
 import { formatDuration } from "../../../../domain/page/format.ts"
 import type { TrackedCall } from "../../../../domain/page/PageState.ts"
 import { session } from "../../connection/store.ts"
@@ -8,7 +8,12 @@ import { useReplies } from "../../connection/useReplies.ts"
 import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/CopyButton.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
+import { AppCard } from "../apps/AppCard.tsx"
+import { useOfficeTools } from "../tools/useOfficeTools.ts"
 import { formatDateTime } from "../../parts/time.ts"
+
+/** The timeout of the calls of an app. */
+const appTimeoutSeconds = 60
 
 const Fact = ({ name, value }: { readonly name: string; readonly value: string | undefined }) =>
   value === undefined || value === "" ? null : (
@@ -19,6 +24,23 @@ const Fact = ({ name, value }: { readonly name: string; readonly value: string |
       </dd>
     </>
   )
+
+interface CallAppProps {
+  readonly call: TrackedCall["call"]
+  /** Missing when the Server has captured a part only. */
+  readonly params: JsonObject | undefined
+  readonly result: JsonObject | undefined
+}
+
+/** The app of the tool that was called. */
+const CallApp = ({ call: { computer, id, line, office, tool }, params, result }: CallAppProps) => {
+  const found = useOfficeTools({ line, office }).tools.find(
+    (one) => one.computer.name === computer && one.tool.name === tool
+  )
+  if (found === undefined || params === undefined || result === undefined) return null
+  const target = { line, office, computer, timeout: appTimeoutSeconds }
+  return <AppCard key={id} target={target} tool={found.tool} params={params} result={result} />
+}
 
 /** The details of a call, with its arguments and its result where the Server captures them. */
 export const CallDetails = ({
@@ -103,6 +125,7 @@ export const CallDetails = ({
           <LongText text={reply.params} code />
           <h3>Result</h3>
           <LongText text={reply.result} code />
+          <CallApp call={call} params={params} result={parseJsonObject(reply.result)} />
         </>
       )}
     </article>

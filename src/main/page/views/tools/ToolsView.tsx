@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks"
 import { formatCount } from "../../../../domain/page/format.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { officeHash, type RouteParameters } from "../../../../domain/page/route.ts"
+import { isAppOnly } from "../../../../domain/tools/appTools.ts"
 import { replaceParameters } from "../../connection/store.ts"
 import { computerCommand, Empty } from "../../parts/Empty.tsx"
 import { Name } from "../../parts/Text.tsx"
@@ -68,6 +69,7 @@ export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
                 <span class="grow">
                   <Name of={tool.name} /> <span class="note">{<Name of={tool.description} length={120} />}</span>
                 </span>
+                {isAppOnly(tool.meta) && <span class="tag">for its app</span>}
                 <span class="tag">
                   <Name of={computer.name} length={40} />
                 </span>

@@ -64,7 +64,7 @@ export const CallResult = ({ result }: { readonly result: JsonObject }) => {
       ))}
       {structuredContent !== undefined && (
         <>
-          <h3>Structured content</h3>
+          <h2>Structured content</h2>
           <JsonText value={structuredContent} />
         </>
       )}

@@ -7,6 +7,8 @@ import { findJsonError, formatJsonError } from "../../../../domain/page/form/fin
 import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/page/form/schemaForm.ts"
 import { findOffice } from "../../../../domain/page/offices.ts"
+import type { Tool } from "../../../../domain/model/Tool.ts"
+import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import type { RouteParameters } from "../../../../domain/page/route.ts"
 import { pageState, replaceParameters, session } from "../../connection/store.ts"
@@ -16,6 +18,7 @@ import { CopyButton } from "../../parts/CopyButton.tsx"
 import { computerCommand, Empty } from "../../parts/Empty.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
+import { AppCard } from "../apps/AppCard.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
 import { type OfficeTool, useOfficeTools } from "../tools/useOfficeTools.ts"
 import { CallResult } from "./CallResult.tsx"
@@ -30,7 +33,13 @@ const defaultTimeoutSeconds = 60
 const minRows = 5
 const maxRows = 16
 
-const RunningCall = ({ call }: { readonly call: ToolCall }) => {
+interface RunningCallProps {
+  readonly call: ToolCall
+  readonly request: PageCallRequest
+  readonly tool: Tool
+}
+
+const RunningCall = ({ call, request, tool }: RunningCallProps) => {
   switch (call._tag) {
     case "Running":
       return (
@@ -61,6 +70,7 @@ const RunningCall = ({ call }: { readonly call: ToolCall }) => {
         <>
           <p class="note">Ended after {formatDuration(call.took)}</p>
           <CallResult result={call.result} />
+          <AppCard target={request} tool={tool} params={request.params} result={call.result} />
         </>
       )
   }
@@ -104,17 +114,20 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
   const { draft, error, form, params, problems, setDraft, setText, text } = useArguments(chosen)
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
   const { call, cancel, run } = useToolCall()
+  const [request, setRequest] = useState<PageCallRequest>()
   const isRunning = call?._tag === "Running"
   const { agents } = findOffice(pageState.value, address)
   const { approvals, operatorCalls } = chosen.computer.features
   const isOfAgent = session.value?.office !== undefined
   const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
+  const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
   const start = () => {
     if (params === undefined) return
     writeInput(chosen.key, text)
-    void run({ ...address, computer: chosen.computer.name, tool: chosen.tool.name, params, timeout })
+    const next = { ...target, params, timeout }
+    setRequest(next)
+    void run(next)
   }
-  const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
   return (
     <form
       onSubmit={(event) => {
@@ -192,9 +205,9 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
       {!isOfAgent && (approvals || operatorCalls) && (
         <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
       )}
-      {call !== undefined && (
+      {call !== undefined && request !== undefined && (
         <section class="card" aria-label="Result">
-          <RunningCall call={call} />
+          <RunningCall call={call} request={request} tool={chosen.tool} />
         </section>
       )}
     </form>

@@ -33,7 +33,8 @@ describe("GetTools", () => {
         tools: [{ name: "list", description: "Lists", paramsSchema: {}, returnSchema: null }],
         startingServers: ["slow"]
       })
-      assert.deepStrictEqual(requests(), [["client:get_tools", { agent: "operator:olga", computer: "pc", req_id: "" }]])
+      const request = { agent: "operator:olga", computer: "pc", req_id: "", a2c_features: ["mcp"] }
+      assert.deepStrictEqual(requests(), [["client:get_tools", request]])
     })
   )
 

@@ -1,0 +1,46 @@
+import { isJsonObject, type JsonObject } from "../json.ts"
+import { appKey, appScheme, flatAppKey } from "../tools/appTools.ts"
+import { type ServerResource, toServerUri } from "./officeUris.ts"
+
+/** The MCP server of a tool or result. */
+export type ServerPlace = Omit<ServerResource, "uri">
+
+/** Changes members that exist. */
+const mapMembers = (
+  object: JsonObject,
+  changes: { readonly [member: string]: (value: unknown) => unknown }
+): JsonObject => ({
+  ...object,
+  ...Object.fromEntries(
+    Object.entries(changes)
+      .filter(([member]) => object[member] !== undefined)
+      .map(([member, change]) => [member, change(object[member])])
+  )
+})
+
+/** Changes the members of a value that is an object. */
+const inObject = (changes: Parameters<typeof mapMembers>[1]) => (value: unknown) =>
+  isJsonObject(value) ? mapMembers(value, changes) : value
+
+const toOfficeUri = (place: ServerPlace) => (uri: unknown) =>
+  typeof uri === "string" && uri.startsWith(appScheme) ? toServerUri({ ...place, uri }) : uri
+
+/** Changes the URIs of apps in the `_meta` of a tool or result to those of the office. */
+const inMeta = (place: ServerPlace) => {
+  const rewrite = toOfficeUri(place)
+  return inObject({ [appKey]: inObject({ resourceUri: rewrite }), [flatAppKey]: rewrite })
+}
+
+/** Gives a listed tool the URI of its app in the office. */
+export const withOfficeApp = (tool: JsonObject, place: ServerPlace): JsonObject =>
+  mapMembers(tool, { _meta: inMeta(place) })
+
+/** Gives the apps that a result names, links to or embeds their URIs in the office. */
+export const withOfficeApps = (result: JsonObject, place: ServerPlace): JsonObject => {
+  const rewrite = toOfficeUri(place)
+  const inBlock = inObject({ uri: rewrite, resource: inObject({ uri: rewrite }), _meta: inMeta(place) })
+  return mapMembers(result, {
+    content: (blocks) => (Array.isArray(blocks) ? blocks.map(inBlock) : blocks),
+    _meta: inMeta(place)
+  })
+}

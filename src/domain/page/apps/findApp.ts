@@ -1,0 +1,87 @@
+import { asObject, asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { appCallOf, appMimeType, appScheme, appUriOf, isCallableByApps } from "../../tools/appTools.ts"
+import { type AppDomains, parseAppDomains } from "./appDomains.ts"
+
+/** The app of a tool, and what it may use. */
+export interface ToolApp {
+  /** The identity of its MCP server at the Computer. */
+  readonly server: string
+  readonly uri: string
+  /** The names at the Computer of the tools that it may call, by their names at its MCP server. */
+  readonly tools: ReadonlyMap<string, string>
+  /** What the Computer calls a resource that the app names. */
+  readonly toComputerUri: (uri: string) => string
+}
+
+const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
+
+const metaOf = (listed: JsonObject): JsonObject => asObject(asObject(listed["details"])["_meta"])
+
+const isSamePath = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+/** Makes the function for a server in the office behind an MCP server, whose URIs begin with that place. */
+const makeToComputerUri = (uri: string, depth: number) => {
+  const places = uri.slice(appScheme.length).split("/").slice(0, depth)
+  if (places.length < depth || depth === 0) return (own: string) => own
+  return (own: string): string => {
+    if (own.startsWith(appScheme)) return `${appScheme}${places.join("/")}/${own.slice(appScheme.length)}`
+    let outer = own
+    for (let at = depth - 2; at >= 0; at -= 2) outer = `mcp://${places.slice(at, at + 2).join("/")}/${outer}`
+    return outer
+  }
+}
+
+/** Finds the app of a tool in the list of MCP servers that a Computer gives. */
+export const findApp = (list: JsonObject, toolName: string): ToolApp | undefined => {
+  for (const server of objectsIn(list["servers"])) {
+    const tools = objectsIn(server["tools"])
+    const tool = tools.find(({ name }) => name === toolName)
+    const meta = tool && metaOf(tool)
+    const uri = appUriOf(meta)
+    if (uri === undefined) continue
+    const path = appCallOf(meta)?.server ?? []
+    const callable = tools.filter((other) => {
+      const otherMeta = metaOf(other)
+      return isCallableByApps(otherMeta) && isSamePath(appCallOf(otherMeta)?.server ?? [], path)
+    })
+    return {
+      server: stringOrEmpty(server["id"]),
+      uri,
+      tools: new Map(
+        callable.map((other) => {
+          const name = stringOrEmpty(other["name"])
+          return [appCallOf(metaOf(other))?.tool ?? (stringOrEmpty(other["originalName"]) || name), name]
+        })
+      ),
+      toComputerUri: makeToComputerUri(uri, path.length)
+    }
+  }
+  return undefined
+}
+
+/** The HTML of an app, and what it may reach. */
+export interface AppContent {
+  readonly html: string
+  readonly domains: AppDomains
+}
+
+/** The largest HTML of an app, in UTF-16 units. */
+export const maxAppHtmlLength = 4 * 1024 * 1024
+
+/** Decodes base64 to text; `undefined` for other text. */
+type DecodeText = (base64: string) => string | undefined
+
+const normalizeType = (mimeType: unknown): string => stringOrEmpty(mimeType).replaceAll(" ", "").toLowerCase()
+
+/** Parses the contents of an app's resource. Gives the reason when they hold no app. */
+export const parseAppContent = (read: JsonObject, decodeText: DecodeText): AppContent | string => {
+  const [content] = objectsIn(read["contents"])
+  if (content === undefined) return "Its resource is empty."
+  if (normalizeType(content["mimeType"]) !== appMimeType) return "Its resource has another type than an app."
+  const html = asString(content["text"]) ?? decodeText(stringOrEmpty(content["blob"]))
+  if (html === undefined) return "Its resource has no text."
+  if (html.length > maxAppHtmlLength) return `It is larger than ${maxAppHtmlLength} characters.`
+  return { html, domains: parseAppDomains(asObject(asObject(content["_meta"])["ui"])["csp"]) }
+}

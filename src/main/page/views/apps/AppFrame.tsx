@@ -1,0 +1,206 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { JsonObject } from "../../../../domain/json.ts"
+import { formatAppDomains } from "../../../../domain/page/apps/appDomains.ts"
+import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
+import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
+import { callToolOnce, mcpRequest } from "../../connection/mcpRequest.ts"
+import { ConfirmDialog } from "../../parts/Dialog.tsx"
+import { LongText, Name } from "../../parts/Text.tsx"
+import { visibleLine } from "../../parts/visibleText.ts"
+import { type AppBridge, AppRequestFailed, makeAppBridge } from "./appBridge.ts"
+
+/** The time in milliseconds in which the sandbox must answer, and in which an app may end. */
+const loadTimeout = 10_000
+const teardownTimeout = 1_000
+
+/** The heights of a frame in pixels. */
+const height = { min: 80, first: 320, max: 1_200 } as const
+
+/** The latest calls of an app that are listed. */
+const maxActivities = 20
+
+/** The call whose app is shown, with its result as MCP has it. */
+export interface AppCallContext {
+  readonly target: Pick<PageCallRequest, "line" | "office" | "computer" | "timeout">
+  readonly tool: { readonly name: string; readonly description: string; readonly inputSchema: JsonObject }
+  readonly params: JsonObject
+  readonly result: JsonObject
+}
+
+interface AppFrameProps {
+  readonly origin: string
+  readonly app: ToolApp
+  readonly content: AppContent
+  readonly call: AppCallContext
+  readonly onStop: (reason: string) => void
+}
+
+interface Activity {
+  readonly tool: string
+  readonly outcome: string
+}
+
+/** A link that the app asks to open. */
+interface LinkQuestion {
+  readonly url: URL
+  readonly answer: (isPermitted: boolean) => void
+}
+
+/** A result of the office as MCP has it. */
+export const toMcpResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
+  ...rest,
+  ...(meta !== undefined && { _meta: meta })
+})
+
+const sandboxUrl = (origin: string, { domains }: AppContent): string =>
+  `${origin}/?${new URLSearchParams({ page: location.origin, csp: JSON.stringify(formatAppDomains(domains)) })}`
+
+const currentTheme = (): string => {
+  const { theme } = document.documentElement.dataset
+  if (theme === "light" || theme === "dark") return theme
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"
+}
+
+const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => ({
+  toolInfo: { tool },
+  theme: currentTheme(),
+  displayMode: "inline",
+  availableDisplayModes: ["inline"],
+  containerDimensions: { maxHeight: height.max, width },
+  locale: navigator.language,
+  platform: "web"
+})
+
+/** An app in its frame, the calls that it makes, and the links that it asks to open. */
+export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) => {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const bridge = useRef<AppBridge>(undefined)
+  const [activities, setActivities] = useState<ReadonlyArray<Activity>>([])
+  const [link, setLink] = useState<LinkQuestion>()
+  const openQuestion = useRef<LinkQuestion>(undefined)
+
+  const ask = (question: LinkQuestion | undefined): void => {
+    openQuestion.current = question
+    setLink(question)
+  }
+
+  useEffect(() => {
+    const element = frame.current
+    if (element === null) return
+    const abort = new AbortController()
+    const note = (tool: string, outcome: string): void =>
+      setActivities((before) => [...before, { tool, outcome }].slice(-maxActivities))
+    const made = makeAppBridge({
+      app,
+      html: content.html,
+      csp: formatAppDomains(content.domains),
+      context: contextOf(call, element.clientWidth),
+      params: call.params,
+      result: call.result,
+      send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
+      callTool: async (tool, params) => {
+        try {
+          const result = toMcpResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
+          note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
+          return result
+        } catch (error) {
+          note(tool, error instanceof Error ? error.message : String(error))
+          throw error
+        }
+      },
+      readResource: (uri) =>
+        mcpRequest(call.target, { method: "resources/read", server: app.server, params: { uri } }, abort.signal),
+      openLink: (url) =>
+        new Promise((resolve, reject) => {
+          if (openQuestion.current !== undefined) return reject(new AppRequestFailed("Another link is asked about"))
+          ask({
+            url,
+            answer: (isPermitted) => {
+              ask(undefined)
+              if (!isPermitted) return reject(new AppRequestFailed("The operator did not open the link"))
+              window.open(url, "_blank", "noopener,noreferrer")
+              resolve()
+            }
+          })
+        }),
+      onHeight: (wanted) =>
+        void (element.style.height = `${Math.min(height.max, Math.max(height.min, Math.ceil(wanted)))}px`),
+      onTornDown: () => onStop(""),
+      onViolation: onStop
+    })
+    bridge.current = made
+    const onMessage = ({ data, origin: from, source }: MessageEvent<unknown>): void => {
+      if (source === element.contentWindow && from === origin) made.receive(data)
+    }
+    addEventListener("message", onMessage)
+    element.style.height = `${height.first}px`
+    element.src = sandboxUrl(origin, content)
+    const timer = setTimeout(() => {
+      if (!made.isLoaded()) onStop(`It cannot be loaded: this browser does not reach ${origin}.`)
+    }, loadTimeout)
+    return () => {
+      clearTimeout(timer)
+      removeEventListener("message", onMessage)
+      made.end()
+      abort.abort()
+    }
+  }, [])
+
+  const stop = (): void => {
+    bridge.current?.tearDown()
+    setTimeout(() => onStop(""), teardownTimeout)
+  }
+
+  return (
+    <>
+      <p class="note">
+        An app of an MCP server, in a sandbox. It may call the tools below as you. Do not enter secrets.{" "}
+        <button type="button" class="small" onClick={stop}>
+          Stop the app
+        </button>
+      </p>
+      <iframe
+        ref={frame}
+        class="app"
+        title={visibleLine(`App of the tool ${call.tool.name}`)}
+        sandbox="allow-scripts allow-same-origin allow-forms"
+        allow=""
+        referrerpolicy="no-referrer"
+      />
+      <p class="note">
+        Tools of the app:{" "}
+        {app.tools.size === 0
+          ? "none"
+          : [...app.tools.values()].map((tool, index) => (
+              <>
+                {index > 0 && ", "}
+                <Name of={tool} />
+              </>
+            ))}
+      </p>
+      {activities.length > 0 && (
+        <ul class="note" aria-label="Calls of the app">
+          {activities.map(({ outcome, tool }, index) => (
+            <li key={index}>
+              <Name of={tool} />: <Name of={outcome} length={300} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {link !== undefined && (
+        <ConfirmDialog
+          title="Open this link of the app?"
+          action="Open"
+          error={undefined}
+          onConfirm={() => link.answer(true)}
+          onClose={() => openQuestion.current?.answer(false)}
+        >
+          <p>
+            Host: <Name of={link.url.host} length={300} />
+          </p>
+          <LongText text={link.url.href} code />
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, References } from "effect"
+import { type AppSandboxOptions, serveAppSandbox } from "../../../src/adapters/page/appSandbox.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const made = await mkdtemp(join(tmpdir(), "a2c-sandbox-"))
+    await writeFile(join(made, "sandbox.html"), "<p>sandbox</p>")
+    return made
+  }),
+  (made) => Effect.promise(() => rm(made, { recursive: true }))
+)
+
+const serve = Effect.fnUntraced(function* (options: Partial<AppSandboxOptions> = {}) {
+  const { originFor } = yield* serveAppSandbox({ assets: yield* folder, ...options })
+  const origin = originFor({ host: "localhost:7070" }) ?? ""
+  const get = (path: string, init: RequestInit = {}) => Effect.promise(() => fetch(`${origin}${path}`, init))
+  return { get, originFor }
+})
+
+const query = (page: string, csp: unknown = {}) =>
+  `/?${new URLSearchParams({ page, csp: JSON.stringify(csp) }).toString()}`
+
+describe("sandbox of apps", () => {
+  it.live("serves its page under the policy of the app", () =>
+    Effect.gen(function* () {
+      const { get } = yield* serve()
+      const response = yield* get(query("http://localhost:7070", { connectDomains: ["https://a.example", "*"] }))
+      const policy = response.headers.get("content-security-policy") ?? ""
+      assert.strictEqual(response.status, 200)
+      assert.strictEqual(yield* Effect.promise(() => response.text()), "<p>sandbox</p>")
+      assert.include(policy, "default-src 'none'")
+      assert.include(policy, "connect-src https://a.example;")
+      assert.include(policy, "frame-ancestors http://localhost:7070")
+      assert.include(response.headers.get("permissions-policy") ?? "", "camera=()")
+      assert.isNull(response.headers.get("set-cookie"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("serves nothing else", () =>
+    Effect.gen(function* () {
+      const { get } = yield* serve()
+      for (const path of [
+        "/",
+        query("null"),
+        query("*"),
+        query("javascript:alert(1)"),
+        query("http://localhost:7070/path"),
+        query("http://localhost:7070; script-src *"),
+        "/office",
+        "/sandbox.html?page=http://localhost:7070"
+      ]) {
+        assert.strictEqual((yield* get(path)).status, 404, path)
+      }
+      assert.strictEqual((yield* get(query("http://localhost:7070"), { method: "POST" })).status, 404)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is at another host than a page on loopback, and at none for other pages", () =>
+    Effect.gen(function* () {
+      const { originFor } = yield* serve()
+      assert.match(originFor({ host: "localhost:7070" }) ?? "", /^http:\/\/127\.0\.0\.1:\d+$/)
+      for (const host of ["127.0.0.1:7070", "[::1]:7070"])
+        assert.match(originFor({ host }) ?? "", /^http:\/\/localhost:\d+$/)
+      for (const host of ["office.example", "10.0.0.5:7070", ""]) assert.isUndefined(originFor({ host }))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is at the origin that the operator configures, unless it is that of the page", () =>
+    Effect.gen(function* () {
+      const { originFor } = yield* serveAppSandbox({ assets: "", port: 0, origin: "https://apps.example" })
+      assert.strictEqual(originFor({ host: "office.example" }), "https://apps.example")
+      assert.isUndefined(originFor({ host: "apps.example" }))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails for a configured port in use, and shows no apps when it has none", () =>
+    Effect.gen(function* () {
+      const { originFor } = yield* serve()
+      const port = Number(URL.parse(originFor({ host: "localhost" }) ?? "")?.port)
+      const failure = yield* Effect.flip(serveAppSandbox({ assets: "", port }))
+      assert.include(failure.message, `127.0.0.1:${port}`)
+      const none = yield* serveAppSandbox({ assets: "", host: "203.0.113.1" })
+      assert.isUndefined(none.originFor({ host: "localhost" }))
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.scoped)
+  )
+})

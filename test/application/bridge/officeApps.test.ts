@@ -1,0 +1,184 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Stream } from "effect"
+import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
+import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../../src/application/agent/Agent.ts"
+import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
+import type { McpSession } from "../../../src/application/ports/McpSession.ts"
+import { asObject, type JsonObject } from "../../../src/domain/json.ts"
+import { appMimeType } from "../../../src/domain/tools/appTools.ts"
+import { agentUnderTest, computerUnderTest, type Cut, resource, textResult, tool } from "../../conformance/members.ts"
+import { makePlace } from "../../main/computers.ts"
+
+const uri = "ui://draw/form"
+const html = { uri, mimeType: appMimeType, text: "<p>draw</p>", _meta: { ui: { prefersBorder: true } } }
+const link = { type: "resource_link", uri, name: "form" }
+
+const drawing = {
+  tools: [
+    tool("draw", () => Effect.succeed({ content: [link] }), { _meta: { ui: { resourceUri: uri } } }),
+    tool("refresh", () => Effect.succeed(textResult("fresh")), {
+      _meta: { ui: { resourceUri: uri, visibility: ["app"] } }
+    })
+  ],
+  resources: [
+    { definition: { uri, name: "form", mimeType: appMimeType }, read: Effect.succeed([html]) },
+    resource("note://1")
+  ]
+}
+
+/** An MCP server whose session is another session. */
+const serverOf = (session: McpSession): MemoryMcp.MemoryMcpServer => ({
+  connect: Effect.succeed(session),
+  setTools: () => Effect.void,
+  setResources: () => Effect.void,
+  notify: () => Effect.void,
+  crash: () => Effect.void,
+  subscriptions: () => []
+})
+
+const officeWith = Effect.fnUntraced(function* (
+  computer: string,
+  alpha: MemoryMcp.MemoryMcpServer,
+  options: Partial<OfficeMcpSessionOptions> = {},
+  cut: Partial<Cut> = {}
+) {
+  const place = yield* makePlace
+  yield* computerUnderTest(place, { name: computer, servers: { alpha }, ...cut })
+  const agent = yield* agentUnderTest(place)
+  const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1", ...options }), Agent, agent)
+  yield* agent.settled
+  return { agent, place, session }
+})
+
+const bridged = Effect.fnUntraced(function* (options: Partial<OfficeMcpSessionOptions> = {}) {
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer(drawing)
+  return { alpha, ...(yield* officeWith("desk", alpha, options)) }
+})
+
+const uiOf = ({ items }: { readonly items: ReadonlyArray<JsonObject> }, name: string) =>
+  asObject(items.find((item) => item["name"] === name)?.["_meta"])["ui"]
+
+const textOf = (result: JsonObject): string => JSON.stringify(result["content"])
+
+describe("app in an office", () => {
+  it.effect("has a URI of the office in tools, links and listed resources, by which it is read", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged()
+      const inOffice = "ui://desk/alpha/draw/form"
+      assert.deepStrictEqual(uiOf(yield* session.listTools(), "desk__draw"), { resourceUri: inOffice })
+      const { content } = yield* session.callTool("desk__draw", {})
+      assert.deepStrictEqual(content, [{ ...link, uri: inOffice }])
+      const { items } = yield* session.listResources()
+      assert.deepStrictEqual(items, [{ uri: inOffice, name: "form", mimeType: appMimeType }])
+      assert.deepStrictEqual(yield* session.readResource(inOffice), [{ ...html, uri: inOffice }])
+    })
+  )
+
+  it.effect("has a URI of the office in the result of a task", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged()
+      const task = yield* session.tasks?.start("desk__draw", {}) ?? Effect.undefined
+      const { content } = yield* task?.result ?? Effect.die("no task")
+      assert.deepStrictEqual(content, [{ ...link, uri: "ui://desk/alpha/draw/form" }])
+    })
+  )
+
+  it.effect("announces changes of its list", () =>
+    Effect.gen(function* () {
+      const { agent, alpha, session } = yield* bridged()
+      const changes = yield* session.watch({ tools: false, resources: true, uris: [] })
+      yield* alpha.setResources([...drawing.resources, resource("ui://other")])
+      yield* Stream.runHead(changes)
+      yield* agent.settled
+      assert.strictEqual((yield* session.listResources()).items.length, 2)
+    })
+  )
+
+  it.effect("keeps its tools from models, which neither find nor call them", () =>
+    Effect.gen(function* () {
+      const { agent, session } = yield* bridged({ tools: "search" })
+      const names = (yield* agent.getTools("desk")).map(({ name }) => name)
+      assert.deepStrictEqual(names, ["draw"])
+      assert.notInclude(textOf(yield* session.callTool("tools_search", { query: "refresh" })), "refresh")
+      for (const [office, params] of [
+        ["tools_describe", { names: ["desk__refresh"] }],
+        ["tools_call", { name: "desk__refresh" }]
+      ] as const) {
+        const result = yield* session.callTool(office, params)
+        assert.deepStrictEqual([result["isError"], textOf(result).includes("no tool")], [true, true])
+      }
+      const client = yield* makeMcpClient(session)
+      const listed = yield* Effect.promise(() => client.allTools())
+      assert.isFalse(listed.some(({ name }) => name === "desk__refresh"))
+      const { resources } = yield* Effect.promise(() => client.listResources())
+      assert.deepStrictEqual(resources, [])
+    })
+  )
+
+  it.effect("lists and calls its tools, also in search mode", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ tools: "search" })
+      const found = uiOf(yield* session.listTools(), "desk__refresh")
+      assert.deepStrictEqual(found, { resourceUri: "ui://desk/alpha/draw/form", visibility: ["app"] })
+      assert.include(textOf(yield* session.callTool("desk__refresh", {})), "fresh")
+    })
+  )
+
+  it.effect("calls tools by the names of its MCP server, which hosts pass on", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged()
+      assert.include(textOf(yield* session.callTool("refresh", {})), "fresh")
+      const nested = yield* officeWith("outer", serverOf(session))
+      assert.include(textOf(yield* nested.session.callTool("refresh", {})), "fresh")
+    })
+  )
+
+  it.effect("calls a tool by its name before an alias", () =>
+    Effect.gen(function* () {
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer(drawing)
+      const configure = { alpha: { tool_meta: { refresh: { alias: "renew" } } } }
+      const { session } = yield* officeWith("desk", alpha, {}, { configure })
+      assert.include(textOf(yield* session.callTool("refresh", {})), "fresh")
+    })
+  )
+
+  it.effect("gets an error for a tool that several MCP servers have", () =>
+    Effect.gen(function* () {
+      const { place, session } = yield* bridged()
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer(drawing)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      yield* computerUnderTest(place, { name: "lab", servers: { alpha } })
+      yield* Stream.runHead(changes)
+      yield* session.listTools()
+      const result = yield* session.callTool("refresh", {})
+      assert.deepStrictEqual([result["isError"], textOf(result).includes("lab__refresh")], [true, true])
+    })
+  )
+
+  it.effect("does not reach the tools of MCP servers without apps", () =>
+    Effect.gen(function* () {
+      const plain = { tools: [tool("wipe")] }
+      const { session } = yield* officeWith("desk", yield* MemoryMcp.makeMemoryMcpServer(plain))
+      assert.isTrue((yield* session.callTool("wipe", {}))["isError"])
+    })
+  )
+
+  it.effect("passes through an office inside an office", () =>
+    Effect.gen(function* () {
+      const inner = yield* bridged()
+      const { session } = yield* officeWith("outer", serverOf(inner.session))
+      const listed = yield* session.listTools()
+      const inOffice = "ui://outer/alpha/desk/alpha/draw/form"
+      assert.deepStrictEqual(uiOf(listed, "outer__desk__draw"), { resourceUri: inOffice })
+      assert.deepStrictEqual(uiOf(listed, "outer__desk__refresh"), { resourceUri: inOffice, visibility: ["app"] })
+      assert.deepStrictEqual(yield* session.readResource(inOffice), [{ ...html, uri: inOffice }])
+      const { content } = yield* session.callTool("outer__desk__draw", {})
+      assert.deepStrictEqual(content, [{ ...link, uri: inOffice }])
+      const called = yield* session.callTool("outer__desk__refresh", {})
+      assert.include(textOf(called), "fresh")
+      const foreign = yield* Effect.result(session.readResource("ui://outer/alpha/desk/beta/draw/form"))
+      assert.isTrue(Result.isFailure(foreign))
+    })
+  )
+})

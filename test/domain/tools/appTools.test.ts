@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import {
+  appCapability,
+  appUriOf,
+  isAppOnly,
+  isCallableByApps,
+  supportsApps
+} from "../../../src/domain/tools/appTools.ts"
+import { formatToolMeta } from "../../../src/domain/tools/toolMeta.ts"
+
+/** The `_meta` of MCP, and the `meta` of the office for it. */
+const forms = (ui: unknown): ReadonlyArray<JsonObject> => [{ ui }, formatToolMeta({ ui }, undefined, undefined)]
+
+describe("tool of an app", () => {
+  it("is seen by models and apps without a visibility", () => {
+    for (const meta of [undefined, {}, ...forms({}), ...forms({ visibility: "app" }), { ui: "not JSON" }]) {
+      assert.deepStrictEqual([isAppOnly(meta), isCallableByApps(meta)], [false, true])
+    }
+  })
+
+  it("is seen by those that its visibility names, in both forms", () => {
+    const seen = (visibility: ReadonlyArray<unknown>) =>
+      forms({ visibility }).map((meta) => [!isAppOnly(meta), isCallableByApps(meta)])
+    assert.deepStrictEqual(seen(["app"]), Array(2).fill([false, true]))
+    assert.deepStrictEqual(seen(["model"]), Array(2).fill([true, false]))
+    assert.deepStrictEqual(seen(["app", "model", 7]), Array(2).fill([true, true]))
+    assert.deepStrictEqual(seen([]), Array(2).fill([false, false]))
+  })
+
+  it("has an app with a ui URI, also in the form of earlier servers", () => {
+    for (const meta of [...forms({ resourceUri: "ui://draw" }), { "ui/resourceUri": "ui://draw" }]) {
+      assert.strictEqual(appUriOf(meta), "ui://draw")
+    }
+    for (const meta of [
+      undefined,
+      ...forms({}),
+      ...forms({ resourceUri: "https://a.example" }),
+      ...forms(["ui://a"])
+    ]) {
+      assert.isUndefined(appUriOf(meta))
+    }
+  })
+})
+
+describe("supportsApps", () => {
+  it("requires the type of the HTML", () => {
+    assert.isTrue(supportsApps({ extensions: appCapability }))
+    for (const capabilities of [
+      undefined,
+      {},
+      { extensions: {} },
+      { extensions: { "io.modelcontextprotocol/ui": {} } },
+      { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] } } }
+    ]) {
+      assert.isFalse(supportsApps(capabilities))
+    }
+  })
+})
