@@ -11,7 +11,7 @@ import { printToolResult, printProgress } from "../output/print.ts"
 import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
-import { findTool } from "./findTool.ts"
+import { findTool, hasApp } from "./findTool.ts"
 import type { CallOptions } from "./flags.ts"
 
 /** How long the connection stays open at most for other commands that use it. */
@@ -85,6 +85,11 @@ export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
     const printed = yield* Effect.exit(printToolResult(result, result, options))
+    if (hasApp(yield* agent.view, tool, target.computer)) {
+      yield* printProgress(
+        `the tool has an app, which the office page shows where the Server has one: ${new URL("/office/", options.server).href}`
+      )
+    }
     // The command that decided waits for its reply.
     yield* Effect.timeoutOption(
       Effect.suspend(() => othersDone),

@@ -4,6 +4,7 @@ import type { OnCallStatus } from "../../../application/agent/callStatuses.ts"
 import { AmbiguousTool, type OfficeView } from "../../../application/agent/OfficeView.ts"
 import { formatServerNames } from "../../../domain/model/CallStatus.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
+import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { didYouMean } from "../../repl/didYouMean.ts"
 import { failCommand } from "../CommandFailed.ts"
 
@@ -25,6 +26,10 @@ const computersIn = ({ computers }: OfficeView, computer: string | undefined) =>
 
 const toolsIn = (view: OfficeView, computer: string | undefined): ReadonlyArray<OfficeTool> =>
   computersIn(view, computer).flatMap(([owner, { tools = [] }]) => tools.map((tool) => ({ computer: owner, tool })))
+
+/** True for a tool with an app, as far as the view knows the tools. */
+export const hasApp = (view: OfficeView, name: string, computer: string | undefined): boolean =>
+  toolsIn(view, computer).some(({ tool }) => tool.name === name && appUriOf(tool.meta) !== undefined)
 
 const startingIn = (view: OfficeView, computer: string | undefined) =>
   computersIn(view, computer).flatMap(([owner, { startingServers: servers }]) =>
