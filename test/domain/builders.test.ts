@@ -21,6 +21,7 @@ import {
 } from "../../src/domain/office/officeUris.ts"
 import { formatAppDomains, parseAppDomains } from "../../src/domain/page/apps/appDomains.ts"
 import { parseResultUri, toResultUri } from "../../src/domain/results/resultUris.ts"
+import { formatTaskId, parseTaskId } from "../../src/domain/office/taskIds.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
 import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNames.ts"
 import { makeDecoder } from "../../src/domain/validation.ts"
@@ -180,6 +181,16 @@ describe("builder", () => {
     const parsed = parseSkillName(name)
     if (Result.isSuccess(parsed)) assert.strictEqual(formatSkillName(parsed.success), name)
   })
+
+  inverse(
+    "TaskId",
+    "keeps the id and the Computer of a task",
+    Schema.Struct({ id: Schema.NonEmptyString, computer: Schema.NonEmptyString }),
+    (task) => {
+      const isParsable = !task.id.includes("@") && task.computer.isWellFormed()
+      if (isParsable) assert.deepStrictEqual(parseTaskId(formatTaskId(task)), task)
+    }
+  )
 
   inverse(
     "ServerUri",

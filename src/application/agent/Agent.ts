@@ -28,7 +28,6 @@ import {
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
 import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
-import type { CallAnswers } from "./approvals/callAnswers.ts"
 import { makeOpenApprovals } from "./approvals/openApprovals.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
@@ -63,9 +62,7 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer that does not support that, it
    * runs as long as this Agent.
    */
-  readonly startTool: (
-    call: Omit<ToolCall, "blobs" | keyof CallAnswers>
-  ) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
+  readonly startTool: (call: Omit<ToolCall, "blobs">) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
   /** Members, tools and desktops as last seen; notifications keep them current. */
   readonly view: Effect.Effect<OfficeView>
   /** The current view, then every change. */

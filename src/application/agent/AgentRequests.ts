@@ -1,4 +1,4 @@
-import { Duration, Effect, Result, Schema } from "effect"
+import { Duration, Effect, Result, Schema, type Scope } from "effect"
 import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
@@ -82,11 +82,13 @@ export interface AgentRequests {
    * Starts a call that runs on while this Agent is disconnected or restarts, where its Computer supports that; elsewhere it
    * fails as `unsupported`. `timeout` in whole seconds, 60 by default.
    */
-  readonly startTool: (
-    request: Omit<ToolRequest, "blobs" | keyof CallAnswers>
-  ) => Effect.Effect<ToolTask, AgentError | McpSessionError>
+  readonly startTool: (request: Omit<ToolRequest, "blobs">) => Effect.Effect<ToolTask, AgentError | McpSessionError>
   /** The handle of a task that this Agent started, also in an earlier process. */
-  readonly task: (computer: string, id: string, options?: { readonly onStatus?: OnCallStatus | undefined }) => ToolTask
+  readonly task: (
+    computer: string,
+    id: string,
+    options?: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
+  ) => ToolTask
   /** The tools for a model, without those that only apps call. */
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** All tools, with the servers that start. */
@@ -309,6 +311,15 @@ export const makeAgentRequests = (
       Effect.map(({ approval }) => approval)
     )
 
+  /** What receives the statuses of a call and answers what it waits for. */
+  const receiverOf = (
+    computer: string,
+    { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
+  ): Effect.Effect<OnCallStatus | undefined, never, Scope.Scope> =>
+    answers.onInput === undefined && answers.onApproval === undefined
+      ? Effect.succeed(onStatus)
+      : answerStatuses({ getApprovals, decideApproval }, computer, { ...answers, onStatus })
+
   const callTool = ({
     blobs = "fetch",
     computer,
@@ -334,9 +345,7 @@ export const makeAgentRequests = (
             Effect.onInterrupt(() => sendCancel),
             Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
           )
-      if (answers.onInput === undefined && answers.onApproval === undefined) return calling(onStatus)
-      const requests = { getApprovals, decideApproval }
-      return Effect.scoped(Effect.flatMap(answerStatuses(requests, computer, { ...answers, onStatus }), calling))
+      return Effect.scoped(Effect.flatMap(receiverOf(computer, { ...answers, onStatus }), calling))
     })
     if (blobs === "keep") return called
     return Effect.flatMap(called, (result) =>
@@ -397,7 +406,7 @@ export const makeAgentRequests = (
     return yield* toMcpResult(outcome)
   })
 
-  const task: AgentRequests["task"] = (computer, id, { onStatus } = {}) =>
+  const task: AgentRequests["task"] = (computer, id, hooks = {}) =>
     makeToolTask(
       {
         line: member.line,
@@ -406,21 +415,23 @@ export const makeAgentRequests = (
         restore: (result) =>
           restoreBlobs(result, (handle, limits) => blob(computer, handle, limits), defaultToolTimeoutSeconds)
       },
-      { computer, id, onStatus }
+      { computer, id, receiver: receiverOf(computer, hooks) }
     )
 
   const startTool: AgentRequests["startTool"] = ({
     computer,
-    onStatus,
     params = {},
     timeout = defaultToolTimeoutSeconds,
-    tool
+    tool,
+    ...hooks
   }) => {
+    const modes = announcedModes(hooks)
+    const announced = modes.length === 0 ? {} : { inputModes: modes }
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
     return withClientSpan("tasks/start", attributes, (id) =>
       Effect.as(
-        sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout } }),
-        task(computer, id, { onStatus })
+        sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout, ...announced } }),
+        task(computer, id, hooks)
       )
     )
   }

@@ -2,35 +2,25 @@ import { Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
+import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
 import { withOfficeApps } from "../../domain/office/appUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
 import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 import type { OfficeTools } from "./exposeTools.ts"
-import { toHintedMcpResult } from "./officeTools.ts"
+import { answerAsHost } from "./hostAnswers.ts"
+import { type CallHooks, toHintedMcpResult } from "./officeTools.ts"
 import type { ToolOrigin } from "./officeServers.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
-
-/** The id of a task for hosts: it names the Computer, so a later process finds the task without a memory of it. */
-const formatTaskId = ({ computer, id }: Pick<ToolTask, "computer" | "id">): string =>
-  `${id}@${encodeURIComponent(computer.toWellFormed())}`
-
-const parseTaskId = (text: string): Pick<ToolTask, "computer" | "id"> | undefined => {
-  const [, id = "", label = ""] = /^([^@]+)@(.+)$/.exec(text) ?? []
-  try {
-    return id === "" ? undefined : { id, computer: decodeURIComponent(label) }
-  } catch {
-    return undefined
-  }
-}
 
 const unknownTask = (id: string) =>
   new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
 
 /** The options of a call at the Agent. */
-const toHooks = ({ onProgress }: McpCallOptions) => ({
-  onStatus: onProgress === undefined ? undefined : makeStatusProgress(onProgress)
+const toHooks = ({ onProgress, responder }: McpCallOptions): CallHooks => ({
+  ...(onProgress !== undefined && { onStatus: makeStatusProgress(onProgress) }),
+  ...(responder !== undefined && answerAsHost(responder))
 })
 
 /** Makes the tasks of a published office: calls of tools of Computers, which run there. */

@@ -94,10 +94,7 @@ export interface ConnectedAgent extends Closeable {
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer of another implementation it runs
    * as long as this Agent.
    */
-  readonly startTool: (
-    call: Omit<ToolCall, "blobs" | "onInput" | "inputModes" | "onApproval">,
-    options?: Cancellable
-  ) => Promise<StartedTool>
+  readonly startTool: (call: Omit<ToolCall, "blobs">, options?: Cancellable) => Promise<StartedTool>
   /** The handle of a call that this Agent started, also in an earlier process. */
   readonly startedTool: (computer: string, id: string) => StartedTool
   /** The tools for a model, without those that only apps of MCP servers call. */
@@ -206,6 +203,15 @@ export interface ConnectedAgent extends Closeable {
   readonly mcpClient: (options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">) => Promise<McpClientLike>
 }
 
+const toCoreCall = ({ onApproval, onInput, onStatus, ...call }: ToolCall): CoreToolCall => ({
+  ...call,
+  ...definedOnly({
+    onStatus: onStatus && ((status: CallStatus) => Effect.sync(() => onStatus(status))),
+    onInput: onInput && promiseHook(onInput),
+    onApproval: onApproval && promiseHook(onApproval)
+  })
+})
+
 const wrapTask = (run: RunningService<Agent["Service"]>["run"], task: ToolTask): StartedTool => ({
   id: task.id,
   computer: task.computer,
@@ -225,28 +231,9 @@ const wrapAgent = (
 ): ConnectedAgent => ({
   ...closeable,
   members: (options) => run(({ members }) => members, options),
-  callTool: ({ onApproval, onInput, onStatus, ...call }, options) =>
-    run(
-      ({ callTool }) =>
-        callTool({
-          ...call,
-          ...definedOnly({
-            onStatus: onStatus && ((status: CallStatus) => Effect.sync(() => onStatus(status))),
-            onInput: onInput && promiseHook(onInput),
-            onApproval: onApproval && promiseHook(onApproval)
-          })
-        }),
-      options
-    ),
-  startTool: ({ onStatus, ...call }, options) =>
-    run(
-      ({ startTool }) =>
-        Effect.map(
-          startTool({ ...call, ...(onStatus && { onStatus: (status) => Effect.sync(() => onStatus(status)) }) }),
-          (task) => wrapTask(run, task)
-        ),
-      options
-    ),
+  callTool: (call, options) => run(({ callTool }) => callTool(toCoreCall(call)), options),
+  startTool: (call, options) =>
+    run(({ startTool }) => Effect.map(startTool(toCoreCall(call)), (task) => wrapTask(run, task)), options),
   startedTool: (computer, id) => ({
     id,
     computer,

@@ -32,6 +32,7 @@ export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentReques
     return {
       id,
       computer: request.computer,
+      endsWithAgent: true,
       status: Effect.sync(() => ({ state: stateNow(), createdAt, updatedAt, ...definedOnly({ latest }) })),
       result: Effect.flatMap(Fiber.await(fiber), (exit) =>
         Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.succeed(toolCancelled()) : exit

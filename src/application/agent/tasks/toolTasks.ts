@@ -1,4 +1,4 @@
-import { Clock, Data, Duration, Effect, Result } from "effect"
+import { Clock, Data, Duration, Effect, Result, type Scope } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
@@ -31,6 +31,8 @@ export interface TaskStatus {
 export interface ToolTask {
   readonly id: string
   readonly computer: string
+  /** True where the call ends with this Agent: at a Computer of another implementation. */
+  readonly endsWithAgent: boolean
   readonly status: Effect.Effect<TaskStatus, AgentError | TaskLost>
   /** Waits for the result, also through lost connections. Interruption does not cancel the call. */
   readonly result: Effect.Effect<ToolResult, AgentError | TaskLost>
@@ -81,8 +83,12 @@ export const makeToolTask = (
   {
     computer,
     id,
-    onStatus
-  }: { readonly computer: string; readonly id: string; readonly onStatus?: OnCallStatus | undefined }
+    receiver
+  }: {
+    readonly computer: string
+    readonly id: string
+    readonly receiver: Effect.Effect<OnCallStatus | undefined, never, Scope.Scope>
+  }
 ): ToolTask => {
   const request = Effect.fnUntraced(function* (
     method: "tasks/get" | "tasks/cancel",
@@ -132,13 +138,16 @@ export const makeToolTask = (
   return {
     id,
     computer,
+    endsWithAgent: false,
     status: Effect.map(request("tasks/get", {}), (view) => ({
       state: view.state,
       createdAt: view.createdAt,
       updatedAt: view.updatedAt,
       ...definedOnly({ latest: reportOf(view)?.status })
     })),
-    result: statuses.listen({ reqId: id, computer, onStatus }, () => awaitResult),
+    result: Effect.scoped(
+      Effect.flatMap(receiver, (onStatus) => statuses.listen({ reqId: id, computer, onStatus }, () => awaitResult))
+    ),
     cancel: Effect.asVoid(request("tasks/cancel", {}))
   }
 }

@@ -142,7 +142,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     /** Cancels and forgets all tasks. */
     reset: Effect.andThen(
       FiberMap.clear(running),
-      Effect.sync(() => void tasks.clear())
+      Effect.sync(() => tasks.clear())
     )
   }
 })

@@ -261,11 +261,11 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     })
   }, defectsAsFailures)
 
-  const tasks = yield* makeCallTasks(({ agent, id, params, timeout, tool: toolName }, ownReporter) =>
+  const tasks = yield* makeCallTasks(({ id: reqId, timeout, tool: toolName, ...call }, ownReporter) =>
     Effect.acquireUseRelease(
-      Effect.sync(() => void taskReporters.set(id, ownReporter)),
-      () => execute({ agent, isLocal: false, params, reqId: id, toolName }, Duration.seconds(timeout)),
-      () => Effect.sync(() => void taskReporters.delete(id))
+      Effect.sync(() => void taskReporters.set(reqId, ownReporter)),
+      () => execute({ ...call, isLocal: false, reqId, toolName }, Duration.seconds(timeout)),
+      () => Effect.sync(() => void taskReporters.delete(reqId))
     )
   )
 

@@ -150,5 +150,3 @@ export const makeMcpRequests = (
     }
   }
 }
-
-export type McpRequests = ReturnType<typeof makeMcpRequests>

@@ -25,13 +25,15 @@ export type DesktopRequest = typeof DesktopRequest.Type
 /** Modes of questions in a request, more than there are: a newer Agent may know others. */
 const maxInputModes = 8
 
+export const InputModes = Schema.Array(Identifier).check(Schema.isMaxLength(maxInputModes))
+
 /** A tool call; `timeout` in whole seconds. `inputModes` are the kinds of questions that the Agent answers. */
 export const ToolCallRequest = Schema.Struct({
   ...targetFields,
   toolName: Identifier,
   params: JsonObject,
   timeout: TimeoutSeconds,
-  inputModes: optionalField(Schema.Array(Identifier).check(Schema.isMaxLength(maxInputModes)))
+  inputModes: optionalField(InputModes)
 })
 export type ToolCallRequest = typeof ToolCallRequest.Type
 

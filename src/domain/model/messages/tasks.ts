@@ -1,19 +1,22 @@
 import { Schema } from "effect"
 import { JsonObject } from "../../json.ts"
 import { Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
+import { InputModes } from "./requests.ts"
 
 /** How long a Computer keeps the result of a task, in milliseconds. */
 export const taskRetention = 60 * 60 * 1000
 
 /** How long a query may wait for a change, in whole seconds. */
-export const maxTaskWaitSeconds = 60
+const maxTaskWaitSeconds = 60
 
 /** Starts a call that outlives its request. Its Agent chooses the id: one that is repeated joins the same call. */
 export const TaskStart = Schema.Struct({
   id: Identifier,
   tool: Identifier,
   params: JsonObject,
-  timeout: TimeoutSeconds
+  timeout: TimeoutSeconds,
+  /** As those of a call. */
+  inputModes: optionalField(InputModes)
 })
 export type TaskStart = typeof TaskStart.Type
 

@@ -19,7 +19,7 @@ const maxOthersWait = Duration.seconds(5)
 
 const formatSeconds = (seconds: number): string => Duration.format(Duration.seconds(seconds))
 
-const printStatus = (status: CallStatus): Effect.Effect<void> => {
+export const printStatus = (status: CallStatus): Effect.Effect<void> => {
   switch (status._tag) {
     case "WaitingForConsent":
       return printProgress(
@@ -40,7 +40,7 @@ const printStatus = (status: CallStatus): Effect.Effect<void> => {
 }
 
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
-const prepareCall = Effect.fnUntraced(function* (
+export const prepareCall = Effect.fnUntraced(function* (
   given: ReadonlyArray<GivenArgument>,
   { computer: wanted, timeout, tool: name }: CallOptions
 ) {

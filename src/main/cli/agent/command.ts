@@ -76,6 +76,25 @@ const subcommands = [
     Command.withDescription("Show one tool: its description, parameters and an example call")
   ),
   callCommand,
+  subcommand("start", flags.startFlags, async () => (await import("./tasks.ts")).startTool).pipe(
+    Command.withDescription("Start a call that runs on without this command, and print its ID"),
+    Command.withExamples([
+      { command: "a2c agent --office team start research topic=tea", description: "Prints an ID such as 3f2a…@desk" },
+      { command: "a2c agent --office team task 3f2a…@desk", description: "Waits for the result and prints it" }
+    ])
+  ),
+  subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask).pipe(
+    Command.withDescription("Wait for the result of a started call; exits with 2 when the tool failed")
+  ),
+  subcommand("prompts", flags.computerFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
+    Command.withDescription("List the prompts of the Computers' MCP servers")
+  ),
+  subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt).pipe(
+    Command.withDescription("Print the messages of a prompt"),
+    Command.withExamples([
+      { command: "a2c agent --office team prompt review file=@notes.md", description: "With the text of a file" }
+    ])
+  ),
   subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(
     Command.withDescription("Show the windows of the Computers")
   ),
@@ -91,13 +110,13 @@ const subcommands = [
   subcommand("find", flags.findFlags, async () => (await actions()).findDocuments).pipe(
     Command.withDescription("Find documents")
   ),
-  subcommand("skills", flags.computerFlags, async () => (await import("./skills.ts")).listSkills).pipe(
+  subcommand("skills", flags.computerFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
     Command.withDescription("List the skills of the Computers")
   ),
-  subcommand("skill", flags.skillFlags, async () => (await import("./skills.ts")).readSkill).pipe(
+  subcommand("skill", flags.skillFlags, async () => (await import("./content/skills.ts")).readSkill).pipe(
     Command.withDescription("Print a skill, or another file of it")
   ),
-  subcommand("put", flags.putFlags, async () => (await import("./putFile.ts")).putFile).pipe(
+  subcommand("put", flags.putFlags, async () => (await import("./content/putFile.ts")).putFile).pipe(
     Command.withDescription("Store a file on a Computer; needs --protocol 0.4, and --uploads there")
   ),
   subcommand("approvals", flags.approvalsFlags, async () => (await import("./approvals.ts")).manageApprovals).pipe(

@@ -53,6 +53,27 @@ export const callFlags = {
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
 
+export const startFlags = { ...callFlags, timeout: callTimeout(maxTimeoutSeconds) }
+
+export const taskFlags = {
+  id: Argument.String("id").pipe(Argument.withDescription("ID that start printed")),
+  status: flag.toggle("status", "print the state in place of the result"),
+  cancel: flag.toggle("cancel", "cancel the call"),
+  raw: shared.rawFlag
+}
+export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
+
+export const promptFlags = {
+  ...computerFlags,
+  prompt: Argument.String("prompt").pipe(Argument.withDescription("name of the prompt")),
+  words: Argument.String("arguments").pipe(
+    Argument.withDescription("KEY=VALUE; or KEY=@FILE, a text file"),
+    Argument.variadic()
+  ),
+  raw: shared.rawFlag
+}
+export type PromptOptions = AgentSharedOptions & Infer<typeof promptFlags>
+
 export const toolFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))

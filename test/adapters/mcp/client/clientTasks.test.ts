@@ -44,7 +44,7 @@ describe("tasks of an MCP server", () => {
       yield* TestClock.adjust("6 seconds")
       assert.deepStrictEqual(yield* Fiber.join(calling), result)
       assert.deepStrictEqual(messages, ["one", "two"])
-      assert.isDefined((sent[0]?.[1] as { readonly task?: object }).task)
+      assert.property(sent[0]?.[1], "task")
     })
   )
 

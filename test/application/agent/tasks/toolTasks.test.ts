@@ -51,6 +51,33 @@ describe("tool tasks", () => {
     })
   )
 
+  it.effect("asks a question that is answered while its result is awaited, also by a later Agent", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const asked = yield* Deferred.make<void>()
+      const schema = { type: "object", properties: { name: { type: "string" } } }
+      const greet = tool("greet", (_, { ask }) =>
+        Deferred.succeed(asked, undefined).pipe(
+          Effect.andThen(ask({ mode: "form", message: "who?", schema })),
+          Effect.map((answer) => textResult(JSON.stringify(answer)))
+        )
+      )
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [greet] })
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+      const first = yield* Scope.make()
+      const agent = yield* Scope.provide(agentUnderTest(place), first)
+      const onInput = () => Effect.succeed({ action: "accept", content: { name: "Ada" } } as const)
+      const { id } = yield* agent.startTool({ computer: "desk", tool: "greet", onInput })
+      yield* Deferred.await(asked)
+      yield* Scope.close(first, Exit.void)
+      const later = yield* agentUnderTest(place)
+      const waiting = yield* Effect.forkChild(later.task("desk", id, { onInput }).result)
+      yield* TestClock.adjust("2 seconds")
+      const answer = { action: "accept", content: { name: "Ada" } }
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).content, [{ type: "text", text: JSON.stringify(answer) }])
+    })
+  )
+
   it.effect("survives the Agent that started it, and its result is fetched by its id", () =>
     Effect.gen(function* () {
       const { cancelled, done, place, runs, started } = yield* makeWorld

@@ -1,14 +1,14 @@
 import { writeFile } from "node:fs/promises"
 import { Effect } from "effect"
-import { Agent } from "../../../application/agent/Agent.ts"
-import { errorMessage } from "../../../domain/errorMessage.ts"
-import { definedOnly } from "../../../domain/objects.ts"
-import { didYouMean } from "../../repl/didYouMean.ts"
-import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
-import { printLine, printResult } from "../output/print.ts"
-import { forEachComputer, runAsAgent } from "./actions.ts"
-import type * as flags from "./flags.ts"
+import { Agent } from "../../../../application/agent/Agent.ts"
+import { errorMessage } from "../../../../domain/errorMessage.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import { didYouMean } from "../../../repl/didYouMean.ts"
+import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { formatColumns, truncateLine } from "../../output/format.ts"
+import { printLine, printResult } from "../../output/print.ts"
+import { forEachComputer, runAsAgent } from "../actions.ts"
+import type * as flags from "../flags.ts"
 
 const skillsOf = (options: flags.ComputerOptions) =>
   Effect.map(

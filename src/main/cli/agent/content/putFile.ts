@@ -1,12 +1,12 @@
 import { basename } from "node:path"
 import { Effect } from "effect"
-import { Agent } from "../../../application/agent/Agent.ts"
-import { definedOnly } from "../../../domain/objects.ts"
-import { readBytes } from "../arguments/readFiles.ts"
-import { failCommand } from "../CommandFailed.ts"
-import { printResult } from "../output/print.ts"
-import { runAsAgent, targetComputers } from "./actions.ts"
-import type { PutOptions } from "./flags.ts"
+import { Agent } from "../../../../application/agent/Agent.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import { readBytes } from "../../arguments/readFiles.ts"
+import { failCommand } from "../../CommandFailed.ts"
+import { printResult } from "../../output/print.ts"
+import { runAsAgent, targetComputers } from "../actions.ts"
+import type { PutOptions } from "../flags.ts"
 
 /** In bytes: Computers take no larger files by default. */
 const maxFileBytes = 100 * 1024 * 1024

@@ -1,0 +1,18 @@
+import { Result } from "effect"
+
+/** A task of an office: the id that its Agent chose, at its Computer. */
+export interface OfficeTask {
+  readonly id: string
+  readonly computer: string
+}
+
+/** Formats the id of a task for hosts and people. It names the Computer, so a later process finds the task. */
+export const formatTaskId = ({ computer, id }: OfficeTask): string =>
+  `${id}@${encodeURIComponent(computer.toWellFormed())}`
+
+/** Parses an id of {@link formatTaskId}; `undefined` for other texts. */
+export const parseTaskId = (text: string): OfficeTask | undefined => {
+  const [, id = "", label = ""] = /^([^@]+)@(.+)$/s.exec(text) ?? []
+  const computer = Result.getOrUndefined(Result.try(() => decodeURIComponent(label)))
+  return id === "" || computer === undefined ? undefined : { id, computer }
+}

@@ -1,0 +1,85 @@
+import { Effect } from "effect"
+import { Agent } from "../../../../application/agent/Agent.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
+import { didYouMean } from "../../../repl/didYouMean.ts"
+import { readArguments } from "../../arguments/argumentSource.ts"
+import { failCommand } from "../../CommandFailed.ts"
+import { formatColumns, truncateLine } from "../../output/format.ts"
+import { printResult } from "../../output/print.ts"
+import { forEachComputer, runAsAgent } from "../actions.ts"
+import type * as flags from "../flags.ts"
+
+interface FoundPrompt {
+  readonly computer: string
+  readonly server: string
+  readonly prompt: JsonObject
+}
+
+const promptsOf = (options: flags.ComputerOptions) =>
+  Effect.map(
+    forEachComputer(options, (computer, { mcpServers }) =>
+      Effect.map(mcpServers(computer), (servers) =>
+        servers.flatMap(({ id, prompts }) => prompts.map((prompt): FoundPrompt => ({ computer, server: id, prompt })))
+      )
+    ),
+    (found) => found.flat()
+  )
+
+/** Formats the arguments of a prompt: optional ones in brackets. */
+const formatArguments = ({ arguments: given }: JsonObject): string =>
+  (Array.isArray(given) ? given.map(asObject) : [])
+    .map(({ name, required }) => (required === true ? stringOrEmpty(name) : `[${stringOrEmpty(name)}]`))
+    .join(" ")
+
+/** Lists the prompts of the MCP servers of the Computers. */
+export const listPrompts = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+  const prompts = yield* promptsOf(options)
+  const rows = prompts.map(({ computer, prompt, server }) => [
+    computer,
+    server,
+    stringOrEmpty(prompt["name"]),
+    formatArguments(prompt),
+    truncateLine(stringOrEmpty(prompt["description"]))
+  ])
+  yield* printResult(options, prompts, rows.length === 0 ? "no prompts" : formatColumns(rows))
+}, runAsAgent)
+
+const findPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
+  const prompts = yield* promptsOf(options)
+  const [found, ...others] = prompts.filter(({ prompt }) => prompt["name"] === options.prompt)
+  if (found === undefined) {
+    const names = prompts.map(({ prompt }) => stringOrEmpty(prompt["name"]))
+    return yield* failCommand(
+      `No MCP server of this office has a prompt '${options.prompt}'${didYouMean(options.prompt, names)}`
+    )
+  }
+  if (others.length === 0) return found
+  const owners = [found, ...others].map(({ computer, server }) => `${server} of ${computer}`).join(", ")
+  return yield* failCommand(
+    `Several MCP servers have a prompt '${options.prompt}': ${owners}; choose one by --computer`
+  )
+})
+
+const formatMessage = (message: JsonObject): string => {
+  const { data: _, text, type, ...content } = asObject(message["content"])
+  return `${stringOrEmpty(message["role"])}: ${type === "text" ? stringOrEmpty(text) : JSON.stringify({ type, ...content })}`
+}
+
+/** Prints the messages of a prompt with its arguments filled in. */
+export const getPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
+  const given = yield* readArguments(options.words, undefined)
+  const entries =
+    given._tag === "Whole"
+      ? Object.entries(given.params)
+      : given.given.map((one) => [one.key, "text" in one ? one.text : one.json] as const)
+  // MCP has arguments of prompts as texts.
+  const args = Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)])
+  )
+  const { computer, prompt, server } = yield* findPrompt(options)
+  const params = { name: prompt["name"], arguments: args }
+  const agent = yield* Agent
+  const result = yield* agent.mcpRequest(computer, { server, method: "prompts/get", params })
+  const messages = Array.isArray(result["messages"]) ? result["messages"].map(asObject) : []
+  yield* printResult(options, result, messages.map(formatMessage).join("\n"))
+}, runAsAgent)
