@@ -97,7 +97,11 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
       createdAt: now,
       updatedAt: now
     })
-    const report: CallReporter["report"] = ({ status }) => change({ state }, { status })
+    // Progress can arrive after the result.
+    const report: CallReporter["report"] = ({ status }) =>
+      Effect.suspend(() =>
+        SubscriptionRef.getUnsafe(state).state === "working" ? change({ state }, { status }) : Effect.void
+      )
     // Nothing bounds how long the Agent waits for a task.
     const reporter: CallReporter = { report, announceWait: (reported) => Effect.as(report(reported), true) }
     const execution = execute(started, reporter).pipe(

@@ -30,7 +30,8 @@ export const startTool = Effect.fnUntraced(function* (options: CallOptions) {
 /** Waits for the result of a started call, or prints its state, or cancels it. */
 export const showTask = Effect.fnUntraced(function* (options: TaskOptions) {
   const place = parseTaskId(options.id)
-  if (place === undefined) return yield* failCommand(`'${options.id}' is no ID of a started call, such as 3f2a@desk`)
+  if (place === undefined)
+    return yield* failCommand(`'${options.id}' must be the ID of a started call, such as 3f2a@desk`)
   const show = Effect.gen(function* () {
     const agent = yield* Agent
     const task = agent.task(place.computer, place.id, { onStatus: printStatus })
