@@ -64,6 +64,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
     "trigger-elicitation-request: done"
   ],
   "prompts.ts": ["everything has 4 prompts", "What's weather in Paris?", '"values":["Engineering"]'],
+  "startedCall.ts": ["working at desk", "# Research Report: tea"],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
   "protocolLines.ts": ["thinker", "0.4.0"],
