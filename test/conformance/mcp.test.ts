@@ -95,7 +95,8 @@ describe("requests to MCP servers", () => {
       yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
       const plain = yield* computerIn(world, "O1", "pc-2")
       yield* plain.answers(() =>
-        Effect.succeed([{ ...textResult("no such tool"), isError: true, meta: { error_code: 4001 } }])
+        // Without a code, as published Computers reply.
+        Effect.succeed([{ ...textResult("no such tool"), isError: true, structuredContent: {} }])
       )
       const peers = { ...makeKnownPeers(), serverPassesMcp: false }
       const agent = makeAgentRequests(member, "agent-1", "O1", undefined, peers)

@@ -61,6 +61,13 @@ export interface AgentPart {
   readonly config: (computer: string) => Outcome<{ readonly servers: JsonObject; readonly text: string }>
   readonly resources: (computer: string, server: string, cursor?: string) => Outcome<ResourcePageView>
   readonly skills: (computer: string) => Outcome<ReadonlyArray<SkillView>>
+  /**
+   * The number of MCP servers that the Computer describes beyond the protocol, and the result of a call that was started
+   * as a task; `undefined` for an Agent that knows neither.
+   */
+  readonly beyondProtocol:
+    | ((call: CallRequest) => Outcome<{ readonly servers: number; readonly result: JsonObject }>)
+    | undefined
   /** Gives the text of a file of a skill. */
   readonly skillFile: (computer: string, skill: string, path?: string) => Outcome<string>
   readonly upload: (

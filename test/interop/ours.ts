@@ -156,6 +156,14 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
             }))
           ),
         skills: (computer) => withAgent((agent) => agent.skills(computer)),
+        beyondProtocol: (call) =>
+          withAgent((agent) =>
+            Effect.gen(function* () {
+              const servers = yield* agent.mcpServers(call.computer)
+              const task = yield* agent.startTool(call)
+              return { servers: servers.length, result: yield* task.result }
+            })
+          ),
         skillFile: (computer, skill, file) =>
           withAgent((agent) =>
             Effect.flatMap(agent.readSkill(computer, skill, file), ({ relPath, text }) =>

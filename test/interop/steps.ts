@@ -149,6 +149,18 @@ const stepTable = {
       yield* checkEcho(world)
     })
   },
+  beyondProtocol: {
+    title: "tasks and MCP servers of our Computer, through any Server; others see a call of an unknown tool at most",
+    isOffered: ({ agent }) => agent.beyondProtocol !== undefined,
+    run: Effect.fnUntraced(function* (world) {
+      const { agent, computerName: computer, pairing } = world
+      const call = { computer, tool: world.toolName("echo"), params: { text: "hello" }, timeout: 15 }
+      const found = yield* agent.beyondProtocol?.(call) ?? fail("the Agent knows no extensions")
+      yield* checkEqual(found.servers > 0, pairing.computer === "ours", "whether the Computer describes MCP servers")
+      yield* checkEqual(textOf(found.result), "echo: hello", "the text")
+      yield* checkEcho(world)
+    })
+  },
   timeout: {
     title: "a call that times out",
     run: Effect.fnUntraced(function* (world) {

@@ -68,6 +68,7 @@ const inAgent = ({ events, request }: Driver, canCancel: boolean): AgentPart => 
           cursor: asString(next_cursor)
         }
       }),
+    beyondProtocol: undefined,
     skills: (computer) =>
       Effect.map(list("skills", { computer }), (skills) =>
         skills.map(({ description, name, source }) => ({

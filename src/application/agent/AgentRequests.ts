@@ -186,6 +186,7 @@ const dpeMarginSeconds = 10
 const mcpMarginSeconds = 5
 
 const decodeOutcome = makeDecoder(McpOutcome)
+const noOutcome: McpOutcome = {}
 const decodeServerList = makeDecoder(McpServerList)
 
 /** A text of the maximum length, in place of an id that is not known yet. */
@@ -383,10 +384,10 @@ export const makeAgentRequests = (
       Duration.seconds(timeout + mcpMarginSeconds)
     ).pipe(
       Effect.flatMap((result) => {
-        const outcome = decodeOutcome(result.structuredContent)
-        return Result.isSuccess(outcome) && errorCodeOf(result) === undefined
-          ? toMcpResult(outcome.success)
-          : Effect.fail(mcpUnsupported)
+        const { failure, result: found } = Result.getOrElse(decodeOutcome(result.structuredContent), () => noOutcome)
+        // A Computer of another implementation gives any error result.
+        const isOutcome = (found ?? failure) !== undefined && errorCodeOf(result) === undefined
+        return isOutcome ? toMcpResult({ ...definedOnly({ failure, result: found }) }) : Effect.fail(mcpUnsupported)
       })
     )
 
