@@ -346,7 +346,9 @@ export const makeAgentRequests = (
             Effect.onInterrupt(() => sendCancel),
             Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
           )
-      return Effect.scoped(Effect.flatMap(receiverOf(computer, { ...answers, onStatus }), calling))
+      return answers.onInput === undefined && answers.onApproval === undefined
+        ? calling(onStatus)
+        : Effect.scoped(Effect.flatMap(receiverOf(computer, { ...answers, onStatus }), calling))
     })
     if (blobs === "keep") return called
     return Effect.flatMap(called, (result) =>

@@ -62,19 +62,17 @@ export const makeInputHandler = Effect.gen(function* () {
   return {
     /** Lets a call answer while it runs. Its end cancels the question. */
     during: <A, E>(responder: InputResponder, running: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => {
-          const call: AnsweringCall = { responder, ended: Deferred.makeUnsafe() }
-          calls.add(call)
-          return call
-        }),
-        () => running,
-        (call) =>
+      Effect.suspend(() => {
+        const call: AnsweringCall = { responder, ended: Deferred.makeUnsafe() }
+        calls.add(call)
+        return Effect.ensuring(
+          running,
           Effect.sync(() => {
             calls.delete(call)
             Deferred.doneUnsafe(call.ended, Exit.succeed(ended))
           })
-      ),
+        )
+      }),
     /** Handles a request of the server. */
     handle: async (
       { method, params }: { readonly method: string; readonly params?: unknown },

@@ -52,7 +52,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
     return announceWait({ reqId, status: { _tag: "WaitingForConsent", computer, approval } })
   }
 
-  return ({ call, entry, extendedBy, responder, timer }: AskingCall): InputResponder => {
+  const makeAnswer = ({ call, entry, extendedBy, responder, timer }: AskingCall): InputResponder["answer"] => {
     const { agent, isLocal, params, reqId } = call
     const requester = agent ?? "owner"
     const local = responder && {
@@ -126,12 +126,22 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       return answer
     })
 
+    return (request) =>
+      Effect.suspend(() => {
+        asked++
+        return asked > maxQuestions ? Effect.succeed(declined) : turns.withPermit(ask(request))
+      })
+  }
+
+  return (asking: AskingCall): InputResponder => {
+    // Most calls ask nothing.
+    let answer: InputResponder["answer"] | undefined
     return {
       modes: inputModes,
       answer: (request) =>
         Effect.suspend(() => {
-          asked++
-          return asked > maxQuestions ? Effect.succeed(declined) : turns.withPermit(ask(request))
+          answer ??= makeAnswer(asking)
+          return answer(request)
         })
     }
   }

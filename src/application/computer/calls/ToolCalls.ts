@@ -10,7 +10,7 @@ import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { toolDisabled, toolError, toolFailed, toolNotFound, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import type { InputResponder, McpProgress, McpSessionError } from "../../ports/McpSession.ts"
+import type { InputResponder, McpProgress, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
@@ -161,32 +161,36 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       })
   }
 
-  /** Opens the session for a call; fails with its result. A start may find another tool than the one that was allowed. */
-  const openFor = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, server: RunningMcpServer) {
+  /**
+   * Opens the session of a lazy server for a call; fails with its result. A start may find another tool than the one that
+   * was allowed.
+   */
+  const openFor = Effect.fnUntraced(function* (
+    call: Call,
+    entry: CatalogueEntry,
+    server: RunningMcpServer,
+    onRequest: NonNullable<RunningMcpServer["onRequest"]>
+  ) {
     const { agent, toolName } = call
     const opening = Effect.mapError(openSession(server), (error) => failureResult(entry.serverId, error))
-    if (server.onRequest === undefined) return yield* opening
     const digest = consent.digestOf(entry)
     const session = yield* waitReporting(call, opening, () => ({
       _tag: "WaitingForServers",
       computer,
       servers: truncateServerNames([server.config.name])
     }))
-    const isSameRun = session === server.onRequest.live
+    const isSameRun = session === onRequest.live
     const isAllowed = agent === undefined || isSameRun || consent.isUnchanged(toolName, digest)
     return isAllowed ? session : yield* Effect.fail(toolDisabled(toolName))
   })
 
-  const invoke = Effect.fnUntraced(function* (
+  const invokeAt = Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
-    server: RunningMcpServer,
+    session: McpSession,
     responder: InputResponder
   ) {
     const { params, reqId, toolName: tool } = call
-    const opened = yield* Effect.result(openFor(call, entry, server))
-    if (Result.isFailure(opened)) return opened.failure
-    const session = opened.success
     const report = makeProgressReport(call)
     const options = {
       responder,
@@ -198,7 +202,23 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
           toolFailed(`The tool's result is malformed: ${message}`)
         )
-  }, Effect.scoped)
+  })
+
+  /** Invokes a tool at its server, which is started for it when it is lazy. */
+  const invoke = (
+    call: Call,
+    entry: CatalogueEntry,
+    server: RunningMcpServer,
+    responder: InputResponder
+  ): Effect.Effect<ToolResult> =>
+    server.onRequest === undefined
+      ? invokeAt(call, entry, server.session, responder)
+      : Effect.scoped(
+          Effect.matchEffect(openFor(call, entry, server, server.onRequest), {
+            onFailure: Effect.succeed,
+            onSuccess: (session) => invokeAt(call, entry, session, responder)
+          })
+        )
 
   /** Turns defects into failed calls; only interruption leaves a call without a result. */
   const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: Call) =>
