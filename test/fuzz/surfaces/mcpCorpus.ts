@@ -100,6 +100,17 @@ const results: ReadonlyArray<readonly [Moment, unknown]> = [
   ],
   ["call", { content: [{ ...text, text: "x".repeat(9000) }], structuredContent: deep(126) }],
   ["call", { task: { taskId: "t", status: "working", ttl: 1000 } }],
+  ["call", { resultType: "task", taskId: "t", status: "completed", result: { content: [text] } }],
+  ["call", { resultType: "task", taskId: "t", status: "failed", error: { code: 1, message: "m" }, ttlMs: 1 }],
+  ["call", { resultType: "task", taskId: 5, status: "input_required", inputRequests: { a: null } }],
+  [
+    "call",
+    {
+      resultType: "input_required",
+      requestState: "s",
+      inputRequests: { q: { method: "elicitation/create", params: { mode: "url", message: "m", url: "https://x/y" } } }
+    }
+  ],
   ["call", { isError: "yes", content: {} }],
   ["subscribe", {}],
   ["subscribe", { contents: [] }]

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
-import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
+import { parseOfficeUri, parseServerUri, toOfficeUri, toServerUri } from "../../../src/domain/office/officeUris.ts"
+import { formatTaskId, parseTaskId } from "../../../src/domain/office/taskIds.ts"
 import { exposedName, hostLabel } from "../../../src/domain/tools/exposedNames.ts"
 import { buildWindowUri, isWindowUri, hasWindowScheme, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
 import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
@@ -43,6 +44,16 @@ const feed = (input: Buffer): Verdict => {
   parseOfficeUri(text, [computer, text])
   must(/^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)), "an exposed name is invalid")
   hostLabel(text)
+  if (text !== "" && text.toLowerCase() !== "ui://") {
+    const back = parseServerUri(toServerUri({ computer, server: "files", uri: text }), ["other", computer])
+    must(back?.computer === computer && back.server === "files", "a URI names another MCP server")
+    must(back?.uri.toLowerCase() === text.toLowerCase(), "a URI names another resource of its MCP server")
+  }
+  parseServerUri(text, [computer, text])
+  const task = parseTaskId(text)
+  if (task !== undefined) {
+    must(isDeepStrictEqual(parseTaskId(formatTaskId(task)), task), "the id of a task names another one")
+  }
   return Result.isSuccess(window) || Result.isSuccess(document) ? "accepted" : "refused"
 }
 
@@ -62,6 +73,9 @@ export const uriSurface: Surface = {
     "dpe://h//",
     "http://example.org/a?b#c",
     "window://app/x?priority=1&priority=2",
+    "mcp://desk/files/note://{id}",
+    "ui://desk/files/form",
+    "3f2a@desk%20one",
     "dpe://\u4f60\u597d/\u4e16\u754c"
   ].map((text) => Buffer.from(text)),
   words: [
