@@ -48,6 +48,9 @@ const inspectOffice = Effect.fnUntraced(function* (
   assert.include(yield* answerOf(yield* inspect("tools/list")), '"lab__add_note"')
   const echo = yield* inspect("tools/call", "--tool-name", "desk__echo", "--tool-arg", "message=hi")
   assert.include(yield* answerOf(echo), "Echo: hi")
+  const prompt = yield* inspect("prompts/get", "--prompt-name", "desk__args-prompt", "--prompt-args", "city=Paris")
+  assert.include(yield* answerOf(prompt), "What's weather in Paris?")
+  assert.include(yield* answerOf(yield* inspect("resources/templates/list")), "mcp://desk/everything/demo://resource")
 
   const slow = yield* inspect("tools/call", "--tool-name", "desk__wait")
   yield* waits(there, { started: 1, cancelled: 0 })
