@@ -17,6 +17,8 @@ import { Observability } from "../../src/application/server/observability/Observ
  * A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need the time `startsIn` to start;
  * `files` can lack subscriptions.
  */
+const greeting = { name: "greet", description: "Greets", arguments: [{ name: "who", required: true }, { name: "how" }] }
+
 export const desk = (
   options: {
     readonly config?: object
@@ -52,6 +54,12 @@ export const desk = (
         )
       )
       const notes = yield* MemoryMcp.makeMemoryMcpServer({
+        capabilities: { prompts: true },
+        answer: (method, params) => {
+          if (method !== "prompts/get") return Effect.succeed({ prompts: [greeting] })
+          const text = `Greet ${JSON.stringify(params["arguments"])}`
+          return Effect.succeed({ messages: [{ role: "user", content: { type: "text", text } }] })
+        },
         tools: [tool("write"), ...(options.asks === true ? [ask] : [])]
       })
       const stdio = { type: "stdio", server_parameters: { command: "memory" } }

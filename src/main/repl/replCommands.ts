@@ -8,6 +8,7 @@ import { didYouMean } from "./didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
 import { serverCommands } from "./serverCommands.ts"
 import { type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
+import { promptCommands } from "./promptCommands.ts"
 import { toolCommands } from "./toolCommands.ts"
 import { quoteWord, splitWords } from "./splitWords.ts"
 
@@ -40,6 +41,7 @@ const exitCommand: ReplCommand = {
 const replCommands: ReadonlyArray<ReplCommand> = [
   ...officeCommands,
   ...toolCommands,
+  ...promptCommands,
   ...approvalCommands,
   ...serverCommands,
   ...inputCommands,

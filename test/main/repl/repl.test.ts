@@ -149,6 +149,15 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk()))
   )
 
+  it.effect("lists prompts, and shows the messages of one", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* say("prompts")).stdout, "greet  notes  who [how]  Greets\n")
+      assert.strictEqual((yield* say("prompt greet who=Ada")).stdout, 'user: Greet {"who":"Ada"}\n')
+      assert.include((yield* say("prompt gret")).stderr, "did you mean 'greet'?")
+      assert.include((yield* say("prompt greet Ada")).stderr, "expected KEY=VALUE")
+    }).pipe(Effect.provide(desk()))
+  )
+
   it.effect("shows the schema of a tool", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("tool read")

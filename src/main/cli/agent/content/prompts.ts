@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import { Agent } from "../../../../application/agent/Agent.ts"
-import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
+import { type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { didYouMean } from "../../../repl/didYouMean.ts"
 import { readArguments } from "../../arguments/argumentSource.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../../output/format.ts"
 import { printResult } from "../../output/print.ts"
+import { formatPromptArguments, formatPromptMessages } from "../../output/promptText.ts"
 import { forEachComputer, runAsAgent } from "../actions.ts"
 import type * as flags from "../flags.ts"
 
@@ -25,12 +26,6 @@ const promptsOf = (options: flags.ComputerOptions) =>
     (found) => found.flat()
   )
 
-/** Formats the arguments of a prompt: optional ones in brackets. */
-const formatArguments = ({ arguments: given }: JsonObject): string =>
-  (Array.isArray(given) ? given.map(asObject) : [])
-    .map(({ name, required }) => (required === true ? stringOrEmpty(name) : `[${stringOrEmpty(name)}]`))
-    .join(" ")
-
 /** Lists the prompts of the MCP servers of the Computers. */
 export const listPrompts = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
   const prompts = yield* promptsOf(options)
@@ -38,7 +33,7 @@ export const listPrompts = Effect.fnUntraced(function* (options: flags.ComputerO
     computer,
     server,
     stringOrEmpty(prompt["name"]),
-    formatArguments(prompt),
+    formatPromptArguments(prompt),
     truncateLine(stringOrEmpty(prompt["description"]))
   ])
   yield* printResult(options, prompts, rows.length === 0 ? "no prompts" : formatColumns(rows))
@@ -60,11 +55,6 @@ const findPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
   )
 })
 
-const formatMessage = (message: JsonObject): string => {
-  const { data: _, text, type, ...content } = asObject(message["content"])
-  return `${stringOrEmpty(message["role"])}: ${type === "text" ? stringOrEmpty(text) : JSON.stringify({ type, ...content })}`
-}
-
 /** Prints the messages of a prompt with its arguments filled in. */
 export const getPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
   const given = yield* readArguments(options.words, undefined)
@@ -80,6 +70,5 @@ export const getPrompt = Effect.fnUntraced(function* (options: flags.PromptOptio
   const params = { name: prompt["name"], arguments: args }
   const agent = yield* Agent
   const result = yield* agent.mcpRequest(computer, { server, method: "prompts/get", params })
-  const messages = Array.isArray(result["messages"]) ? result["messages"].map(asObject) : []
-  yield* printResult(options, result, messages.map(formatMessage).join("\n"))
+  yield* printResult(options, result, formatPromptMessages(result))
 }, runAsAgent)
