@@ -1,10 +1,9 @@
-import { Deferred, Effect, Exit, Fiber, FiberMap, Queue } from "effect"
+import { Effect, Fiber, FiberMap, Queue } from "effect"
 import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { makeRequestId } from "../../../application/shared/tracing.ts"
-import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
-import { definedOnly } from "../../../domain/objects.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
+import { makeOpenQuestions, type OpenQuestions } from "./openQuestions.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 
 /** How long a client may take to answer before its call is interrupted. An approval waits at most one hour. */
@@ -12,30 +11,6 @@ const answerTimeout = "1 hour"
 
 /** Calls of all clients that wait for answers. */
 const maxOpenCalls = 1024
-
-/** The parameters of `elicitation/create`. */
-export const encodeInputRequest = (request: InputRequest): JsonObject =>
-  request.mode === "url" ? { ...request } : { message: request.message, requestedSchema: request.schema }
-
-/** Decodes the answer of a client; `undefined` for a malformed one. */
-export const decodeInputAnswer = (value: unknown): InputAnswer | undefined => {
-  const { action, content } = asObject(value)
-  if (action === "decline" || action === "cancel") return { action }
-  return action === "accept"
-    ? { action, ...definedOnly({ content: isJsonObject(content) ? content : undefined }) }
-    : undefined
-}
-
-/** The kinds of questions in a client's capabilities: an empty object means forms. */
-export const inputModesOf = (capabilities: unknown): InputResponder["modes"] => {
-  const { elicitation } = asObject(capabilities)
-  if (!isJsonObject(elicitation)) return []
-  const { form, url } = elicitation
-  return [
-    ...(form !== undefined || url === undefined ? (["form"] as const) : []),
-    ...(url === undefined ? [] : (["url"] as const))
-  ]
-}
 
 /** One request of a client in the modern era that may be repeated with answers. */
 export interface InputRound {
@@ -46,15 +21,11 @@ export interface InputRound {
   readonly sendProgress: SendProgress | undefined
 }
 
-interface Question {
-  readonly request: InputRequest
-  readonly answer: Deferred.Deferred<InputAnswer>
-}
-
 interface OpenCall {
   readonly fiber: Fiber.Fiber<JsonObject, McpSessionError>
-  readonly asked: Queue.Queue<string>
-  readonly questions: Map<string, Question>
+  /** Signals a new question. */
+  readonly asked: Queue.Queue<void>
+  readonly questions: OpenQuestions
   /** The progress goes to the request that the client waits for. */
   sendProgress: SendProgress | undefined
 }
@@ -79,22 +50,11 @@ export const makeInputRounds = Effect.gen(function* () {
   const expire = (state: string) => FiberMap.run(expiries, state, Effect.delay(end(state), answerTimeout))
 
   const open = Effect.fnUntraced(function* (state: string, start: StartCall, { modes, sendProgress }: InputRound) {
-    const asked = yield* Queue.unbounded<string>()
-    const questions: OpenCall["questions"] = new Map()
-    let count = 0
-    const answer = (request: InputRequest) =>
-      Effect.suspend(() => {
-        count++
-        const id = `question_${count}`
-        const question = { request, answer: Deferred.makeUnsafe<InputAnswer>() }
-        questions.set(id, question)
-        return Effect.andThen(Queue.offer(asked, id), Deferred.await(question.answer)).pipe(
-          Effect.ensuring(Effect.sync(() => void questions.delete(id)))
-        )
-      })
+    const asked = yield* Queue.sliding<void>(1)
+    const questions = makeOpenQuestions(Queue.offer(asked, undefined))
     const forwardProgress: SendProgress = (step) => calls.get(state)?.sendProgress?.(step) ?? Effect.void
     // Registered before it starts: its first steps may ask.
-    const running = start({ modes, answer }, forwardProgress)
+    const running = start({ modes, answer: questions.answer }, forwardProgress)
     const fiber = yield* FiberMap.run(fibers, state, running, { startImmediately: false })
     const call: OpenCall = { fiber, asked, questions, sendProgress }
     calls.set(state, call)
@@ -109,12 +69,7 @@ export const makeInputRounds = Effect.gen(function* () {
       Effect.map(Queue.take(asked), () => ({
         resultType: "input_required",
         requestState: state,
-        inputRequests: Object.fromEntries(
-          [...questions].map(([id, { request }]) => [
-            id,
-            { method: "elicitation/create", params: encodeInputRequest(request) }
-          ])
-        )
+        inputRequests: questions.encode()
       }))
     ).pipe(
       Effect.tap((response) => ("requestState" in response ? expire(state) : Effect.void)),
@@ -135,12 +90,10 @@ export const makeInputRounds = Effect.gen(function* () {
     if (call === undefined) return yield* jsonRpcError("invalidParams", "requestState: unknown, or it has expired")
     yield* FiberMap.remove(expiries, state)
     call.sendProgress = round.sendProgress
-    for (const [id, { answer }] of call.questions) {
-      const decoded = Object.hasOwn(round.responses, id) ? decodeInputAnswer(round.responses[id]) : undefined
-      // A question without an answer is asked again.
-      if (decoded === undefined) yield* Queue.offer(call.asked, id)
-      else Deferred.doneUnsafe(answer, Exit.succeed(decoded))
-    }
+    // What this signalled is in the questions, and those without an answer are asked again.
+    yield* Queue.clear(call.asked)
+    call.questions.accept(round.responses)
+    if (call.questions.size > 0) yield* Queue.offer(call.asked, undefined)
     return yield* awaitResponse(state, call)
   })
 })

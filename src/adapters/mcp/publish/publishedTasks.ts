@@ -1,4 +1,4 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, FiberMap } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, FiberMap } from "effect"
 import type {
   InputResponder,
   McpProgress,
@@ -7,10 +7,9 @@ import type {
   McpTasks
 } from "../../../application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { decodeInputAnswer, encodeInputRequest } from "./inputRounds.ts"
 import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
+import { makeOpenQuestions, type OpenQuestions } from "./openQuestions.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 
 /** The extension of MCP 2026-07-28. */
@@ -30,14 +29,9 @@ const maxFollowed = 1024
 
 type Ended = Exit.Exit<JsonObject, McpSessionError>
 
-interface Question {
-  readonly request: InputRequest
-  readonly answer: Deferred.Deferred<InputAnswer>
-}
-
 interface FollowedTask {
   readonly task: McpTask
-  readonly questions: Map<string, Question>
+  readonly questions: OpenQuestions
   fiber: Fiber.Fiber<JsonObject, McpSessionError> | undefined
   updatedAt: number
   message: string | undefined
@@ -84,26 +78,15 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
   ): Effect.fn.Return<FollowedTask | undefined, E> {
     evict()
     let entry: FollowedTask | undefined
-    const questions: FollowedTask["questions"] = new Map()
-    let count = 0
     const touch = (changed: Partial<FollowedTask>) => {
       if (entry !== undefined) Object.assign(entry, changed, { updatedAt: clock.currentTimeMillisUnsafe() })
     }
-    const answer = (request: InputRequest) =>
-      Effect.suspend(() => {
-        count += 1
-        const id = `question_${count}`
-        const question = { request, answer: Deferred.makeUnsafe<InputAnswer>() }
-        questions.set(id, question)
-        touch({})
-        return Effect.ensuring(
-          Deferred.await(question.answer),
-          Effect.sync(() => {
-            questions.delete(id)
-            touch({})
-          })
-        )
-      })
+    const questions = makeOpenQuestions(Effect.sync(() => touch({})))
+    const answer: InputResponder["answer"] = (request) =>
+      Effect.ensuring(
+        questions.answer(request),
+        Effect.sync(() => touch({}))
+      )
     const onProgress: SendProgress = (step) =>
       Effect.suspend(() => {
         touch({ message: toStatusMessage(step) })
@@ -175,13 +158,8 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
         const { code, message } = failureOf(end)
         return { ...task, error: { code, message } }
       }
-      case "input_required": {
-        const requests = [...entry.questions].map(([id, { request }]) => {
-          const question = { method: "elicitation/create", params: encodeInputRequest(request) }
-          return [id, question] as const
-        })
-        return { ...task, inputRequests: Object.fromEntries(requests) }
-      }
+      case "input_required":
+        return { ...task, inputRequests: entry.questions.encode() }
       default:
         return task
     }
@@ -236,9 +214,7 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
       const entry = yield* findTask(params, responder.modes)
       const answerNext = Effect.gen(function* () {
         yield* Effect.repeat(Effect.sleep(pollInterval / 10), { until: () => entry.questions.size > 0 })
-        for (const { answer, request } of entry.questions.values()) {
-          Deferred.doneUnsafe(answer, Exit.succeed(yield* responder.answer(request)))
-        }
+        yield* entry.questions.askAll(responder)
         yield* Effect.yieldNow
       })
       const { fiber, task } = entry
@@ -253,10 +229,7 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     /** Answers the questions of a task (2026-07-28). */
     update: Effect.fnUntraced(function* (params: JsonObject, responses: JsonObject, modes: InputResponder["modes"]) {
       const entry = yield* findTask(params, modes)
-      for (const [id, { answer }] of entry.questions) {
-        const decoded = Object.hasOwn(responses, id) ? decodeInputAnswer(responses[id]) : undefined
-        if (decoded !== undefined) Deferred.doneUnsafe(answer, Exit.succeed(decoded))
-      }
+      entry.questions.accept(responses)
       yield* Effect.yieldNow
       return {}
     }),
