@@ -192,6 +192,11 @@ describe("builder", () => {
     }
   )
 
+  it("TaskId: takes no Computer whose name is not well-formed", () => {
+    assert.isUndefined(parseTaskId("3f2a@desk\ud800"))
+    assert.deepStrictEqual(parseTaskId("3f2a@desk"), { id: "3f2a", computer: "desk" })
+  })
+
   inverse(
     "ServerUri",
     "keeps the Computer, the MCP server and the URI",

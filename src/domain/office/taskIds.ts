@@ -10,9 +10,9 @@ export interface OfficeTask {
 export const formatTaskId = ({ computer, id }: OfficeTask): string =>
   `${id}@${encodeURIComponent(computer.toWellFormed())}`
 
-/** Parses an id of {@link formatTaskId}; `undefined` for other texts. */
+/** Parses an id of {@link formatTaskId}; `undefined` for other texts, also for labels that are not well-formed. */
 export const parseTaskId = (text: string): OfficeTask | undefined => {
   const [, id = "", label = ""] = /^([^@]+)@(.+)$/s.exec(text) ?? []
   const computer = Result.getOrUndefined(Result.try(() => decodeURIComponent(label)))
-  return id === "" || computer === undefined ? undefined : { id, computer }
+  return id === "" || computer?.isWellFormed() !== true ? undefined : { id, computer }
 }
