@@ -192,7 +192,7 @@ describe("builder", () => {
     }
   )
 
-  it("TaskId: takes no Computer whose name is not well-formed", () => {
+  it("takes no TaskId whose Computer is not well-formed", () => {
     assert.isUndefined(parseTaskId("3f2a@desk\ud800"))
     assert.deepStrictEqual(parseTaskId("3f2a@desk"), { id: "3f2a", computer: "desk" })
   })

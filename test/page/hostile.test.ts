@@ -181,6 +181,21 @@ const prepare = (server: ScriptedServer): void => {
   }
   server.replies.GetTools = () => ({ tools: [tool], startingServers: [hostile("starting")] })
   server.replies.GetDesktop = () => ({ windows: [`window://${hostile("window")}\n\n${markdown}`] })
+  const prompt = {
+    name: hostile("prompt"),
+    title: hostile("promptTitle"),
+    description: hostile("promptDescription"),
+    arguments: [{ name: hostile("argument"), title: hostile("argumentTitle"), description: hostile("argumentHelp") }]
+  }
+  server.replies.SendMcpRequest = ({ method }) => ({
+    result:
+      method === "servers/list"
+        ? { servers: [{ id: hostile("promptServer"), completions: true, prompts: [prompt] }] }
+        : {
+            completion: { values: [hostile("completion")] },
+            messages: [{ role: hostile("role"), content: { type: "text", text: hostile("message") } }]
+          }
+  })
   server.replies.FindDocuments = () => ({ documents: [document], total: 1 })
   server.replies.GetDocument = () => ({
     mimeType: `text/markdown ${hostile("mime")}`,
@@ -237,6 +252,17 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "decider"
   ],
   tools: ["tool", "bundle", "description", "property", "help", "annotation", "hint", "starting"],
+  prompts: [
+    "prompt",
+    "promptTitle",
+    "promptDescription",
+    "promptServer",
+    "argument",
+    "argumentTitle",
+    "argumentHelp",
+    "role",
+    "message"
+  ],
   desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
   calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
   try: ["property", "title", "help", "group", "inner", "text", "link", "uri", "resource", "structured", "tool"],
@@ -250,6 +276,7 @@ const hashOf = (view: string): string => {
   const parameters: { readonly [view: string]: { readonly [name: string]: string } } = {
     tools: target,
     try: target,
+    prompts: { prompt: hostile("prompt"), server: hostile("promptServer"), computer },
     calls: { call: "call-hostile" },
     documents: { computer, uri: hostile("dpe") }
   }
@@ -271,6 +298,11 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         await using opened = await browser.open(hashOf(view), prepare)
         const { page } = opened
         if (view === "try") await page.getByRole("button", { name: "Run" }).click()
+        if (view === "prompts") {
+          await page.getByLabel(/^argument/).focus()
+          await page.locator("datalist option").waitFor({ state: "attached" })
+          await page.getByRole("button", { name: "Get the messages" }).click()
+        }
         for (const field of fields) await waitUntil(() => isShown(opened, field))
         assert.deepStrictEqual(await page.evaluate(findInjections), [])
         assert.deepStrictEqual(await opened.faults(), [])

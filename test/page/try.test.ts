@@ -193,7 +193,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("a text", { exact: true }).waitFor()
       await waitUntil(() =>
-        page.evaluate("document.querySelector('img[alt=\"result of the tool\"]').naturalWidth === 1")
+        page.evaluate("document.querySelector('img[alt=\"image of the MCP server\"]').naturalWidth === 1")
       )
       await page.getByText("file:///report.pdf", { exact: true }).waitFor()
       await page.getByText('"total": 3').first().waitFor()

@@ -2,12 +2,21 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
+import type { JsonObject } from "../../domain/json.ts"
 import { finderPageSizes } from "../../domain/model/messages/requests.ts"
-import { forbidden, notFound, ProtocolError, tooManyRequests, unavailable } from "../../domain/model/ProtocolError.ts"
+import {
+  badRequest,
+  forbidden,
+  notFound,
+  ProtocolError,
+  tooManyRequests,
+  unavailable
+} from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { PageCallMessage } from "../../domain/page/PageCommand.ts"
 import type { PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
+import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
 import type { CallAsOperator, ExecuteCommand, PageReply, PageSource } from "../shared/page/PageSource.ts"
 import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
@@ -43,8 +52,10 @@ const outcomeOf = ({ isError, meta = {} }: ToolResult): string => {
   return isError ? "tool_error" : "ok"
 }
 
-const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable): ProtocolError =>
-  error instanceof ProtocolError ? error : unavailable(error.message)
+const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable | McpSessionError): ProtocolError => {
+  if (error._tag === "McpSessionError") return badRequest(error.message)
+  return error instanceof ProtocolError ? error : unavailable(error.message)
+}
 
 const sidOf = ({ name, role }: OfficeView["members"][number]): string => `${role} ${name}`
 
@@ -208,7 +219,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
     return opened
   })
 
-  const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable>) =>
+  const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | McpSessionError>) =>
     Effect.mapError(asking, toProtocolError)
 
   const execute: ExecuteCommand = (command) =>
@@ -241,6 +252,14 @@ export const watchAgent = Effect.fnUntraced(function* ({
             request(agent.fetchDocument(command.computer, command.uri, { maxBytes: maxDocumentBytes })),
             (document) => toPreview(command.uri, document)
           )
+        case "SendMcpRequest": {
+          const { computer, method, params, server = "" } = command
+          const asked: Effect.Effect<JsonObject, AgentError | McpSessionError> =
+            method === "servers/list"
+              ? Effect.map(agent.mcpServers(computer), (servers) => ({ servers }))
+              : agent.mcpRequest(computer, { server, method, params })
+          return Effect.map(request(asked), (result) => ({ result }))
+        }
         case "GetApproval":
           return Effect.flatMap(request(agent.getApprovals(command.computer, command.id)), (approvals) => {
             const found = approvals.find(({ id }) => id === command.id)

@@ -28,6 +28,17 @@ const FindDocuments = Schema.TaggedStruct("FindDocuments", {
 })
 /** Fetches the text of a document by its DPE URI. */
 const GetDocument = Schema.TaggedStruct("GetDocument", { ...computerFields, uri: BoundedText })
+/**
+ * Sends a request of the operator to an MCP server, or asks for the list of all servers with `servers/list`. An error of
+ * the MCP server has its message. Computers of other implementations list no servers.
+ */
+const SendMcpRequest = Schema.TaggedStruct("SendMcpRequest", {
+  ...computerFields,
+  method: Schema.Literals(["servers/list", "prompts/get", "completion/complete"]),
+  /** The identity of the MCP server in the office. */
+  server: Schema.optionalKey(Identifier),
+  params: JsonObject
+})
 /** The captured arguments and result of a call. */
 const GetCallBody = Schema.TaggedStruct("GetCallBody", { id: BoundedText })
 
@@ -54,6 +65,7 @@ export const PageCommand = Schema.Union([
   GetDesktop,
   FindDocuments,
   GetDocument,
+  SendMcpRequest,
   GetCallBody,
   GetApproval,
   DecideApproval,
@@ -80,6 +92,7 @@ export interface PageReplies {
   readonly GetDesktop: { readonly windows: ReadonlyArray<string> }
   readonly FindDocuments: { readonly documents: ReadonlyArray<DocumentSummary>; readonly total: number }
   readonly GetDocument: { readonly mimeType: string; readonly text: string; readonly isTruncated: boolean }
+  readonly SendMcpRequest: { readonly result: Json }
   readonly GetCallBody: { readonly params: string; readonly result: string }
   readonly GetApproval: ApprovalView
   readonly DecideApproval: ApprovalView

@@ -1,7 +1,17 @@
 import type { OfficeAddress } from "./PageEvent.ts"
 
 /** The views of an office, by the word in their address. */
-export const officeViews = ["members", "inbox", "tools", "desktop", "calls", "try", "documents", "parts"] as const
+export const officeViews = [
+  "members",
+  "inbox",
+  "tools",
+  "prompts",
+  "desktop",
+  "calls",
+  "try",
+  "documents",
+  "parts"
+] as const
 export type OfficeView = (typeof officeViews)[number]
 
 /** What a view shows, such as the chosen tool; each with its address. */

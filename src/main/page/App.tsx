@@ -27,6 +27,7 @@ import { InboxView } from "./views/inbox/InboxView.tsx"
 import { MembersView } from "./views/MembersView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PartsView } from "./views/PartsView.tsx"
+import { PromptsView } from "./views/prompts/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/tools/ToolsView.tsx"
 import { TryView } from "./views/try/TryView.tsx"
@@ -35,6 +36,7 @@ const viewTitles: { readonly [View in OfficeView]: string } = {
   members: "Members",
   inbox: "Inbox",
   tools: "Tools",
+  prompts: "Prompts",
   desktop: "Desktop",
   calls: "Calls",
   try: "Try",
@@ -174,6 +176,8 @@ const OfficeContent = ({ address, parameters, view }: OfficeRoute) => {
       return <InboxView address={address} />
     case "tools":
       return <ToolsView address={address} parameters={parameters} />
+    case "prompts":
+      return <PromptsView address={address} parameters={parameters} />
     case "desktop":
       return <DesktopView address={address} />
     case "calls":

@@ -11,12 +11,22 @@ const at = { line, office: "O", computer: "pc" }
 
 const tool = { name: "fs:list", description: "Lists files", inputSchema: { type: "object" } }
 
+const mcpServer = { id: "fs", implementation: {}, tools: [], prompts: [], templates: [], completions: false }
+
 /** The replies of the Computer to what is not a tool call. */
 const replyTo = (event: string, value: unknown): unknown => {
   const reqId: unknown = Object(value)["req_id"]
   switch (event) {
     case "client:get_tools":
-      return { tools: [{ ...tool, params_schema: { type: "object" }, return_schema: null }], req_id: reqId }
+      return {
+        tools: [{ ...tool, params_schema: { type: "object" }, return_schema: null }],
+        a2c_features: ["mcp"],
+        req_id: reqId
+      }
+    case "client:mcp":
+      return Object(value).method === "servers/list"
+        ? { result: { servers: [mcpServer] }, req_id: reqId }
+        : { failure: { code: -32602, message: "no such prompt" }, req_id: reqId }
     case "client:get_desktop":
       return { desktops: ["window://a/b\n\ntext"], req_id: reqId }
     default:
@@ -202,6 +212,14 @@ describe("a command of the page of an Agent", () => {
   it.effect("fetches a desktop", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* run({ _tag: "GetDesktop", ...at }), { windows: ["window://a/b\n\ntext"] })
+    })
+  )
+
+  it.effect("lists the MCP servers of a Computer, and passes on their errors", () =>
+    Effect.gen(function* () {
+      const ask = { _tag: "SendMcpRequest", ...at, params: {} } as const
+      assert.deepStrictEqual(yield* run({ ...ask, method: "servers/list" }), { result: { servers: [mcpServer] } })
+      assert.strictEqual(yield* run({ ...ask, server: "fs", method: "prompts/get" }), 400)
     })
   )
 

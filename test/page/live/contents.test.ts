@@ -51,6 +51,26 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await attic.stop()
   })
 
+  it("gets the messages of a prompt, with values that its MCP server suggests", options, async () => {
+    await using opened = await browser.openUrl(office.view("prompts"))
+    const { page } = opened
+    await page.getByRole("option", { name: /^completable-prompt/ }).click()
+    await page.getByLabel(/^department/).fill("Eng")
+    await page.locator("datalist option[value=Engineering]").waitFor({ state: "attached" })
+    await page.getByLabel(/^department/).fill("Engineering")
+    await page.getByLabel(/^name/).focus()
+    await page.locator("datalist option[value=Alice]").waitFor({ state: "attached" })
+    await page.getByLabel(/^name/).fill("Alice")
+    await page.getByRole("button", { name: "Get the messages" }).click()
+    await page
+      .getByRole("region", { name: "Messages" })
+      .getByText(/Alice.*Engineering/)
+      .first()
+      .waitFor()
+    assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+    assert.deepStrictEqual(await opened.faults(), [])
+  })
+
   it("shows a window that changes with a call", options, async () => {
     await using opened = await browser.openUrl(office.view("desktop"))
     const { page } = opened

@@ -85,6 +85,14 @@ describe.skipIf(chromiumPath === undefined)("office page of the demo", () => {
       url: () => office.view("tools", { tool: "create_entities", computer: "desk" }),
       prepare: (page) => page.getByRole("rowheader", { name: "entities" }).waitFor()
     },
+    prompts: {
+      url: () => office.view("prompts", { prompt: "args-prompt", server: "everything", computer: "lab" }),
+      prepare: async (page) => {
+        await page.getByLabel("city *").fill("Oslo")
+        await page.getByRole("button", { name: "Get the messages" }).click()
+        await page.getByText(/Oslo/).first().waitFor()
+      }
+    },
     desktop: {
       url: () => office.view("desktop"),
       prepare: (page) => page.getByRole("listitem").getByText("Water the plants").first().waitFor()

@@ -177,6 +177,7 @@ const defaultReplies: PageReplies = {
   GetDesktop: { windows: [] },
   FindDocuments: { documents: [], total: 0 },
   GetDocument: { mimeType: "text/plain", text: "", isTruncated: false },
+  SendMcpRequest: { result: { servers: [] } },
   GetCallBody: { params: "{}", result: "{}" },
   GetApproval: makeApproval(),
   DecideApproval: makeApproval({ state: "allowed", decidedBy: "operator:ops", decidedAt: startTime, scope: "once" }),

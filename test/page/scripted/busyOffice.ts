@@ -23,6 +23,7 @@ export const busyViews: { readonly [view: string]: string } = {
   members: "#/office/0.2/team/members",
   inbox: "#/office/0.2/team/inbox",
   tools: "#/office/0.2/team/tools?tool=create_issue&computer=desk",
+  prompts: "#/office/0.2/team/prompts?prompt=review&server=tracker&computer=desk",
   desktop: "#/office/0.2/team/desktop",
   calls: "#/office/0.2/team/calls?call=call-3",
   try: "#/office/0.2/team/try?tool=create_issue&computer=desk",
@@ -284,6 +285,28 @@ export const prepareBusyServer = (server: ScriptedServer): void => {
       computer === "desk"
         ? [`window://notes/report?fullscreen=true&priority=80\n\n${report}`, "window://tracker/board\n\n3 open issues"]
         : []
+  })
+  server.replies.SendMcpRequest = () => ({
+    result: {
+      servers: [
+        {
+          id: "tracker",
+          completions: true,
+          prompts: [
+            {
+              name: "review",
+              title: "Review of an issue",
+              description: "Asks for a review of an issue of the tracker.",
+              arguments: [
+                { name: "issue", description: "its number", required: true },
+                { name: "focus", description: "what matters most" }
+              ]
+            },
+            { name: "weekly_report", description: "Sums up the issues of a week." }
+          ]
+        }
+      ]
+    }
   })
   server.replies.FindDocuments = ({ computer, offset }) =>
     computer === "desk"

@@ -1,7 +1,6 @@
 import { Duration, Effect, FiberSet, type Scope } from "effect"
 import { publicMembership } from "../../../domain/model/Membership.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
@@ -10,6 +9,7 @@ import { decideApproval, explainCall, getApproval } from "./computers/operatorRe
 import type { CallBodies } from "./CallBodies.ts"
 import type { PreviewDocument } from "./computers/documents.ts"
 import { requestComputer } from "./computers/computerRequests.ts"
+import { getTools, sendMcpRequest } from "./computers/mcpRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
 import type { ExecuteCommand, Operator, PageReply } from "../../shared/page/PageSource.ts"
@@ -119,13 +119,12 @@ export const makeCommands = Effect.fnUntraced(function* (
         case "CancelCall":
           return cancelCall(command.id, operator)
         case "GetTools":
-          return requestComputer(
-            server,
-            operator,
-            command,
-            ({ calls }) => calls.getTools,
-            (base): typeof base & { readonly features: ReadonlyArray<string> } => ({ ...base, features: [mcpFeature] })
-          ).pipe(Effect.map(({ startingServers = [], tools }) => ({ tools, startingServers })))
+          return Effect.map(getTools(server, operator, command), ({ startingServers = [], tools }) => ({
+            tools,
+            startingServers
+          }))
+        case "SendMcpRequest":
+          return sendMcpRequest(server, operator, command)
         case "GetDesktop":
           return requestComputer(
             server,

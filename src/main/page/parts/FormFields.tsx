@@ -14,6 +14,8 @@ interface FieldProps<F extends FormField = FormField> {
   readonly id: string
   /** What is wrong with the value. */
   readonly problem?: string | undefined
+  /** Values that a text may have. */
+  readonly suggestions?: ReadonlyArray<string> | undefined
 }
 
 /** The id of a control, and its problem for screen readers. */
@@ -32,7 +34,7 @@ const formatChoice = (value: unknown, label: string | undefined): string => {
 
 const isLongText = (text: string): boolean => text.includes("\n") || text.length > 80
 
-const TextField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Text">>) => {
+const TextField = ({ draft, field, onChange, required, suggestions, ...rest }: FieldProps<FieldOf<"Text">>) => {
   const attributes = controlAttributes(rest)
   const text = draft._tag === "Text" ? draft.text : ""
   const change = (next: string) => onChange(next === "" && !required ? absent : { _tag: "Text", text: next })
@@ -50,13 +52,23 @@ const TextField = ({ draft, field, onChange, required, ...rest }: FieldProps<Fie
   return isLongText(text) ? (
     <textarea {...attributes} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
   ) : (
-    <input
-      {...attributes}
-      type="text"
-      value={text}
-      placeholder={field.format ?? ""}
-      onInput={(event) => change(event.currentTarget.value)}
-    />
+    <>
+      <input
+        {...attributes}
+        type="text"
+        value={text}
+        placeholder={field.format ?? ""}
+        {...(suggestions !== undefined && { list: `${rest.id}-values` })}
+        onInput={(event) => change(event.currentTarget.value)}
+      />
+      {suggestions !== undefined && (
+        <datalist id={`${rest.id}-values`}>
+          {suggestions.map((value) => (
+            <option key={value} value={value} />
+          ))}
+        </datalist>
+      )}
+    </>
   )
 }
 
@@ -210,10 +222,14 @@ const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
 interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange"> {
   /** What is wrong with the members, by their names. */
   readonly problems?: ReadonlyMap<string, string>
+  /** Values that the texts may have, by the names of their members. */
+  readonly suggestions?: ReadonlyMap<string, ReadonlyArray<string>>
+  /** A member gets the focus. */
+  readonly onFocus?: (name: string) => void
 }
 
 /** The members of a group. */
-export const GroupFields = ({ draft, field, onChange, problems }: GroupFieldsProps) => {
+export const GroupFields = ({ draft, field, onChange, onFocus, problems, suggestions }: GroupFieldsProps) => {
   const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
   const known = new Set(field.members.map(({ name }) => name))
   const others = [...members].filter(([name]) => !known.has(name))
@@ -229,6 +245,8 @@ export const GroupFields = ({ draft, field, onChange, problems }: GroupFieldsPro
           label={member.name}
           required={member.required}
           problem={problems?.get(member.name)}
+          suggestions={suggestions?.get(member.name)}
+          onFocus={onFocus}
           onChange={(changed) => change(member.name, changed)}
         />
       ))}
@@ -279,10 +297,11 @@ const isComposite = ({ _tag }: FormField): boolean => _tag === "Group" || _tag =
 interface LabelledFieldProps extends Omit<FieldProps, "id"> {
   /** The field stands inside another one with the same label. */
   readonly isInner?: boolean
+  readonly onFocus?: ((label: string) => void) | undefined
 }
 
 /** A field with its label and its description. An optional composite field is added by a button. */
-const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
+const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
   const id = useId()
   const { draft, field, label, onChange, problem, required } = props
   const shownProblem = problem !== undefined && (
@@ -338,7 +357,7 @@ const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
     )
   }
   return (
-    <div class="form-field">
+    <div class="form-field" {...(onFocus !== undefined && { onFocusIn: () => onFocus(label) })}>
       <label for={id}>{title}</label>
       <Control {...props} id={id} />
       {shownProblem}

@@ -52,6 +52,7 @@ export const makeClusterCommands = (
       case "GetDesktop":
       case "FindDocuments":
       case "GetDocument":
+      case "SendMcpRequest":
       case "GetApproval":
       case "DecideApproval":
       case "ExplainCall":

@@ -89,6 +89,46 @@ describe("FindDocuments", () => {
   )
 })
 
+describe("SendMcpRequest", () => {
+  /** Computers that announce requests to their MCP servers, or do not. */
+  const supporting = { tools: [], a2c_features: ["mcp"] }
+  const ask = {
+    _tag: "SendMcpRequest",
+    ...target,
+    server: "notes",
+    method: "prompts/get",
+    params: { name: "a" }
+  } as const
+  const listing = { _tag: "SendMcpRequest", ...target, method: "servers/list", params: {} } as const
+  const events = (sent: ReadonlyArray<readonly [string, unknown]>) => sent.map(([event]) => event)
+
+  it.effect("gives the result of an MCP server", () =>
+    Effect.gen(function* () {
+      const { execute, requests } = yield* officeWith({ ...supporting, result: { messages: [1] } })
+      assert.deepStrictEqual(yield* execute(ask), { result: { messages: [1] } })
+      const { method, params, server } = ask
+      const sent = { agent: "operator:olga", computer: "pc", req_id: "", server, method, params }
+      assert.deepStrictEqual(requests()[1], ["client:mcp", sent])
+    })
+  )
+
+  it.effect("fails with the message of an MCP server", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ ...supporting, failure: { code: -32602, message: "no such prompt" } })
+      assert.deepInclude(yield* Effect.flip(execute(ask)), { code: 400, message: "no such prompt" })
+    })
+  )
+
+  it.effect("lists no servers of a Computer of another implementation, which never sees the request", () =>
+    Effect.gen(function* () {
+      const { execute, requests } = yield* officeWith({ tools: [] })
+      assert.deepStrictEqual(yield* execute(listing), { result: { servers: [] } })
+      assert.strictEqual((yield* Effect.flip(execute(ask))).code, 400)
+      assert.deepStrictEqual(events(requests()), ["client:get_tools", "client:get_tools"])
+    })
+  )
+})
+
 describe("a request of an operator to a Computer", () => {
   for (const [name, change] of [
     ["an absent Computer", { computer: "other" }],

@@ -1,0 +1,42 @@
+import { Effect } from "effect"
+import { mcpFeature } from "../../../../domain/model/messages/mcp.ts"
+import { badRequest, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import type { PageCommand, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import type { Operator } from "../../../shared/page/PageSource.ts"
+import type { WatchedServer } from "../WatchedServer.ts"
+import { requestComputer } from "./computerRequests.ts"
+
+type ComputerCommand = Extract<PageCommand, { readonly computer: string }>
+
+/** Fetches the tools of a Computer, and whether it serves requests to its MCP servers. */
+export const getTools = (server: WatchedServer, operator: Operator, command: ComputerCommand) =>
+  requestComputer(
+    server,
+    operator,
+    command,
+    ({ calls }) => calls.getTools,
+    (base): typeof base & { readonly features: ReadonlyArray<string> } => ({ ...base, features: [mcpFeature] })
+  )
+
+/** Sends a request to the MCP servers of a Computer, which does not see it unless it announces that it serves them. */
+export const sendMcpRequest = Effect.fnUntraced(function* (
+  server: WatchedServer,
+  operator: Operator,
+  command: Extract<PageCommand, { readonly _tag: "SendMcpRequest" }>
+): Effect.fn.Return<PageReplies["SendMcpRequest"], ProtocolError> {
+  const { method, params, server: id } = command
+  const { features = [] } = yield* getTools(server, operator, command)
+  if (!features.includes(mcpFeature)) {
+    if (method === "servers/list") return { result: { servers: [] } }
+    return yield* badRequest("This Computer does not pass requests to its MCP servers")
+  }
+  const { failure, result = {} } = yield* requestComputer(
+    server,
+    operator,
+    command,
+    ({ calls }) => calls.mcp,
+    (base) => ({ ...base, method, params, ...definedOnly({ server: id }) })
+  )
+  return failure === undefined ? { result } : yield* badRequest(failure.message)
+})

@@ -1,0 +1,177 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
+import { initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../../domain/page/form/schemaForm.ts"
+import type { PageError } from "../../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import { completionsIn, messagesIn, type PromptMessage, type ServerPrompt } from "../../../../domain/page/prompts.ts"
+import { type CommandOf, pageErrorOf, sendCommand } from "../../connection/api.ts"
+import { ContentBlock } from "../../parts/ContentBlock.tsx"
+import { CopyButton } from "../../parts/CopyButton.tsx"
+import { GroupFields } from "../../parts/FormFields.tsx"
+import { LongText, Name } from "../../parts/Text.tsx"
+
+/** A prompt with its Computer. */
+export interface ComputerPrompt {
+  /** Unique in the office. */
+  readonly key: string
+  readonly computer: string
+  readonly prompt: ServerPrompt
+}
+
+interface PromptFormProps {
+  readonly address: OfficeAddress
+  readonly chosen: ComputerPrompt
+}
+
+/** Time without another change before values are suggested, in milliseconds. */
+const completionDelay = 250
+
+/** Messages that are shown. */
+const maxMessages = 100
+
+const requestOf = (
+  { address, chosen: { computer, prompt } }: PromptFormProps,
+  method: CommandOf<"SendMcpRequest">["method"],
+  params: JsonObject
+): CommandOf<"SendMcpRequest"> => ({
+  _tag: "SendMcpRequest",
+  ...address,
+  computer,
+  server: prompt.server,
+  method,
+  params
+})
+
+const ErrorText = ({ error }: { readonly error: PageError }) => (
+  <p class="error" role="alert">
+    <Name of={error.message} length={1_000} /> ({error.code})
+  </p>
+)
+
+/** The values that the MCP server suggests for the argument that has the focus. */
+const useCompletions = (props: PromptFormProps, args: JsonObject, name: string | undefined) => {
+  const [suggestions, setSuggestions] = useState<ReadonlyMap<string, ReadonlyArray<string>>>(new Map())
+  const [error, setError] = useState<PageError>()
+  const { hasCompletions, name: prompt } = props.chosen.prompt
+  useEffect(() => {
+    if (!hasCompletions || name === undefined) return undefined
+    const abort = new AbortController()
+    const { [name]: value, ...others } = args
+    const timer = setTimeout(() => {
+      const params = {
+        ref: { type: "ref/prompt", name: prompt },
+        argument: { name, value: stringOrEmpty(value) },
+        context: { arguments: others }
+      }
+      sendCommand(requestOf(props, "completion/complete", params), abort.signal).then(
+        ({ result }) => {
+          setError(undefined)
+          setSuggestions((before) => new Map(before).set(name, completionsIn(result)))
+        },
+        (failure: unknown) => {
+          if (!abort.signal.aborted) setError(pageErrorOf(failure))
+        }
+      )
+    }, completionDelay)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [name, JSON.stringify(args)])
+  return { suggestions, error }
+}
+
+const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage> }) => (
+  <section aria-label="Messages">
+    <h3>Messages</h3>
+    {messages.slice(0, maxMessages).map(({ content, role }, index) => (
+      <div key={index} class="block">
+        <span class="tag">
+          <Name of={role} length={40} />
+        </span>
+        <ContentBlock block={content} />
+      </div>
+    ))}
+    <CopyButton
+      label="Copy the texts"
+      text={messages.map(({ content }) => stringOrEmpty(content["text"])).join("\n\n")}
+    />
+  </section>
+)
+
+type Fetched =
+  | { readonly _tag: "Loading" }
+  | { readonly _tag: "Failed"; readonly error: PageError }
+  | { readonly _tag: "Got"; readonly messages: ReadonlyArray<PromptMessage> }
+
+/** One prompt: its arguments, with the values that its MCP server suggests, and its messages. */
+export const PromptForm = (props: PromptFormProps) => {
+  const { computer, prompt } = props.chosen
+  const form = useMemo(() => formOfSchema(prompt.argumentsSchema), [JSON.stringify(prompt.argumentsSchema)])
+  const [draft, setDraft] = useState(() => initialDraft(form))
+  const [focused, setFocused] = useState<string>()
+  const [fetched, setFetched] = useState<Fetched>()
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+
+  const { problems, value } = valueOfDraft(form, draft)
+  const args = isJsonObject(value) ? value : {}
+  const { error, suggestions } = useCompletions(props, args, focused)
+
+  const get = (): void => {
+    abort.current?.abort()
+    const controller = (abort.current = new AbortController())
+    const show = (next: Fetched): void => {
+      if (!controller.signal.aborted) setFetched(next)
+    }
+    show({ _tag: "Loading" })
+    const request = requestOf(props, "prompts/get", { name: prompt.name, arguments: args })
+    sendCommand(request, controller.signal).then(
+      ({ result }) => show({ _tag: "Got", messages: messagesIn(result) }),
+      (failure: unknown) => show({ _tag: "Failed", error: pageErrorOf(failure) })
+    )
+  }
+  return (
+    <form
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault()
+        get()
+      }}
+    >
+      <h2>
+        <Name of={prompt.title === "" ? prompt.name : prompt.title} />
+      </h2>
+      <dl>
+        <dt>Computer</dt>
+        <dd>
+          <Name of={computer} />
+        </dd>
+        <dt>MCP server</dt>
+        <dd>
+          <Name of={prompt.server} />
+        </dd>
+        <dt>Name</dt>
+        <dd>
+          <Name of={prompt.name} />
+        </dd>
+      </dl>
+      {prompt.description !== "" && <LongText text={prompt.description} />}
+      {form._tag === "Group" && form.members.length > 0 ? (
+        <GroupFields field={form} draft={draft} onChange={setDraft} suggestions={suggestions} onFocus={setFocused} />
+      ) : (
+        <p class="note">The prompt has no arguments.</p>
+      )}
+      {error !== undefined && <ErrorText error={error} />}
+      <p>
+        <button type="submit" class="primary" disabled={problems.length > 0 || fetched?._tag === "Loading"}>
+          Get the messages
+        </button>
+      </p>
+      <div role="status">{fetched?._tag === "Loading" && "loading"}</div>
+      {fetched?._tag === "Failed" && <ErrorText error={fetched.error} />}
+      {fetched?._tag === "Got" && <Messages messages={fetched.messages} />}
+    </form>
+  )
+}
