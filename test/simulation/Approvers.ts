@@ -88,12 +88,13 @@ export const makeApprovers = Effect.fnUntraced(function* (
 
   const auditOf = ({ computer, incarnation }: Owner): AuditLog["Service"] => ({
     lostCount: () => 0,
-    record: ({ fields: { action, by }, request, time }) => {
+    record: ({ fields: { action, by, question }, request, time }) => {
       const value = request && Result.getOrUndefined(request.value())
       const params = isJsonObject(value) && isJsonObject(value["params"]) ? value["params"] : {}
       const call = String(params["id"])
       const name = typeof by === "string" ? by : undefined
-      decisions.push({ at: time, computer, incarnation, call, action: String(action), by: name })
+      const isQuestion = question !== undefined
+      decisions.push({ at: time, computer, incarnation, call, isQuestion, action: String(action), by: name })
       // A program receives no reply to its answer.
       for (const one of approvals.values()) {
         const answer =
@@ -117,11 +118,13 @@ export const makeApprovers = Effect.fnUntraced(function* (
     observe: ({ computer, incarnation }, { approvals: changes }, revisions) =>
       Stream.runForEach(changes, (open) =>
         Effect.sync(() => {
-          for (const { id, params, requester: agent } of open) {
+          for (const { id, input, params, requester: agent } of open) {
             if (approvals.has(id)) continue
             const call = String(params["id"])
-            counts.approvals += 1
-            note(`${call} of ${agent} waits for an approval at ${computer}`)
+            const isQuestion = input !== undefined
+            if (isQuestion) counts.questions += 1
+            else counts.approvals += 1
+            note(`${call} of ${agent} waits for ${isQuestion ? "an answer" : "an approval"} at ${computer}`)
             approvals.set(id, {
               id,
               call,
@@ -129,6 +132,7 @@ export const makeApprovers = Effect.fnUntraced(function* (
               office: String(params["from"]),
               computer,
               incarnation,
+              isQuestion,
               revisions: revisions(),
               openedAt: now(),
               closedAt: undefined,

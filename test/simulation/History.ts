@@ -1,18 +1,25 @@
+import type { InputAnswer } from "../../src/domain/model/InputRequest.ts"
 import type { Role } from "../../src/domain/model/Membership.ts"
+import type { ToolKind } from "./plan.ts"
 
 /** A tool call or another request of an Agent. Times are in milliseconds of virtual time. */
 export interface TrackedRequest {
   readonly id: string
+  /** The id of the call whose result it waits for: its own, or that of a task which another request started. */
+  readonly call: string
   readonly agent: string
   readonly office: string
   readonly computer: string
   readonly sentAt: number
   /** Maximum duration until a result or an error. */
   readonly maxDuration: number
+  /** The execution timeout of the tool. */
+  readonly timeout: number
   /** Duration of the tool run; `undefined` for other requests. */
   readonly takes: number | undefined
-  /** The call of a tool that needs consent. */
-  readonly needsConsent: boolean
+  readonly tool: ToolKind | undefined
+  /** The progress that the Agent received. */
+  readonly progress: Array<{ readonly at: number; readonly progress: number }>
   cancelledAt: number | undefined
   /** All outcomes; a correct request has exactly one. */
   readonly ends: Array<{ readonly at: number; readonly outcome: string }>
@@ -54,6 +61,27 @@ export interface TrackedAnswer {
   settledAt: number | undefined
 }
 
+/** A task that an Agent started at the process of a Computer. */
+interface TrackedTask {
+  readonly id: string
+  /** The id of its call. */
+  readonly call: string
+  readonly agent: string
+  readonly office: string
+  readonly computer: string
+  /** The visit of the Computer in the office. */
+  readonly visit: number
+  readonly tool: ToolKind
+  readonly takes: number
+}
+
+/** An answer that an MCP server received. */
+interface ReceivedAnswer {
+  readonly call: string
+  readonly computer: string
+  readonly answer: InputAnswer
+}
+
 /** An approval that a Computer has shown. */
 export interface TrackedApproval {
   readonly id: string
@@ -64,6 +92,8 @@ export interface TrackedApproval {
   readonly office: string
   readonly computer: string
   readonly incarnation: number
+  /** The question of an MCP server. */
+  readonly isQuestion: boolean
   readonly revisions: Revisions
   readonly openedAt: number
   closedAt: number | undefined
@@ -76,6 +106,7 @@ interface AuditedDecision {
   readonly computer: string
   readonly incarnation: number
   readonly call: string
+  readonly isQuestion: boolean
   readonly action: string
   readonly by: string | undefined
 }
@@ -120,8 +151,11 @@ export interface Counts {
   nodeStops: number
   changes: number
   approvals: number
+  questions: number
   answers: number
   grants: number
+  tasks: number
+  fetches: number
 }
 
 export const noCounts = (): Counts => ({
@@ -137,8 +171,11 @@ export const noCounts = (): Counts => ({
   nodeStops: 0,
   changes: 0,
   approvals: 0,
+  questions: 0,
   answers: 0,
-  grants: 0
+  grants: 0,
+  tasks: 0,
+  fetches: 0
 })
 
 /** The events of a run that the rules check. */
@@ -151,6 +188,8 @@ export interface History {
   /** By id, the oldest one first. */
   readonly approvals: Map<string, TrackedApproval>
   readonly decisions: Array<AuditedDecision>
+  readonly received: Array<ReceivedAnswer>
+  readonly tasks: Array<TrackedTask>
   /** When a grant was revoked, by its id. */
   readonly revocations: Map<string, number>
   readonly counts: Counts
@@ -164,6 +203,8 @@ export const makeHistory = (): History => ({
   stays: [],
   approvals: new Map(),
   decisions: [],
+  received: [],
+  tasks: [],
   revocations: new Map(),
   counts: noCounts()
 })

@@ -14,6 +14,7 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
 import { membersOf } from "../../src/domain/office/MembershipState.ts"
+import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequest.ts"
 import { type Member } from "../../src/domain/model/Membership.ts"
 import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { defaultLineName, type LineName, lineNamed, lineNames } from "../../src/domain/wire/lines.ts"
@@ -24,7 +25,7 @@ import type { ApprovalStore } from "../../src/application/ports/approvals/Approv
 import { type Approvers, makeApprovers } from "./Approvers.ts"
 import { type History, makeHistory, type Revisions } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
-import type { Cast, MemberRef } from "./plan.ts"
+import { type Cast, type MemberRef, type ToolKind, toolKinds } from "./plan.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
 import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
@@ -44,6 +45,7 @@ export interface Sabotage {
   readonly settings?: (settings: ComputerSettings) => ComputerSettings
   readonly store?: (store: ApprovalStore["Service"]) => ApprovalStore["Service"]
   readonly computer?: (computer: Computer["Service"]) => Computer["Service"]
+  readonly agent?: (agent: Agent["Service"]) => Agent["Service"]
 }
 
 /** A running Server of the cluster. */
@@ -68,6 +70,8 @@ export interface Party<Service> {
   readonly who: MemberRef
   /** Distinguishes the connections of successive processes: a silently killed process leaves connections open. */
   incarnation: number
+  /** Increases when it enters or leaves an office. */
+  visits: number
   office: string | undefined
   process: Process<Service> | undefined
   /** The latest operation; the next one interrupts it. */
@@ -144,14 +148,13 @@ export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation"
 /** How long after a change a Computer may know the previous tools, in milliseconds. */
 export const listTime = 150
 
-/** The plain name of the tool of a call. */
-export const toolFor = (needsConsent: boolean): string => (needsConsent ? "guarded" : "work")
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
 
 const partyOf = <Service>(kind: MemberRef["kind"], index: number): Party<Service> => ({
   name: nameOf({ kind, index }),
   who: { kind, index },
   incarnation: 0,
+  visits: 0,
   office: undefined,
   process: undefined,
   doing: undefined
@@ -242,16 +245,27 @@ export const makeWorld = Effect.fnUntraced(function* (
     return [changes.filter((at) => at < now() - listTime).length, changes.length]
   }
 
-  const work = (computer: number, needsConsent: boolean): MemoryMcp.MemoryTool => ({
+  const form = { type: "object", properties: { by: { type: "string" } }, required: ["by"] }
+
+  /** Asks a question about a call, whose answer is recorded. */
+  const askAbout =
+    (call: string, computer: string) =>
+    (ask: (request: InputRequest) => Effect.Effect<InputAnswer>): Effect.Effect<void> =>
+      Effect.map(ask({ mode: "form", message: call, schema: form }), (answer) => {
+        history.received.push({ call, computer, answer })
+        note(`${call} receives the answer ${answer.action}`)
+      })
+
+  const toolOf = (computer: number, kind: ToolKind): MemoryMcp.MemoryTool => ({
     definition: {
-      name: toolFor(needsConsent),
-      description: needsConsent ? `revision ${revisionsOf(computer)[1]}` : "",
+      name: kind,
+      description: kind === "guarded" ? `revision ${revisionsOf(computer)[1]}` : "",
       inputSchema: {
         type: "object",
         properties: { id: { type: "string" }, from: { type: "string" }, takes: { type: "number" } }
       }
     },
-    run: (args) =>
+    run: (args, { ask, progress }) =>
       Effect.suspend(() => {
         const { from, id, takes } = args as { id: string; from: string; takes: number }
         const own = computers[computer]
@@ -262,11 +276,19 @@ export const makeWorld = Effect.fnUntraced(function* (
           at: own?.office,
           beganAt: now(),
           endedAt: undefined as number | undefined,
-          revisions: needsConsent ? revisionsOf(computer) : undefined
+          revisions: kind === "guarded" ? revisionsOf(computer) : undefined
         }
         history.runs.push(run)
+        const half = Effect.sleep(takes / 2)
+        const steps =
+          kind === "asking"
+            ? Effect.all(
+                [progress({ progress: 1 }), askAbout(id, run.computer)(ask), half, progress({ progress: 2 }), half],
+                { discard: true }
+              )
+            : Effect.sleep(takes)
         const working = Effect.ensuring(
-          Effect.sleep(takes),
+          steps,
           Effect.sync(() => {
             run.endedAt = now()
           })
@@ -283,8 +305,7 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   const machines: Array<Machine> = []
   const toolsOf = (computer: number) => [
-    work(computer, false),
-    work(computer, true),
+    ...toolKinds.map((kind) => toolOf(computer, kind)),
     named(`tool-${machines[computer]?.tools ?? 0}`)
   ]
   const windowsOf = (computer: number): ReadonlyArray<MemoryMcp.MemoryResource> => {
@@ -388,6 +409,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         Layer.provide(clientOf(party))
       )
       const process = yield* spawn(party, Agent, layer)
+      party.process = { ...process, service: sabotage.agent?.(process.service) ?? process.service }
       yield* Effect.forkIn(
         Stream.runForEach(process.service.events, (event) =>
           Effect.sync(() => {
@@ -447,6 +469,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       }
       const party = computers[who.index]
       if (party === undefined) return Effect.void
+      party.visits += 1
       const going = Effect.gen(function* () {
         const { service } = yield* startComputer(party)
         yield* service.leave
@@ -465,6 +488,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       const computer = who.kind === "computer" ? computers[who.index] : undefined
       if (computer?.process !== undefined) {
         const { service } = computer.process
+        computer.visits += 1
         return begin(
           computer,
           Effect.andThen(
@@ -486,6 +510,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       // The fault comes first: a killed process sends no more messages.
       yield* net.fault(lineOf(party), silently ? "sever" : "cut")
       party.incarnation += 1
+      party.visits += 1
       yield* begin(party, quit(party))
     })
 

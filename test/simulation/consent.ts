@@ -36,6 +36,7 @@ const grantsWith = (
 ): ReadonlyArray<TrackedApproval> =>
   [...history.approvals.values()].filter(
     (one) =>
+      !one.isQuestion &&
       one.computer === computer &&
       one.office === office &&
       one.answers.some((answer) => (answer.grantedUntil ?? 0) > at && isGiven(one, answer))

@@ -2,6 +2,7 @@ import { Effect, HashMap, Option, SubscriptionRef } from "effect"
 import { approvalTimeout } from "./Approvers.ts"
 import { approvalsOf, coveringGrant, decisionOf, grantsAt, isSameRevision, mayHaveDecided } from "./consent.ts"
 import type { TrackedApproval, TrackedRequest } from "./History.ts"
+import { toolKinds } from "./plan.ts"
 import { agentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
 
 /** The violations of a rule; empty when it holds. */
@@ -62,10 +63,15 @@ const asked = (world: World, check: (one: TrackedRequest) => string | undefined)
     return finding === undefined ? [] : [`${one.id}: ${finding}`]
   })
 
+/** True for a call that may wait for an approver. */
+const mayWait = (tool: TrackedRequest["tool"]): boolean => tool === "guarded" || tool === "asking"
+
 /** How much longer an Agent may wait for a call that waits for an approval, in milliseconds. */
-const extensionOf = (world: World, { id, needsConsent }: TrackedRequest): number => {
-  const isAnnounced = ({ closedAt, openedAt }: TrackedApproval) => (closedAt ?? world.now()) - openedAt >= announceTime
-  return needsConsent && approvalsOf(world, id).some(isAnnounced) ? approvalTimeout + waitMargin : 0
+const extensionOf = (world: World, { call, tool }: TrackedRequest): number => {
+  // A question is announced at once.
+  const isAnnounced = ({ closedAt, isQuestion, openedAt }: TrackedApproval) =>
+    isQuestion || (closedAt ?? world.now()) - openedAt >= announceTime
+  return mayWait(tool) && approvalsOf(world, call).some(isAnnounced) ? approvalTimeout + waitMargin : 0
 }
 
 /** Every request ends exactly once and in time. */
@@ -80,20 +86,22 @@ const everyRequestEndsOnce = (world: World): Findings =>
 
 /** A result belongs to its call. */
 const resultsReachTheirCaller = (world: World): Findings =>
-  asked(world, ({ computer, ends, id, takes }) => {
+  asked(world, ({ call, computer, ends, takes }) => {
     const wrong = ends.find(
-      ({ outcome }) => takes !== undefined && outcome.startsWith("=") && outcome !== `=${id} by ${computer}`
+      ({ outcome }) => takes !== undefined && outcome.startsWith("=") && outcome !== `=${call} by ${computer}`
     )
     return wrong && `got ${JSON.stringify(wrong.outcome)}`
   })
 
 /** An undisturbed call with a sufficient timeout succeeds. */
 const undisturbedCallsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, needsConsent, takes }) => {
+  asked(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
     const [end] = ends
-    if (end === undefined || !undisturbed || cancelledAt !== undefined || needsConsent) return undefined
-    if (takes === undefined || takes + 100 > maxDuration) return undefined
-    return end.outcome === `=${id} by ${computer}` ? undefined : `ended with ${end.outcome}`
+    if (end === undefined || !undisturbed || cancelledAt !== undefined || tool === "guarded") return undefined
+    if (takes === undefined || takes + 100 + (tool === "asking" ? unannouncedTime : 0) > timeout) return undefined
+    // An earlier request for the result of the task was disturbed or cancelled.
+    if (call !== id) return undefined
+    return end.outcome === `=${call} by ${computer}` ? undefined : `ended with ${end.outcome}`
   })
 
 /** Every other undisturbed request succeeds. */
@@ -147,7 +155,7 @@ const approvals = (world: World, check: (one: TrackedApproval) => string | undef
 /** An approval has one decision: its first answer is accepted, and later ones fail with 409 or 404. */
 const approvalsAreDecidedOnce = (world: World): Findings =>
   approvals(world, (one) => {
-    const { answers, call, closedAt, computer, incarnation, openedAt } = one
+    const { answers, call, closedAt, computer, incarnation, isQuestion, openedAt } = one
     const accepted = answers.filter(({ outcome }) => outcome === "accepted")
     if (accepted.length > 1) return `accepted the answers of ${accepted.map(({ by }) => by).join(" and ")}`
     const late = accepted.find(({ at }) => at > (closedAt ?? at))
@@ -165,6 +173,7 @@ const approvalsAreDecidedOnce = (world: World): Findings =>
     const decisions = world.history.decisions.filter(
       (decision) =>
         decision.call === call &&
+        decision.isQuestion === isQuestion &&
         decision.computer === computer &&
         decision.incarnation === incarnation &&
         decision.at >= openedAt
@@ -200,10 +209,11 @@ const consentPrecedesRuns = (world: World): Findings =>
 /** A denied, expired or cancelled approval never lets its call run. An undisturbed caller receives 4005 at once. */
 const deniedCallsNeverRun = (world: World): Findings =>
   approvals(world, (one) => {
-    const { call, closedAt, computer, openedAt } = one
+    const { call, closedAt, computer, isQuestion, openedAt } = one
     const now = world.now()
     const waited = (closedAt ?? now) - openedAt
     if (waited > approvalTimeout + slack) return `waited for ${waited} ms`
+    if (isQuestion) return undefined
     const decision = decisionOf(world, one)
     if (decision === "open" || decision === "allowed" || decision === "unclear") return undefined
     const isRepeated = approvalsOf(world, call).length > 1
@@ -237,10 +247,10 @@ const approvalsWaitInFull = (world: World): Findings =>
 
 /** An undisturbed call that is allowed runs once. Its wait for the approval does not shorten its execution timeout. */
 const allowedCallsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, needsConsent, takes }) => {
+  asked(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
     const [end] = ends
-    if (end === undefined || !undisturbed || cancelledAt !== undefined || !needsConsent) return undefined
-    if (takes === undefined || takes + unannouncedTime + 100 > maxDuration) return undefined
+    if (end === undefined || !undisturbed || cancelledAt !== undefined || tool !== "guarded") return undefined
+    if (takes === undefined || takes + unannouncedTime + 100 > timeout || call !== id) return undefined
     const [approval] = approvalsOf(world, id)
     if (approval !== undefined && decisionOf(world, approval) !== "allowed") return undefined
     if (end.outcome !== `=${id} by ${computer}`) return `was allowed, but ended with ${end.outcome}`
@@ -251,8 +261,52 @@ const allowedCallsSucceed = (world: World): Findings =>
 /** A valid grant outlives restarts of its Computer: no call that it covers needs another approval. */
 const grantsAreKept = (world: World): Findings =>
   approvals(world, (one) => {
-    const grant = coveringGrant(world, one)
+    const grant = one.isQuestion ? undefined : coveringGrant(world, one)
     return grant === undefined ? undefined : `is covered by the grant of ${grant.call}`
+  })
+
+/**
+ * An MCP server receives the accepted answer to its question, once, and no other. A question is declined without an answer
+ * when its caller is out of reach.
+ */
+const answersReachTheirServer = (world: World): Findings =>
+  approvals(world, ({ answers, call, computer, isQuestion }) => {
+    if (!isQuestion || approvalsOf(world, call).length > 1) return undefined
+    const received = world.history.received.filter((one) => one.call === call && one.computer === computer)
+    if (received.length > 1) return `has ${received.length} answers at its MCP server`
+    const [first] = received
+    if (first === undefined) return undefined
+    const { answer } = first
+    const given = answer.action === "accept" ? answer.content?.["by"] : undefined
+    const isGiven = answers.some(({ allows, by }) => (allows ? by === given : answer.action === "decline"))
+    const isExcused = answer.action === "decline" && world.history.asked.get(call)?.undisturbed === false
+    if (answer.action !== "cancel" && !isGiven && !isExcused) return "has an answer at its MCP server that none gave"
+    const accepted = answers.find(({ outcome }) => outcome === "accepted")
+    if (accepted === undefined) return undefined
+    const isSame = accepted.allows ? given === accepted.by : answer.action === "decline"
+    return isSame ? undefined : `accepted the answer of ${accepted.by}, but its MCP server received ${answer.action}`
+  })
+
+/** The progress of a call arrives in order, and never after its end. */
+const progressPrecedesEnds = (world: World): Findings =>
+  asked(world, ({ ends, progress }) => {
+    const end = ends[0]?.at ?? Infinity
+    const late = progress.find(({ at }) => at > end)
+    if (late !== undefined) return `received progress ${late.at - end} ms after its end`
+    const steps = progress.map((one) => one.progress)
+    return steps.every((step, index) => index === 0 || step > (steps[index - 1] ?? 0))
+      ? undefined
+      : `received the progress ${steps.join(", ")}`
+  })
+
+/** A Computer knows its tasks until it leaves the office or its process ends. */
+const tasksAreKept = (world: World): Findings =>
+  asked(world, ({ call, computer, ends }) => {
+    const task = world.history.tasks.find((one) => one.call === call)
+    const lost = ends.find(({ outcome }) => outcome.startsWith("failed: The Computer does not know this task"))
+    const party = world.computers.find(({ name }) => name === computer)
+    if (task === undefined || lost === undefined || party?.visits !== task.visit) return undefined
+    return `is not known to the Computer that started it`
   })
 
 /** The code under test logs no error. */
@@ -277,6 +331,9 @@ export const always = [
   approvalsWaitInFull,
   allowedCallsSucceed,
   grantsAreKept,
+  answersReachTheirServer,
+  progressPrecedesEnds,
+  tasksAreKept,
   noErrorIsLogged
 ] as const
 
@@ -351,7 +408,7 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
           const machine = world.machines[index]
           if (view === undefined || machine === undefined) continue
           const tools = [
-            ...["work", "guarded", `tool-${machine.tools}`].map((tool) => toolNameIn(office, tool)),
+            ...[...toolKinds, `tool-${machine.tools}`].map((tool) => toolNameIn(office, tool)),
             ...(machine.hasExtra ? [toolNameIn(office, "extra", "extra")] : [])
           ]
           const found = (view.tools ?? []).map((tool) => tool.name)

@@ -29,6 +29,10 @@ export type LinkFault = (typeof linkFaults)[number]
 /** The approvers of a call: persons at the Computer and on the office page, a program, and that of the calling Agent. */
 const approvers = ["owner", "operator", "program", "agent"] as const
 
+/** The tools of a Computer: one runs, one needs consent, and one asks a question and reports progress. */
+export const toolKinds = ["work", "guarded", "asking"] as const
+export type ToolKind = (typeof toolKinds)[number]
+
 /** The answer of an approver, `after` milliseconds from the step. */
 export interface PlannedAnswer {
   readonly by: (typeof approvers)[number]
@@ -48,11 +52,10 @@ export type Action =
       readonly do: "call"
       readonly agent: number
       readonly computer: number
-      /** Calls the tool that needs consent. */
-      readonly needsConsent: boolean
-      /** It goes where this tool was granted last, if it was. */
+      readonly tool: ToolKind
+      /** It goes where the guarded tool was granted last, if it was. */
       readonly toGrant: boolean
-      /** Answers to its approval. */
+      /** Answers to its approval or its question. */
       readonly answers: ReadonlyArray<PlannedAnswer>
       readonly takes: number
       readonly seconds: number
@@ -63,9 +66,21 @@ export type Action =
       readonly do: "repeat"
       readonly agent: number
       readonly computer: number
-      readonly needsConsent: boolean
+      readonly tool: ToolKind
       readonly takes: number
     }
+  /** Starts a call that outlives its Agent, which waits for the result. */
+  | {
+      readonly do: "task"
+      readonly agent: number
+      readonly computer: number
+      readonly tool: ToolKind
+      readonly answers: ReadonlyArray<PlannedAnswer>
+      readonly takes: number
+      readonly cancelAfter: number | undefined
+    }
+  /** Waits for the result of a task that the Agent started, mostly in an earlier process. */
+  | { readonly do: "fetch"; readonly task: number }
   | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Query }
   /** With `takeOver`, it replaces its own process that was killed silently. */
   | { readonly do: "enter"; readonly who: MemberRef; readonly office: number; readonly takeOver: boolean }
@@ -103,8 +118,10 @@ const memberRefOf = (dice: Dice, { agents, computers }: Cast): MemberRef =>
 
 /** Relative frequencies of the actions: mostly work, which the faults disturb. */
 const weights: ReadonlyArray<readonly [number, Action["do"]]> = [
-  [46, "call"],
+  [52, "call"],
   [3, "repeat"],
+  [8, "task"],
+  [4, "fetch"],
   [10, "ask"],
   [14, "enter"],
   [5, "leave"],
@@ -163,12 +180,12 @@ const cancelTimeOf = (dice: Dice) => (dice.chance(0.2) ? dice.between(0, 4000) :
 
 /** A call that needs consent. Many take nearly their whole timeout, in which a wait does not fit. */
 const guardedCallOf = (dice: Dice, cast: Cast, toGrant: boolean): Action => {
-  const seconds = dice.oneOf([1, 3, 3, 10])
+  const seconds = dice.oneOf([1, 3, 10, 10])
   return {
     do: "call",
     agent: agentIn(dice, cast),
     computer: partner(dice),
-    needsConsent: true,
+    tool: "guarded",
     toGrant,
     answers: dice.chance(0.6) ? answersOf(dice, dice.between(10, 5000)) : [],
     takes: dice.oneOf([10, seconds * 1000 - 500, seconds * 1000 + 500]),
@@ -176,6 +193,19 @@ const guardedCallOf = (dice: Dice, cast: Cast, toGrant: boolean): Action => {
     cancelAfter: cancelTimeOf(dice)
   }
 }
+
+/** A call whose MCP server asks a question. Some wait until it expires. */
+const askingCallOf = (dice: Dice, cast: Cast): Action => ({
+  do: "call",
+  agent: agentIn(dice, cast),
+  computer: partner(dice),
+  tool: "asking",
+  toGrant: false,
+  answers: dice.chance(0.8) ? answersOf(dice, dice.between(10, 5000)) : [],
+  takes: dice.between(0, 4000),
+  seconds: dice.oneOf([1, 3, 10]),
+  cancelAfter: cancelTimeOf(dice)
+})
 
 /** A call follows, since grants outlive a restart, and end when they are revoked, or with the definition of their tool. */
 const beforeGuardedCall: ReadonlyArray<Action["do"]> = ["restart", "redefine", "revoke"]
@@ -186,13 +216,14 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
   const computer = () => dice.between(0, cast.computers - 1)
   switch (kind) {
     case "call":
-      return dice.chance(0.4)
+      if (dice.chance(0.2)) return askingCallOf(dice, cast)
+      return dice.chance(0.5)
         ? guardedCallOf(dice, cast, dice.chance(0.3))
         : {
             do: kind,
             agent: agentIn(dice, cast),
             computer: partner(dice),
-            needsConsent: false,
+            tool: "work",
             toGrant: false,
             answers: [],
             takes: workOf(dice),
@@ -204,9 +235,21 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
         do: kind,
         agent: agentIn(dice, cast),
         computer: partner(dice),
-        needsConsent: dice.chance(0.4),
+        tool: dice.chance(0.4) ? "guarded" : "work",
         takes: dice.between(0, 2000)
       }
+    case "task":
+      return {
+        do: kind,
+        agent: agentIn(dice, cast),
+        computer: partner(dice),
+        tool: dice.oneOf(["work", "work", "guarded", "asking"]),
+        answers: dice.chance(0.8) ? answersOf(dice, dice.between(10, 5000)) : [],
+        takes: workOf(dice),
+        cancelAfter: cancelTimeOf(dice)
+      }
+    case "fetch":
+      return { do: kind, task: partner(dice) }
     case "ask":
       return { do: kind, agent: agentIn(dice, cast), computer: partner(dice), what: dice.oneOf(queries) }
     case "enter": {

@@ -10,7 +10,7 @@ import {
   type MessageHandler,
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
-import { isJsonObject } from "../../src/domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../src/domain/json.ts"
 import type { MembershipCommand } from "../../src/domain/office/decide.ts"
 import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
@@ -31,6 +31,8 @@ const atLinks = (
     }
   })
 })
+
+const valueOf = (body: Body) => asObject(Result.getOrUndefined(body.value()))
 
 /** True for every `count`th matching message. */
 const each = (count: number, name: (event: string) => boolean) => {
@@ -274,21 +276,17 @@ const allowDenials = (): Sabotage => ({
  */
 const denyExtensions = (minSeconds: number): Sabotage => {
   const denied = new Set<unknown>()
-  const fieldsOf = (body: Body) => {
-    const value = Result.getOrUndefined(body.value())
-    return isJsonObject(value) ? value : {}
-  }
   return atLinks(
     (link) => ({
       ...link,
       startRequest: (event, body, deadline, end, extend) => {
-        const { req_id: id, timeout } = event === "client:tool_call" ? fieldsOf(body) : {}
+        const { req_id: id, timeout } = event === "client:tool_call" ? valueOf(body) : {}
         if (typeof timeout === "number" && timeout >= minSeconds) denied.add(id)
         return link.startRequest(event, body, deadline, end, extend)
       }
     }),
     (receive) => (event, body) =>
-      event === "server:update_tool_call" && denied.has(fieldsOf(body)["req_id"])
+      event === "server:update_tool_call" && denied.has(valueOf(body)["req_id"])
         ? Effect.as(receive(event, body), [])
         : receive(event, body)
   )
@@ -300,6 +298,63 @@ const ignoreExtensions = (): Sabotage =>
     ...link,
     startRequest: (event, body, deadline, end) => link.startRequest(event, body, deadline, end)
   }))
+
+/** Changes what Computers receive of the requests about tasks, by their method; also sends what `change` adds. */
+const changeTasks = (method: string, count: number, change: (request: JsonObject, again: () => void) => JsonObject) => {
+  const hit = each(count, is(method))
+  return atLinks((link) => ({
+    ...link,
+    startRequest: (event, body, deadline, end, extend) => {
+      const request = event === "client:mcp" ? valueOf(body) : {}
+      if (!hit(String(request["method"]))) return link.startRequest(event, body, deadline, end, extend)
+      const again = () => void link.startRequest(event, body, deadline, () => undefined)
+      return link.startRequest(event, jsonBody(change(request, again)), deadline, end, extend)
+    }
+  }))
+}
+
+const withTaskId = (request: JsonObject): JsonObject => ({
+  ...request,
+  params: { ...asObject(request["params"]), id: "another" }
+})
+
+/** Delivers the first status of a call after the second one. */
+const reorderStatuses = (): Sabotage => {
+  const held = new Map<unknown, Body>()
+  const isProgress = (event: string, body: Body) =>
+    event === "notify:update_tool_call" && valueOf(body)["status"] === "progress"
+  return atLinks((link) => ({
+    ...link,
+    post: (event, body) => {
+      if (!isProgress(event, body)) return link.post(event, body)
+      const id = valueOf(body)["req_id"]
+      const before = held.get(id)
+      if (before === undefined) {
+        held.set(id, body)
+        return undefined
+      }
+      held.delete(id)
+      link.post(event, body)
+      return link.post(event, before)
+    }
+  }))
+}
+
+/** Reports progress of calls that have ended. */
+const reportAfterEnd = (): Sabotage => ({
+  agent: (agent) => ({
+    ...agent,
+    callTool: (call) =>
+      Effect.tap(agent.callTool(call), () =>
+        Effect.forkDetach(
+          Effect.delay(
+            call.onStatus?.({ _tag: "Progressing", computer: call.computer ?? "", progress: 3 }) ?? Effect.void,
+            Duration.millis(1)
+          )
+        )
+      )
+  })
+})
 
 /** All faults, by description. */
 export const faults: { readonly [what: string]: Fault } = {
@@ -387,12 +442,31 @@ export const faults: { readonly [what: string]: Fault } = {
   "a wait is not acknowledged": { by: "approvalsWaitInFull", from: 2, plant: () => denyExtensions(0) },
   "a wait is not notified": { by: "approvalsWaitInFull", from: 2, plant: () => drop("notify:update_tool_call", 1) },
   // Their approvals end before their timeout, and the wait itself is not shortened.
-  "a wait is execution time of long calls": { by: "allowedCallsSucceed", from: 5, plant: () => denyExtensions(10) },
+  "a wait is execution time of long calls": { by: "allowedCallsSucceed", from: 32, plant: () => denyExtensions(10) },
   "the Servers do not wait longer": { by: "approvalsWaitInFull", from: 2, plant: ignoreExtensions },
   "a grant is not stored": {
     by: "grantsAreKept",
-    from: 15,
+    from: 17,
     plant: () => ({ store: ({ load }) => ({ load, save: () => Effect.void }) })
+  },
+  "an accepted answer does not reach its MCP server": {
+    by: "answersReachTheirServer",
+    from: 15,
+    plant: dropAnswers
+  },
+  "progress is reordered": { by: "progressPrecedesEnds", plant: reorderStatuses },
+  "progress follows the result": { by: "progressPrecedesEnds", plant: reportAfterEnd },
+  "a task is started twice with two ids": {
+    by: "nothingRunsTwice",
+    plant: () =>
+      changeTasks("tasks/start", 3, (request, again) => {
+        again()
+        return withTaskId(request)
+      })
+  },
+  "a Computer forgets a task": {
+    by: "tasksAreKept",
+    plant: () => changeTasks("tasks/get", 4, withTaskId)
   },
   "a handler throws": { by: "noErrorIsLogged", from: 4, plant: () => throwInHandler("server:update_desktop", 3) }
 }

@@ -1,23 +1,16 @@
-import { Cause, Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Random, References, Scope } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Random, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Computer } from "../../src/application/computer/Computer.ts"
+import type { ToolTask } from "../../src/application/agent/tasks/toolTasks.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import type { ApprovalAnswer } from "../../src/domain/approvals/Approval.ts"
+import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
+import type { ToolResult } from "../../src/domain/model/ToolResult.ts"
 import { type Counts, noCounts, type TrackedAnswer, type TrackedApproval, type TrackedRequest } from "./History.ts"
 import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
 import { approvalsOf, mayHaveDecided } from "./consent.ts"
 import type { Action, Plan, PlannedAnswer, Step, MemberRef } from "./plan.ts"
-import {
-  lineOf,
-  listTime,
-  makeWorld,
-  nameOf,
-  officeName,
-  type Sabotage,
-  toolFor,
-  toolNameIn,
-  type World
-} from "./World.ts"
+import { lineOf, listTime, makeWorld, nameOf, officeName, type Sabotage, toolNameIn, type World } from "./World.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 
@@ -36,6 +29,16 @@ const quietTime = 120_000
 
 /** How long requests may fail after a fault of the network or a server, in milliseconds. */
 const recoveryTime = 100_000
+
+/** How long a request that is no call may take, in milliseconds. */
+const queryTime = 36_000
+
+/** The timeout of the call of a task in seconds, and how long its result may take in milliseconds: Agents await absent Computers. */
+const taskTimeout = 60
+const taskTime = 700_000
+
+/** Announces that the caller answers questions, which the approvers of the plan do in its name. */
+const answeredByOthers = () => Effect.never
 
 /** With a higher latency in milliseconds, requests may fail. */
 const fairDelay = 20
@@ -99,8 +102,16 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       world.isFair(agent.name) &&
       world.isFair(computer.name)
 
-    /** Records the outcome of a request. */
-    const watch = (one: TrackedRequest, what: Effect.Effect<string, { readonly message: string }>) => {
+    /** A request that is no call. */
+    const query = { maxDuration: queryTime, timeout: queryTime, takes: undefined, tool: undefined }
+
+    /** Records the outcome of a request, which runs in the scope of a process or of the run. */
+    const watch = (
+      given: Omit<TrackedRequest, "call" | "ends" | "progress"> & { readonly call?: string },
+      make: (one: TrackedRequest) => Effect.Effect<string, { readonly message: string }>,
+      scope?: Scope.Scope
+    ) => {
+      const one: TrackedRequest = { call: given.id, ...given, ends: [], progress: [] }
       history.asked.set(one.id, one)
       const ended = (outcome: string) =>
         Effect.sync(() => {
@@ -110,23 +121,61 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           else counts.failed += 1
           note(`${one.id} of ${one.agent} ends: ${outcome}`)
         })
-      return Effect.forkScoped(
-        what.pipe(
-          Effect.matchEffect({
-            onSuccess: (outcome) => ended(`=${outcome}`),
-            onFailure: ({ message }) => ended(`failed: ${message}`)
-          }),
-          Effect.onInterrupt(() => ended("cancelled"))
-        )
+      const watched = make(one).pipe(
+        Effect.matchEffect({
+          onSuccess: (outcome) => ended(`=${outcome}`),
+          onFailure: ({ message }) => ended(`failed: ${message}`)
+        }),
+        Effect.onInterrupt(() => ended("cancelled"))
       )
+      return Effect.map(scope === undefined ? Effect.forkScoped(watched) : Effect.forkIn(watched, scope), (fiber) => ({
+        one,
+        fiber
+      }))
     }
+
+    /** Records the progress of a call. */
+    const recordProgress =
+      ({ id, progress: received }: TrackedRequest) =>
+      (status: CallStatus) =>
+        Effect.sync(() => {
+          if (status._tag !== "Progressing") return
+          received.push({ at: now(), progress: status.progress })
+          note(`${id} makes progress: ${status.progress}`)
+        })
+
+    /** The text of a result, which is a failure when the tool or the call failed. */
+    const textOf = <E extends { readonly message: string }>(result: Effect.Effect<ToolResult, E>) =>
+      result.pipe(
+        Effect.filterOrFail(
+          ({ isError }) => !isError,
+          (failed) => ({ message: `${errorCodeOf(failed) ?? "error"}: ${firstText(failed)}` })
+        ),
+        Effect.map(firstText)
+      )
+
+    /** Cancels a request later, unless it has ended. */
+    const cancelLater = (one: TrackedRequest, after: number | undefined, cancel: Effect.Effect<unknown>) =>
+      after === undefined
+        ? Effect.void
+        : Effect.forkScoped(
+            Effect.andThen(
+              Effect.sleep(after),
+              Effect.suspend(() => {
+                if (one.ends.length > 0) return Effect.void
+                one.cancelledAt = now()
+                return cancel
+              })
+            )
+          )
 
     /** Answers in the name of an approver. */
     const answer = Effect.fnUntraced(function* (approval: TrackedApproval, planned: PlannedAnswer, id: string) {
       const { action: verb, by, lasts, scope } = planned
       const until = lasts === undefined ? {} : { until: now() + lasts }
-      const given: ApprovalAnswer = verb === "deny" ? { action: verb } : { action: verb, scope, ...until }
       const name = by === "agent" ? `agent ${approval.agent}` : `${by} of ${id}`
+      const terms = approval.isQuestion ? { scope: "once" as const, content: { by: name } } : { scope, ...until }
+      const given: ApprovalAnswer = verb === "deny" ? { action: verb } : { action: verb, ...terms }
       const party = computers.find((one) => one.name === approval.computer)
       const tracked: TrackedAnswer = {
         at: now(),
@@ -167,24 +216,22 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             sentAt: now(),
             cancelledAt: undefined,
             undisturbed: isUndisturbed(agent, party),
-            ends: [],
-            maxDuration: 36_000,
-            takes: undefined,
-            needsConsent: false
+            ...query
           },
-          deciding.pipe(
-            Effect.as("accepted" as const),
-            Effect.catchTag("ProtocolError", (error) =>
-              error.code === 409 || error.code === 404 ? Effect.succeed(error.code) : Effect.fail(error)
-            ),
-            // With 404 a Server may also report that the Computer is gone, which may have decided before.
-            Effect.tap((outcome) =>
-              outcome === 404 && tracked.at <= (approval.closedAt ?? Infinity)
-                ? Effect.void
-                : Effect.sync(() => settle(outcome))
-            ),
-            Effect.map(String)
-          )
+          () =>
+            deciding.pipe(
+              Effect.as("accepted" as const),
+              Effect.catchTag("ProtocolError", (error) =>
+                error.code === 409 || error.code === 404 ? Effect.succeed(error.code) : Effect.fail(error)
+              ),
+              // With 404 a Server may also report that the Computer is gone, which may have decided before.
+              Effect.tap((outcome) =>
+                outcome === 404 && tracked.at <= (approval.closedAt ?? Infinity)
+                  ? Effect.void
+                  : Effect.sync(() => settle(outcome))
+              ),
+              Effect.map(String)
+            )
         )
         return
       }
@@ -246,10 +293,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
                 return service.members
             }
           }
-          yield* watch(
-            { ...base, ends: [], id: `ask-${number}`, maxDuration: 36_000, takes: undefined, needsConsent: false },
-            Effect.as(asking(), action.what)
-          )
+          yield* watch({ ...base, ...query, id: `ask-${number}` }, () => Effect.as(asking(), action.what))
           return
         }
         if (action.do === "repeat") {
@@ -261,12 +305,11 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               agent: agent.name,
               req_id: `again-${number}`,
               computer: computer.name,
-              tool_name: toolNameIn(office, toolFor(action.needsConsent)),
+              tool_name: toolNameIn(office, action.tool),
               params: { id, from: office, takes: action.takes },
               timeout: 30
             }
-            yield* watch(
-              { ...base, ends: [], id: `${id}-${time}`, maxDuration: 36_000, takes: undefined, needsConsent: false },
+            yield* watch({ ...base, ...query, id: `${id}-${time}` }, () =>
               Effect.as(
                 service.member.request("client:tool_call", jsonBody(body), Duration.seconds(36)),
                 "acknowledged"
@@ -276,43 +319,106 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           return
         }
         counts.calls += 1
+        const { seconds, takes, tool } = action
         const id = `call-${number}`
-        const one: TrackedRequest = {
-          ...base,
-          ends: [],
-          id,
-          maxDuration: action.seconds * 1000,
-          takes: action.takes,
-          needsConsent: action.needsConsent
+        const call = {
+          computer: computer.name,
+          tool: toolNameIn(office, tool),
+          params: { id, from: office, takes },
+          timeout: seconds,
+          onInput: answeredByOthers
         }
-        const fiber = yield* watch(
-          one,
-          service
-            .callTool({
-              computer: computer.name,
-              tool: toolNameIn(office, toolFor(action.needsConsent)),
-              params: { id, from: office, takes: action.takes },
-              timeout: action.seconds
-            })
-            .pipe(
-              Effect.filterOrFail(
-                ({ isError }) => !isError,
-                (result) => ({ message: `${errorCodeOf(result) ?? "error"}: ${firstText(result)}` })
-              ),
-              Effect.map(firstText)
-            )
+        const { fiber, one } = yield* watch(
+          { ...base, id, maxDuration: seconds * 1000, timeout: seconds * 1000, takes, tool },
+          (tracked) => textOf(service.callTool({ ...call, onStatus: recordProgress(tracked) }))
         )
         yield* answerLater(action.answers, () => approvalsOf(world, id)[0])
-        if (action.cancelAfter === undefined) return
-        yield* Effect.forkScoped(
-          Effect.andThen(
-            Effect.sleep(action.cancelAfter),
-            Effect.suspend(() => {
-              if (one.ends.length > 0) return Effect.void
-              one.cancelledAt = now()
-              return Fiber.interrupt(fiber)
-            })
-          )
+        yield* cancelLater(one, action.cancelAfter, Fiber.interrupt(fiber))
+        return
+      }
+      case "task": {
+        const { agent, computer } = pairOf(world, action)
+        if (agent?.process === undefined || agent.office === undefined || computer === undefined) return
+        counts.tasks += 1
+        const { name, office } = agent
+        const { scope, service } = agent.process
+        const { takes, tool } = action
+        const { visits: visit } = computer
+        const call = `task-${number}`
+        const started = yield* Deferred.make<ToolTask>()
+        const { one } = yield* watch(
+          {
+            id: call,
+            agent: name,
+            office,
+            computer: computer.name,
+            sentAt: now(),
+            cancelledAt: undefined,
+            undisturbed: isUndisturbed(agent, computer),
+            maxDuration: taskTime,
+            timeout: taskTimeout * 1000,
+            takes,
+            tool
+          },
+          (tracked) =>
+            textOf(
+              service
+                .startTool({
+                  computer: computer.name,
+                  tool: toolNameIn(office, tool),
+                  params: { id: call, from: office, takes },
+                  timeout: taskTimeout,
+                  onInput: answeredByOthers,
+                  onStatus: recordProgress(tracked)
+                })
+                .pipe(
+                  Effect.tap((task) => {
+                    history.tasks.push({
+                      id: task.id,
+                      call,
+                      agent: name,
+                      office,
+                      computer: computer.name,
+                      visit,
+                      tool,
+                      takes
+                    })
+                    return Deferred.succeed(started, task)
+                  }),
+                  Effect.flatMap(({ result }) => result)
+                )
+            ),
+          scope
+        )
+        yield* answerLater(action.answers, () => approvalsOf(world, call)[0])
+        const cancelling = Effect.flatMap(Deferred.await(started), (task) => Effect.ignore(task.cancel))
+        yield* cancelLater(one, action.cancelAfter, Effect.forkIn(cancelling, scope))
+        return
+      }
+      case "fetch": {
+        const task = itemOf(history.tasks, action.task)
+        const agent = agents.find((one) => one.name === task?.agent)
+        const computer = computers.find((one) => one.name === task?.computer)
+        if (task === undefined || agent?.process === undefined || agent.office === undefined) return
+        counts.fetches += 1
+        const { scope, service } = agent.process
+        yield* watch(
+          {
+            id: `fetch-${number}`,
+            call: task.call,
+            agent: agent.name,
+            office: agent.office,
+            computer: task.computer,
+            sentAt: now(),
+            cancelledAt: undefined,
+            undisturbed: computer !== undefined && isUndisturbed(agent, computer),
+            maxDuration: taskTime,
+            timeout: taskTimeout * 1000,
+            takes: task.takes,
+            tool: task.tool
+          },
+          (tracked) => textOf(service.task(task.computer, task.id, { onStatus: recordProgress(tracked) }).result),
+          scope
         )
         return
       }
@@ -436,9 +542,9 @@ const partnerOf = ({ computers }: World, office: string | undefined, number: num
 }
 
 /** The Agent and the Computer of a request. A call that needs consent comes from an Agent in an office. */
-const pairOf = (world: World, action: Extract<Action, { readonly do: "call" | "repeat" | "ask" }>) => {
+const pairOf = (world: World, action: Extract<Action, { readonly do: "call" | "repeat" | "task" | "ask" }>) => {
   const { agents, computers } = world
-  if (action.do === "ask" || !action.needsConsent) {
+  if (action.do === "ask" || action.tool === "work") {
     const agent = agents[action.agent]
     return { agent, computer: partnerOf(world, agent?.office, action.computer) }
   }

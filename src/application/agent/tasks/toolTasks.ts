@@ -10,11 +10,13 @@ import { toolCancelled } from "../../../domain/tools/errorResults.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { McpSessionError } from "../../ports/McpSession.ts"
+import { makeRequestId } from "../../shared/tracing.ts"
 import { type AgentError, BadReply } from "../AgentErrors.ts"
 import type { CallStatuses, OnCallStatus } from "../callStatuses.ts"
 
 /**
- * The Computer does not know a task: it restarted, or has dropped the result after an hour. The call may or may not have run.
+ * The Computer does not know a task: it left the office or restarted, or has dropped the result after an hour. The call may
+ * or may not have run.
  */
 export class TaskLost extends Data.TaggedError("TaskLost")<{ readonly computer: string; readonly message: string }> {}
 
@@ -107,8 +109,13 @@ export const makeToolTask = (
   const reportOf = ({ report }: TaskView) =>
     report === undefined ? undefined : Result.getOrUndefined(line.decodeCallStatus(report))
 
-  const awaitResult = Effect.gen(function* () {
+  /** Passes the reports on to the listener of this id. */
+  const awaitResult = Effect.fnUntraced(function* (
+    listener: string
+  ): Effect.fn.Return<ToolResult, AgentError | TaskLost> {
     let seen = 0
+    /** The report that was passed on last: every view has the latest one. */
+    let passed = ""
     let awaySince: number | undefined
     while (true) {
       const outcome = yield* Effect.result(request("tasks/get", { seen, wait: waitSeconds }, waitSeconds))
@@ -121,9 +128,13 @@ export const makeToolTask = (
       }
       awaySince = undefined
       const view = outcome.success
-      const report = reportOf(view)
-      if (report !== undefined && view.version > seen) yield* statuses.receive(report)
       seen = view.version
+      const report = reportOf(view)
+      const text = JSON.stringify(view.report)
+      if (report !== undefined && text !== passed) {
+        passed = text
+        yield* statuses.receive({ ...report, reqId: listener })
+      }
       if (view.state === "cancelled") return toolCancelled()
       if (view.state === "completed") {
         const result = Effect.fromResult(parseToolResult(view.result))
@@ -145,8 +156,12 @@ export const makeToolTask = (
       updatedAt: view.updatedAt,
       ...definedOnly({ latest: reportOf(view)?.status })
     })),
+    // Several may wait for a task: each listens under a separate id.
     result: Effect.scoped(
-      Effect.flatMap(receiver, (onStatus) => statuses.listen({ reqId: id, computer, onStatus }, () => awaitResult))
+      Effect.gen(function* () {
+        const [onStatus, reqId] = yield* Effect.all([receiver, makeRequestId])
+        return yield* statuses.listen({ reqId, computer, onStatus }, () => awaitResult(reqId))
+      })
     ),
     cancel: Effect.asVoid(request("tasks/cancel", {}))
   }

@@ -14,7 +14,9 @@ const tooManyTasks = () =>
   new ProtocolError({ code: 429, message: `The Computer runs ${limits.running} tasks, as many as it may` })
 
 const unknownTask = () =>
-  notFound("The Computer does not know this task: it restarted, or has dropped the result after an hour")
+  notFound(
+    "The Computer does not know this task: it left the office or restarted, or has dropped the result after an hour"
+  )
 
 /** The state of a task. Times are in milliseconds of the epoch. */
 export interface TaskState {

@@ -51,6 +51,26 @@ describe("tool tasks", () => {
     })
   )
 
+  it.effect("passes each status once to all who wait for the result", () =>
+    Effect.gen(function* () {
+      const { done, place, started } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
+      const received: Array<string> = []
+      const waitAs = (name: string) => {
+        const onStatus = ({ _tag }: CallStatus) => Effect.sync(() => void received.push(`${name} ${_tag}`))
+        return Effect.forkChild(agent.task("desk", id, { onStatus }).result, { startImmediately: true })
+      }
+      const waiting = yield* Effect.all([waitAs("one"), waitAs("other")])
+      yield* Deferred.await(started)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(received.toSorted(), ["one Progressing", "other Progressing"])
+      yield* Deferred.succeed(done, undefined)
+      yield* Effect.forEach(waiting, Fiber.join)
+      assert.strictEqual(received.length, 2)
+    })
+  )
+
   it.effect("asks a question that is answered while its result is awaited, also by a later Agent", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
