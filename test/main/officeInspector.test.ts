@@ -59,8 +59,8 @@ const inspectOffice = Effect.fnUntraced(function* (
   yield* waits(there, { started: 1, cancelled: 1 })
 })
 
-/** Subscribes with `mcpdo`, the inspector program for long sessions; `--cli` only sends requests. */
-const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: ReadonlyArray<string>) {
+/** Connects `mcpdo`, the inspector program for long sessions; `--cli` only sends requests. */
+const startMcpdo = Effect.fnUntraced(function* (...target: ReadonlyArray<string>) {
   const { folder, variables } = yield* memory
   // Otherwise `mcpdo` would start a daemon that outlives the test.
   yield* node([daemon], variables)
@@ -68,7 +68,11 @@ const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: Re
   const inspect = (...args: ReadonlyArray<string>) =>
     node([mcpdo, "--connection", "office", "--format", "json", ...args], variables)
   yield* answerOf(yield* inspect("connect", ...target))
+  return inspect
+})
 
+const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: ReadonlyArray<string>) {
+  const inspect = yield* startMcpdo(...target)
   const following = yield* inspect("resources/subscribe", board)
   yield* following.says('"subscribed"')
   yield* lab.types("call add_note text=plants")
@@ -83,6 +87,17 @@ const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: Re
     ]
   )
   assert.include(yield* answerOf(yield* inspect("resources/read", board)), "plants")
+})
+
+/** Calls a tool that requires a task, and answers its question. */
+const runTask = Effect.fnUntraced(function* (...target: ReadonlyArray<string>) {
+  const inspect = yield* startMcpdo(...target)
+  const asked = yield* answerOf(
+    yield* inspect("tools/call", "desk__simulate-research-query", "topic:=tea", "ambiguous:=true")
+  )
+  const [question = ""] = /elicitation-[0-9a-f-]+/.exec(asked) ?? []
+  const answered = yield* inspect("elicitation/respond", question, "interpretation:=technical")
+  assert.include(yield* answerOf(answered), "Research Report: tea (technical)")
 })
 
 /** The command that publishes an office over stdio, for the inspector programs. */
@@ -128,4 +143,16 @@ describe("MCP inspector", () => {
       yield* followOffice(there, url, "--transport", "http")
     })
   )
+
+  for (const era of ["legacy", "modern"]) {
+    live(
+      `runs a task with mcpdo in the ${era} era, and answers its question`,
+      Effect.gen(function* () {
+        const there = yield* office
+        yield* there.desk.says("MCP server ready", "stderr", 2)
+        const { url } = yield* published(there)
+        yield* runTask(url, "--transport", "http", "--era", era)
+      })
+    )
+  }
 })

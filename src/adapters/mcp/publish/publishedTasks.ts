@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Exit, Fiber, FiberMap } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, FiberMap, Queue } from "effect"
 import type {
   InputResponder,
   McpProgress,
@@ -32,6 +32,8 @@ type Ended = Exit.Exit<JsonObject, McpSessionError>
 interface FollowedTask {
   readonly task: McpTask
   readonly questions: OpenQuestions
+  /** Signals a new question. */
+  readonly asked: Queue.Queue<void>
   fiber: Fiber.Fiber<JsonObject, McpSessionError> | undefined
   updatedAt: number
   message: string | undefined
@@ -81,7 +83,13 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     const touch = (changed: Partial<FollowedTask>) => {
       if (entry !== undefined) Object.assign(entry, changed, { updatedAt: clock.currentTimeMillisUnsafe() })
     }
-    const questions = makeOpenQuestions(Effect.sync(() => touch({})))
+    const asked = yield* Queue.sliding<void>(1)
+    const questions = makeOpenQuestions(
+      Effect.suspend(() => {
+        touch({})
+        return Queue.offer(asked, undefined)
+      })
+    )
     const answer: InputResponder["answer"] = (request) =>
       Effect.ensuring(
         questions.answer(request),
@@ -99,6 +107,7 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     entry = {
       task,
       questions,
+      asked,
       fiber: undefined,
       updatedAt: task.createdAt,
       message: undefined,
@@ -196,8 +205,7 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     ): Effect.fn.Return<JsonObject | undefined, McpSessionError> {
       const entry = yield* follow((options) => tasks.start(name, args, options), modes, sendProgress)
       if (entry?.fiber === undefined) return undefined
-      const asked = Effect.repeat(Effect.sleep(pollInterval), { until: () => entry.questions.size > 0 })
-      yield* Effect.raceFirst(Fiber.await(entry.fiber), asked).pipe(
+      yield* Effect.raceFirst(Fiber.await(entry.fiber), Queue.take(entry.asked)).pipe(
         Effect.timeoutOption(taskAfter),
         Effect.onInterrupt(() => Effect.ignore(cancel(entry)))
       )
@@ -213,9 +221,8 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     result: Effect.fnUntraced(function* (params: JsonObject, responder: InputResponder) {
       const entry = yield* findTask(params, responder.modes)
       const answerNext = Effect.gen(function* () {
-        yield* Effect.repeat(Effect.sleep(pollInterval / 10), { until: () => entry.questions.size > 0 })
+        if (entry.questions.size === 0) yield* Queue.take(entry.asked)
         yield* entry.questions.askAll(responder)
-        yield* Effect.yieldNow
       })
       const { fiber, task } = entry
       const end = yield* Effect.raceFirst(
