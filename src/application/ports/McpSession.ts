@@ -2,6 +2,9 @@ import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { Endpoint } from "../../domain/config/endpointParameters.ts"
+import type { McpInfo } from "../../domain/tools/ServerCatalogue.ts"
+
+export type { McpInfo }
 
 /**
  * A failure of an MCP session.
@@ -21,24 +24,6 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   /** The last line that the process of a lost session wrote to stderr: for the owner only. */
   readonly output?: string
 }> {}
-
-/** The MCP peer's description of itself. */
-export interface McpInfo {
-  readonly name: string
-  readonly version: string
-  readonly protocolVersion: string | undefined
-  readonly capabilities: {
-    readonly tools: boolean
-    readonly resources: boolean
-    /** The peer notifies of changed resource contents. */
-    readonly subscribe: boolean
-    readonly prompts?: boolean
-    readonly completions?: boolean
-  }
-  readonly instructions: string | undefined
-  /** Its whole description as it sent it: title, icons and more. */
-  readonly implementation?: JsonObject
-}
 
 /** One page of a list, with objects exactly as the peer sent them. */
 export interface McpPage {

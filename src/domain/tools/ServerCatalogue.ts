@@ -5,27 +5,34 @@ import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
 
+const McpInfo = Schema.Struct({
+  name: Schema.String,
+  version: Schema.String,
+  protocolVersion: Schema.optional(Schema.String),
+  capabilities: Schema.Struct({
+    tools: Schema.Boolean,
+    resources: Schema.Boolean,
+    /** The peer notifies of changed resource contents. */
+    subscribe: Schema.Boolean,
+    prompts: Schema.optionalKey(Schema.Boolean),
+    completions: Schema.optionalKey(Schema.Boolean)
+  }),
+  instructions: Schema.optional(Schema.String),
+  /** Its whole description as it sent it: title, icons and more. */
+  implementation: Schema.optionalKey(JsonObject)
+})
+/** The MCP peer's description of itself. */
+export type McpInfo = typeof McpInfo.Type
+
+const ServerCatalogue = Schema.Struct({
+  info: McpInfo,
+  tools: Schema.Array(JsonObject),
+  resources: Schema.Array(JsonObject),
+  prompts: Schema.Array(JsonObject),
+  templates: Schema.Array(JsonObject)
+})
 /** What an MCP server told of itself: its info, and its lists exactly as it sent them. */
-export interface ServerCatalogue {
-  readonly info: {
-    readonly name: string
-    readonly version: string
-    readonly protocolVersion: string | undefined
-    readonly capabilities: {
-      readonly tools: boolean
-      readonly resources: boolean
-      readonly subscribe: boolean
-      readonly prompts?: boolean
-      readonly completions?: boolean
-    }
-    readonly instructions: string | undefined
-    readonly implementation?: JsonObject
-  }
-  readonly tools: ReadonlyArray<JsonObject>
-  readonly resources: ReadonlyArray<JsonObject>
-  readonly prompts: ReadonlyArray<JsonObject>
-  readonly templates: ReadonlyArray<JsonObject>
-}
+export type ServerCatalogue = typeof ServerCatalogue.Type
 
 /** Which catalogue: another configuration of a server has another one. */
 export interface CatalogueKey {
@@ -46,30 +53,9 @@ export const makeCatalogueKey = (computer: string, { name, parameters, type }: S
 /** A text that is the same for the same key. */
 export const digestOfKey = ({ computer, config, server }: CatalogueKey): string => digestOf([computer, server, config])
 
-const Stored = Schema.Struct({
-  info: Schema.Struct({
-    name: Schema.String,
-    version: Schema.String,
-    protocolVersion: Schema.optionalKey(Schema.String),
-    capabilities: Schema.Struct({
-      tools: Schema.Boolean,
-      resources: Schema.Boolean,
-      subscribe: Schema.Boolean,
-      prompts: Schema.optionalKey(Schema.Boolean),
-      completions: Schema.optionalKey(Schema.Boolean)
-    }),
-    instructions: Schema.optionalKey(Schema.String),
-    implementation: Schema.optionalKey(JsonObject)
-  }),
-  tools: Schema.Array(JsonObject),
-  resources: Schema.Array(JsonObject),
-  prompts: Schema.Array(JsonObject),
-  templates: Schema.Array(JsonObject)
-})
-
 const Sealed = Schema.Struct({ sha256: Schema.String, catalogue: JsonObject })
 const decodeSealed = makeDecoder(Sealed)
-const decodeStored = makeDecoder(Stored)
+const decodeCatalogue = makeDecoder(ServerCatalogue)
 
 const sealOf = (key: CatalogueKey, catalogue: JsonObject): string => digestOf([digestOfKey(key), catalogue])
 
@@ -97,9 +83,6 @@ export const openCatalogue = (key: CatalogueKey, sealed: JsonObject): Result.Res
   if (problem !== undefined) return Result.fail(problem)
   return Result.flatMap(decodeSealed(sealed), ({ catalogue, sha256: seal }) => {
     if (seal !== sealOf(key, catalogue)) return Result.fail("its digest is not that of its content")
-    return Result.map(decodeStored(catalogue), ({ info, ...listings }) => ({
-      info: { ...info, protocolVersion: info.protocolVersion, instructions: info.instructions },
-      ...listings
-    }))
+    return decodeCatalogue(catalogue)
   })
 }

@@ -24,7 +24,6 @@ const catalogue: ServerCatalogue = {
   info: {
     name: "notes",
     version: "1",
-    protocolVersion: undefined,
     capabilities: { tools: true, resources: true, subscribe: false, prompts: true },
     instructions: "ü \ud800",
     implementation: { name: "notes", title: "Notes" }
