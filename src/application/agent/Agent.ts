@@ -16,7 +16,8 @@ import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, BadReply } from "./AgentErrors.ts"
 import { makeLocalTasks } from "./tasks/localTasks.ts"
 import type { ToolTask } from "./tasks/toolTasks.ts"
-import { type AgentRequests, makeKnownPeers, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
+import { type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
+import { makeKnownPeers } from "./mcpChannel.ts"
 import {
   type AmbiguousTool,
   type ComputerView,

@@ -14,28 +14,22 @@ import type { SessionInfo } from "../../domain/model/Membership.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import {
-  defaultMcpTimeoutSeconds,
-  mcpFeature,
-  McpOutcome,
-  type McpServerInfo,
-  McpServerList
-} from "../../domain/model/messages/mcp.ts"
-import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
-import { formatSchemaError, makeDecoder } from "../../domain/validation.ts"
+import { mcpFeature, type McpServerInfo } from "../../domain/model/messages/mcp.ts"
+import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
-import { errorCodeOf, toolTimedOut } from "../../domain/tools/errorResults.ts"
+import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
+import { type KnownPeers, makeKnownPeers, makeMcpChannel, type McpServerRequest } from "./mcpChannel.ts"
 import { completeSkillFile, type SkillContent } from "./skillContent.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
 import { announcedModes, answerStatuses, type CallAnswers } from "./approvals/callAnswers.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
-import { McpSessionError } from "../ports/McpSession.ts"
+import type { McpSessionError } from "../ports/McpSession.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
@@ -58,15 +52,6 @@ export interface ToolRequest extends CallAnswers {
 export interface ToolList {
   readonly tools: ReadonlyArray<Tool>
   readonly startingServers: ReadonlyArray<string>
-}
-
-/** A request to an MCP server of a Computer, by the identity of the server in the office. */
-export interface McpServerRequest {
-  readonly server: string
-  readonly method: "prompts/get" | "completion/complete" | "resources/read"
-  readonly params: JsonObject
-  /** In whole seconds; 30 by default. */
-  readonly timeout?: number
 }
 
 /** The requests of an Agent. */
@@ -182,13 +167,6 @@ const defaultTimeout = Duration.seconds(35)
 /** Time in seconds that the Agent waits longer than the Computer may take to locate a document. */
 const dpeMarginSeconds = 10
 
-/** Time in seconds that the Agent waits longer than a Computer for an MCP server. */
-const mcpMarginSeconds = 5
-
-const decodeOutcome = makeDecoder(McpOutcome)
-const noOutcome: McpOutcome = {}
-const decodeServerList = makeDecoder(McpServerList)
-
 /** A text of the maximum length, in place of an id that is not known yet. */
 const longestIdentifier = "x".repeat(maxIdentifierLength)
 
@@ -212,28 +190,6 @@ const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>):
 const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest }: A): Omit<A, "reqId"> => rest
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
-
-/** What peers of the current connection know beyond the protocol. */
-export interface KnownPeers {
-  /** The Server passes `client:mcp`; others pass tool calls only. Unknown before the first list of the members. */
-  serverPassesMcp: boolean | undefined
-  /** Computers that serve requests to their MCP servers, or do not. */
-  readonly computers: Map<string, boolean>
-}
-
-/** Makes what is known at the start of a connection: nothing. */
-export const makeKnownPeers = (): KnownPeers => ({ serverPassesMcp: undefined, computers: new Map() })
-
-const mcpUnsupported = new McpSessionError({
-  reason: "unsupported",
-  message: "The Computer does not pass requests to its MCP servers"
-})
-
-/** Gives the result of an MCP server, or fails with its error. */
-const toMcpResult = ({ failure, result }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> => {
-  if (failure === undefined) return Effect.succeed(result ?? {})
-  return Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))
-}
 
 /** `statuses` receives those of the calls. */
 export const makeAgentRequests = (
@@ -378,36 +334,7 @@ export const makeAgentRequests = (
     })
   )
 
-  /** Sends a request as a tool call: every Server passes those. */
-  const mcpCall = (computer: string, params: JsonObject, timeout: number) =>
-    request(
-      calls.toolCall,
-      (base) => ({ ...base, computer, toolName: mcpToolName, params, timeout }),
-      Duration.seconds(timeout + mcpMarginSeconds)
-    ).pipe(
-      Effect.flatMap((result) => {
-        const { failure, result: found } = Result.getOrElse(decodeOutcome(result.structuredContent), () => noOutcome)
-        // A Computer of another implementation gives any error result.
-        const isOutcome = (found ?? failure) !== undefined && errorCodeOf(result) === undefined
-        return isOutcome ? toMcpResult({ ...definedOnly({ failure, result: found }) }) : Effect.fail(mcpUnsupported)
-      })
-    )
-
-  const sendMcp = Effect.fnUntraced(function* (
-    computer: string,
-    {
-      timeout = defaultMcpTimeoutSeconds,
-      ...asked
-    }: Pick<McpServerRequest, "params" | "timeout"> & { readonly method: string; readonly server?: string }
-  ) {
-    if (peers.serverPassesMcp === undefined) yield* members
-    if (peers.serverPassesMcp !== true) return yield* mcpCall(computer, asked, timeout)
-    if (!peers.computers.has(computer)) yield* getToolList(computer)
-    if (peers.computers.get(computer) !== true) return yield* mcpUnsupported
-    const margin = Duration.seconds(timeout + mcpMarginSeconds)
-    const outcome = yield* request(calls.mcp, (base) => ({ ...base, computer, timeout, ...asked }), margin)
-    return yield* toMcpResult(outcome)
-  })
+  const { listMcpServers, sendMcp } = makeMcpChannel({ calls, request, getToolList, members }, peers)
 
   const task: AgentRequests["task"] = (computer, id, hooks = {}) =>
     makeToolTask(
@@ -445,14 +372,7 @@ export const makeAgentRequests = (
     startTool,
     task,
     mcpRequest: sendMcp,
-    mcpServers: (computer) =>
-      sendMcp(computer, { method: "servers/list", params: {} }).pipe(
-        Effect.flatMap((result) =>
-          Effect.mapError(Effect.fromResult(decodeServerList(result)), (message) => new BadReply({ message }))
-        ),
-        Effect.map(({ servers }) => servers),
-        Effect.catchTag("McpSessionError", () => Effect.succeed([]))
-      ),
+    mcpServers: listMcpServers,
     getToolList,
     getTools: (computer) =>
       Effect.map(getToolList(computer), ({ tools }) => tools.filter(({ meta }) => !isAppOnly(meta))),

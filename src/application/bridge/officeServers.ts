@@ -8,7 +8,7 @@ import { type AppCall, appCallOf, appUriOf } from "../../domain/tools/appTools.t
 import { withValidMembers } from "../../domain/tools/mcpListings.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import type { Agent } from "../agent/Agent.ts"
-import type { McpServerRequest } from "../agent/AgentRequests.ts"
+import type { McpServerRequest } from "../agent/mcpChannel.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
 

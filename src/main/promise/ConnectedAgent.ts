@@ -7,7 +7,7 @@ import {
   type AgentOptions,
   type ToolCall as CoreToolCall
 } from "../../application/agent/Agent.ts"
-import type { McpServerRequest } from "../../application/agent/AgentRequests.ts"
+import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { TaskStatus, ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
 import type { SkillContent } from "../../application/agent/skillContent.ts"
