@@ -79,6 +79,24 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
       await operator.waitFor({ state: "detached" })
     })
 
+    it(
+      "answers the question of the MCP server, also where the owner lets operators decide nothing",
+      options,
+      async () => {
+        const elicits = { tool: "trigger-elicitation-request", computer: "lab" }
+        await using opened = await browser.openUrl(office.view("try", elicits))
+        const { page } = opened
+        await page.getByRole("button", { name: "Run" }).click()
+        const result = page.getByRole("region", { name: "Result" })
+        await result.getByText("Please provide inputs for the following fields:").waitFor()
+        assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+        await result.getByLabel(/^name/).fill("Ada")
+        await result.getByRole("button", { name: /^Send/ }).click()
+        await result.getByText("- Name: Ada").first().waitFor()
+        assert.deepStrictEqual(await opened.faults(), [])
+      }
+    )
+
     it("waits for the consent of the Computer as an Agent does", options, async () => {
       await using opened = await browser.openUrl(office.view("try", { tool: "clear_notes", computer: "desk" }))
       const { page } = opened

@@ -146,7 +146,7 @@ export const makeCommands = Effect.fnUntraced(function* (
         case "GetDocument":
           return previewDocument(server, operator, command)
         case "GetApproval":
-          return getApproval(server, command)
+          return getApproval(server, operator, command)
         case "DecideApproval":
           return decideApproval(server, operator, command, recorded)
         case "ExplainCall":

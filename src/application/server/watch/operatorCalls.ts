@@ -1,6 +1,7 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Effect, Equal, Exit, Hash, Option, Queue, RcMap, Result, Scope, Stream } from "effect"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { inputModes } from "../../../domain/model/InputRequest.ts"
 import { parseMembershipConflict } from "../../../domain/office/membershipConflict.ts"
 import {
   badRequest,
@@ -120,10 +121,10 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
           Effect.sync(() => void listeners.set(reqId, onStatus)),
           () =>
             Effect.try({
-              try: () =>
-                jsonBody(
-                  calls.toolCall.request.encode({ agent: name, reqId, computer, toolName: tool, params, timeout })
-                ),
+              try: () => {
+                const request = { agent: name, reqId, computer, toolName: tool, params, timeout, inputModes }
+                return jsonBody(calls.toolCall.request.encode(request))
+              },
               catch: (error) => badRequest(String(error))
             }).pipe(
               Effect.flatMap((body) =>

@@ -3,9 +3,10 @@ import {
   approvalCodecs,
   type ApprovalView,
   decideApprovalEvent,
-  getApprovalEvent
+  getApprovalEvent,
+  toAnswer
 } from "../../../../domain/approvals/ApprovalView.ts"
-import { computerNotFound, forbidden, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
+import { computerNotFound, errorCodes, forbidden, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
 import type { PageCommand } from "../../../../domain/page/PageCommand.ts"
 import { explainCallEvent, explanationCodecs, type ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
@@ -13,7 +14,7 @@ import type { Codec } from "../../../../domain/validation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
 import type { MemberFeatures } from "../../connections/memberFeatures.ts"
 import { type Operator, operatorName } from "../../../shared/page/PageSource.ts"
-import { decodeReply, findLine, requestTimeout, toProtocolError } from "./computerRequests.ts"
+import { decodeReply, findLine, requestComputer, requestTimeout, toProtocolError } from "./computerRequests.ts"
 import type { RecordAction } from "../recordAction.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 
@@ -53,14 +54,43 @@ const aboutApprovals = {
   refusal: "does not let operators decide about calls (--approvers page)"
 }
 
-/** Fetches an approval with all arguments. */
-export const getApproval = (server: WatchedServer, command: GetApproval): Effect.Effect<ApprovalView, ProtocolError> =>
-  requestPermitted(
-    server,
-    command,
-    { ...aboutApprovals, event: getApprovalEvent },
-    approvalCodecs.get.encode({ id: command.id })
+/** Asks as a caller, which may answer the questions of its calls, where the Computer does not let operators decide. */
+const orAsCaller = (
+  asked: Effect.Effect<ApprovalView, ProtocolError>,
+  asCaller: Effect.Effect<ApprovalView | undefined, ProtocolError>
+): Effect.Effect<ApprovalView, ProtocolError> =>
+  Effect.catchIf(
+    asked,
+    ({ code }) => code === errorCodes.forbidden,
+    (refusal) =>
+      Effect.flatMap(asCaller, (found) => (found === undefined ? Effect.fail(refusal) : Effect.succeed(found))).pipe(
+        Effect.mapError((error) => (error.code === errorCodes.forbidden ? refusal : error))
+      )
   )
+
+/** Fetches an approval with all arguments. */
+export const getApproval = (
+  server: WatchedServer,
+  operator: Operator,
+  command: GetApproval
+): Effect.Effect<ApprovalView, ProtocolError> => {
+  const { id } = command
+  return orAsCaller(
+    requestPermitted(
+      server,
+      command,
+      { ...aboutApprovals, event: getApprovalEvent },
+      approvalCodecs.get.encode({ id })
+    ),
+    requestComputer(
+      server,
+      operator,
+      command,
+      ({ calls }) => calls.getApprovals,
+      (base) => ({ ...base, approvalId: id })
+    ).pipe(Effect.map(({ approvals }) => approvals.find((one) => one.id === id)))
+  )
+}
 
 /** Decides about a call in the name of an operator. */
 export const decideApproval = (
@@ -73,7 +103,16 @@ export const decideApproval = (
   const { action, id, scope, until } = answer
   const target = { line, office, computer, approval: id, action, ...definedOnly({ scope, until }) }
   const payload = approvalCodecs.decide.encode({ ...answer, by: operatorName(operator) })
-  const deciding = requestPermitted(server, command, { ...aboutApprovals, event: decideApprovalEvent }, payload)
+  const deciding = orAsCaller(
+    requestPermitted(server, command, { ...aboutApprovals, event: decideApprovalEvent }, payload),
+    requestComputer(
+      server,
+      operator,
+      command,
+      ({ calls }) => calls.decideApproval,
+      (base) => ({ ...base, approvalId: id, ...toAnswer(answer) })
+    ).pipe(Effect.map(({ approval }) => approval))
+  )
   return recorded("decide_approval", operator, target, deciding)
 }
 

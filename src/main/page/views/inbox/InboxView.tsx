@@ -6,12 +6,12 @@ import {
   updateListed
 } from "../../../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatNumberOf } from "../../../../domain/page/format.ts"
-import { findOffice } from "../../../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
 import { openApprovals, pageState } from "../../connection/store.ts"
 import { Empty } from "../../parts/Empty.tsx"
 import { ApprovalCard } from "./ApprovalCard.tsx"
+import { canDecide } from "./canDecide.ts"
 import { DecidedCalls } from "./DecidedCalls.tsx"
 import { useSteady } from "./useSteady.ts"
 
@@ -33,11 +33,6 @@ export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
   listed.current = updateListed(listed.current, open, state.calls)
   const cards = listed.current.slice(0, maxCards)
   const decided = useMemo(() => findDecidedCalls(state.calls, address), [state.calls, address.line, address.office])
-  const deciding = new Set(
-    findOffice(state, address)
-      .computers.filter(({ features }) => features.approvals)
-      .map(({ name }) => name)
-  )
   const list = useRef<HTMLDivElement>(null)
   const isSteady = useSteady(list)
   return (
@@ -51,12 +46,7 @@ export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
       </div>
       <div ref={list}>
         {cards.map((entry) => (
-          <ApprovalCard
-            key={entry.key}
-            entry={entry}
-            canDecide={deciding.has(entry.call.computer)}
-            isSteady={isSteady}
-          />
+          <ApprovalCard key={entry.key} entry={entry} canDecide={canDecide(entry)} isSteady={isSteady} />
         ))}
         {cards.length === 0 && (
           <Empty>A call appears here when a rule of its Computer, or the user, asks for an approval.</Empty>

@@ -21,6 +21,7 @@ import { visibleLine } from "../../parts/visibleText.ts"
 import { AppCard } from "../apps/AppCard.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
 import { type OfficeTool, useOfficeTools } from "../tools/useOfficeTools.ts"
+import { CallApproval } from "./CallApproval.tsx"
 import { CallResult } from "./CallResult.tsx"
 import { ExplainCall } from "./Explanation.tsx"
 import { type ToolCall, useToolCall } from "./useToolCall.ts"
@@ -43,17 +44,20 @@ const RunningCall = ({ call, request, tool }: RunningCallProps) => {
   switch (call._tag) {
     case "Running":
       return (
-        <div role="status">
-          <p>
-            Running. <Name of={call.as} length={1_000} />
-          </p>
-          {call.status !== "" && (
+        <>
+          <div role="status">
             <p>
-              <Name of={call.status} length={1_000} />
+              Running. <Name of={call.as} length={1_000} />
             </p>
-          )}
-          {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
-        </div>
+            {call.status !== "" && (
+              <p>
+                <Name of={call.status} length={1_000} />
+              </p>
+            )}
+            {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
+          </div>
+          {call.approvalId !== undefined && <CallApproval key={call.approvalId} id={call.approvalId} />}
+        </>
       )
     case "Failed":
       return (
@@ -129,88 +133,90 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
     void run(next)
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        start()
-      }}
-    >
-      {!isPermitted && (
-        <p class="error">
-          This Computer does not run calls of operators while the office has an Agent.{" "}
-          <code>a2c computer --operators</code> permits them.
-        </p>
-      )}
-      {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
-      <div class="columns even">
-        <section class="card" aria-label="Form">
-          {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
-          {form._tag === "Group" ? (
-            <GroupFields field={form} draft={draft} onChange={setDraft} />
-          ) : (
-            <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
-          )}
-        </section>
-        <section class="card" aria-label="Arguments as JSON">
-          <div class="form-field">
-            <label for="json-arguments">Arguments as JSON</label>
-            <textarea
-              id="json-arguments"
-              class="code"
-              rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
-              spellcheck={false}
-              value={text}
-              aria-invalid={error !== undefined}
-              aria-describedby="json-error"
-              onInput={({ currentTarget: { value } }) => setText(value)}
-            />
-            <p id="json-error" class="error">
-              {error === undefined ? "" : visibleLine(error)}
-            </p>
-          </div>
-        </section>
-      </div>
-      {problems.length > 0 && (
-        <ul class="note" aria-label="Missing arguments">
-          {problems.map(({ message, path }) => (
-            <li key={path}>
-              <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
-            </li>
-          ))}
-        </ul>
-      )}
-      <div class="field">
-        <label for="call-timeout">Timeout in seconds</label>
-        <input
-          id="call-timeout"
-          type="number"
-          min={1}
-          max={maxTimeoutSeconds}
-          required
-          value={timeout}
-          onInput={({ currentTarget: { valueAsNumber } }) => {
-            if (Number.isInteger(valueAsNumber)) setTimeoutSeconds(valueAsNumber)
-          }}
-        />
-        <button type="submit" class="primary" disabled={isRunning || params === undefined}>
-          Run
-        </button>
-        {isRunning && (
-          <button type="button" onClick={cancel}>
-            Cancel
-          </button>
+    <>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          start()
+        }}
+      >
+        {!isPermitted && (
+          <p class="error">
+            This Computer does not run calls of operators while the office has an Agent.{" "}
+            <code>a2c computer --operators</code> permits them.
+          </p>
         )}
-        {params !== undefined && <CopyButton label="Copy as a command" text={copyAsCommand(target, params)} />}
-      </div>
-      {!isOfAgent && (approvals || operatorCalls) && (
-        <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
-      )}
+        {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
+        <div class="columns even">
+          <section class="card" aria-label="Form">
+            {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
+            {form._tag === "Group" ? (
+              <GroupFields field={form} draft={draft} onChange={setDraft} />
+            ) : (
+              <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
+            )}
+          </section>
+          <section class="card" aria-label="Arguments as JSON">
+            <div class="form-field">
+              <label for="json-arguments">Arguments as JSON</label>
+              <textarea
+                id="json-arguments"
+                class="code"
+                rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
+                spellcheck={false}
+                value={text}
+                aria-invalid={error !== undefined}
+                aria-describedby="json-error"
+                onInput={({ currentTarget: { value } }) => setText(value)}
+              />
+              <p id="json-error" class="error">
+                {error === undefined ? "" : visibleLine(error)}
+              </p>
+            </div>
+          </section>
+        </div>
+        {problems.length > 0 && (
+          <ul class="note" aria-label="Missing arguments">
+            {problems.map(({ message, path }) => (
+              <li key={path}>
+                <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
+              </li>
+            ))}
+          </ul>
+        )}
+        <div class="field">
+          <label for="call-timeout">Timeout in seconds</label>
+          <input
+            id="call-timeout"
+            type="number"
+            min={1}
+            max={maxTimeoutSeconds}
+            required
+            value={timeout}
+            onInput={({ currentTarget: { valueAsNumber } }) => {
+              if (Number.isInteger(valueAsNumber)) setTimeoutSeconds(valueAsNumber)
+            }}
+          />
+          <button type="submit" class="primary" disabled={isRunning || params === undefined}>
+            Run
+          </button>
+          {isRunning && (
+            <button type="button" onClick={cancel}>
+              Cancel
+            </button>
+          )}
+          {params !== undefined && <CopyButton label="Copy as a command" text={copyAsCommand(target, params)} />}
+        </div>
+        {!isOfAgent && (approvals || operatorCalls) && (
+          <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
+        )}
+      </form>
       {call !== undefined && request !== undefined && (
         <section class="card" aria-label="Result">
           <RunningCall call={call} request={request} tool={chosen.tool} />
         </section>
       )}
-    </form>
+    </>
   )
 }
 

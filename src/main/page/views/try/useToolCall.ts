@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { describeStatus } from "../../../../domain/page/calls/callPhase.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { PageCallMessage, PageCallRequest, PageError } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf } from "../../connection/api.ts"
@@ -7,7 +8,14 @@ import { callTool } from "../../connection/callTool.ts"
 
 /** A call that the page makes. */
 export type ToolCall =
-  | { readonly _tag: "Running"; readonly as: string; readonly status: string; readonly progress?: number }
+  | {
+      readonly _tag: "Running"
+      readonly as: string
+      readonly status: string
+      readonly progress?: number
+      /** The approval that the call waits for. */
+      readonly approvalId?: string
+    }
   | { readonly _tag: "Ended"; readonly result: JsonObject; readonly took: number }
   | { readonly _tag: "Failed"; readonly error: PageError; readonly took: number }
 
@@ -27,11 +35,12 @@ const applyCallMessage = (call: ToolCall, message: PageCallMessage, took: number
         status._tag === "Progressing" && status.total !== undefined && status.total > 0
           ? Math.min(1, Math.max(0, status.progress / status.total))
           : undefined
+      const approvalId = status._tag === "WaitingForConsent" ? status.approval?.id : undefined
       return {
         _tag: "Running",
         as: call.as,
         status: describeStatus(status),
-        ...(share !== undefined && { progress: share })
+        ...definedOnly({ progress: share, approvalId })
       }
     }
     case "Result":

@@ -9,7 +9,7 @@ import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import type { Rule } from "../../../../../src/domain/policy/Rule.ts"
 import { textResult, tool } from "../../../../conformance/members.ts"
 import { staged } from "../../../computer/stage.ts"
-import { line, olga, startWatched } from "../watchedServer.ts"
+import { elapse, line, olga, startWatched } from "../watchedServer.ts"
 
 const target = { line, office: "O", computer: "pc" }
 
@@ -45,6 +45,40 @@ const officeWith = Effect.fnUntraced(function* ({ operators = {}, rules = [], se
 })
 
 const explain = { _tag: "ExplainCall", ...target, tool: "write", params: { path: "a" } } as const
+
+describe("a question of a call of an operator", () => {
+  const request = { ...target, tool: "ask", params: {}, timeout: 60 } as const
+
+  /** Starts a call that asks, and gives its question and the rest of its messages. */
+  const startAsking = Effect.fnUntraced(function* (owner: Owner) {
+    const office = yield* officeWith(owner)
+    const stream = yield* office.watch.call(request, olga)
+    const calling = yield* Effect.forkScoped(Stream.runCollect(stream), { startImmediately: true })
+    yield* elapse()
+    const id = (yield* Effect.map(Stream.runHead(office.computer.approvals), Option.getOrThrow))[0]?.id ?? ""
+    return { ...office, calling, get: { _tag: "GetApproval", ...target, id } as const }
+  })
+
+  it.effect("is answered by this operator where the owner lets operators decide nothing", () =>
+    Effect.gen(function* () {
+      const { calling, execute, get } = yield* startAsking({ rules: [{ action: "allow" }] })
+      assert.deepInclude(yield* execute(get), { requester: "operator:olga", state: "open" })
+      const answer = { ...get, _tag: "DecideApproval", action: "allow", content: { pin: "1" } } as const
+      assert.deepInclude(yield* execute(answer), { state: "allowed" })
+      assert.include(JSON.stringify(yield* Fiber.join(calling)), "accept")
+    })
+  )
+
+  it.effect("is not answered by another operator", () =>
+    Effect.gen(function* () {
+      const { get, watch } = yield* startAsking({ rules: [{ action: "allow" }] })
+      const other = { ...olga, identity: { ...olga.identity, subject: "bert" } }
+      assert.strictEqual((yield* Effect.flip(watch.execute(get, other))).code, 403)
+      const answer = { ...get, _tag: "DecideApproval", action: "deny" } as const
+      assert.strictEqual((yield* Effect.flip(watch.execute(answer, other))).code, 404)
+    })
+  )
+})
 
 describe("ExplainCall", () => {
   const rules: ReadonlyArray<Rule> = [
