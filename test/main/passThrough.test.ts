@@ -44,6 +44,12 @@ const useAll = Effect.fnUntraced(function* (client: Client | ModernClient, prefi
   const { contents } = yield* Effect.promise(() => client.readResource({ uri }))
   assert.include(JSON.stringify(contents), "plaintext resource")
   assert.strictEqual(contents[0]?.uri, uri)
+  const call = { name: `${prefix}get-resource-links`, arguments: { count: 1 } }
+  const links = JSON.stringify(yield* Effect.promise<unknown>(() => client.callTool(call)))
+  const link = /"uri":"([^"]*)"/.exec(links)?.[1] ?? ""
+  assert.isTrue(link.startsWith(place), link)
+  const linked = yield* Effect.promise(() => client.readResource({ uri: link }))
+  assert.strictEqual(linked.contents.length, 1)
   assert.include(client.getInstructions(), "Instructions of the MCP server")
 })
 

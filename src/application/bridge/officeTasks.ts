@@ -3,7 +3,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
-import { withOfficeApps } from "../../domain/office/appUris.ts"
+import { withOfficeUris } from "../../domain/office/resultUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
 import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
@@ -41,7 +41,7 @@ export const makeOfficeTasks = (
     result: Effect.mapError(task.result, toFailure).pipe(
       Effect.map(toHintedMcpResult),
       Effect.map((result) =>
-        origin === undefined ? result : withOfficeApps(result, { computer: task.computer, server: origin.server })
+        origin === undefined ? result : withOfficeUris(result, { computer: task.computer, server: origin.server })
       ),
       Effect.flatMap((result): Effect.Effect<JsonObject> => largeResults?.limit(result) ?? Effect.succeed(result))
     ),

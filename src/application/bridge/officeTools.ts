@@ -1,6 +1,6 @@
 import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
-import { withOfficeApps } from "../../domain/office/appUris.ts"
+import { withOfficeUris } from "../../domain/office/resultUris.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
@@ -91,7 +91,7 @@ export const makeToolCaller = (
     const now = yield* Clock.currentTimeMillis
     if (!result.success.isError) usage = recordUse(usage, name, now)
     const hinted = toHintedMcpResult(result.success)
-    return origin === undefined ? hinted : withOfficeApps(hinted, { computer, server: origin.server })
+    return origin === undefined ? hinted : withOfficeUris(hinted, { computer, server: origin.server })
   })
 
   type Run = (params: JsonObject, hooks?: CallHooks) => Effect.Effect<JsonObject>

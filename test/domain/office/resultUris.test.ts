@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { asObject } from "../../../src/domain/json.ts"
-import { withOfficeApp, withOfficeApps } from "../../../src/domain/office/appUris.ts"
+import { withOfficeApp, withOfficeUris } from "../../../src/domain/office/resultUris.ts"
 import { parseServerUri, toServerUri } from "../../../src/domain/office/officeUris.ts"
 import { appUriOf } from "../../../src/domain/tools/appTools.ts"
 
@@ -41,7 +41,7 @@ describe("URI of an app in a tool or result", () => {
   it("becomes one of the office in links, embedded resources and metadata of results", () => {
     const link = { type: "resource_link", uri: "ui://a", name: "A", extra: 1 }
     const embedded = { type: "resource", resource: { uri: "ui://a", text: "<p>" } }
-    const result = withOfficeApps(
+    const result = withOfficeUris(
       { content: [link, embedded], _meta: { ui: { resourceUri: "ui://a" } }, structuredContent: { uri: "ui://a" } },
       place
     )
@@ -56,6 +56,22 @@ describe("URI of an app in a tool or result", () => {
     })
   })
 
+  it("leads windows, documents and resources in results to the office, and leaves web addresses", () => {
+    const uris = [
+      ["note://7", "mcp://desk/draw/note://7"],
+      ["window://app/notes", "window://desk.app/notes"],
+      ["dpe://host/doc", "dpe://desk.host/doc"],
+      ["file:///a", "mcp://desk/draw/file:///a"],
+      ["https://a.example/x", "https://a.example/x"],
+      ["data:text/plain,x", "data:text/plain,x"],
+      ["a relative text", "a relative text"]
+    ] as const
+    const content = uris.map(([uri]) => ({ type: "resource_link", uri }))
+    assert.deepStrictEqual(withOfficeUris({ content }, place), {
+      content: uris.map(([, uri]) => ({ type: "resource_link", uri }))
+    })
+  })
+
   it.prop("changes alone", [Schema.Json], ([value]) => {
     const result = {
       content: [{ type: "resource_link", uri: "https://a.example" }, { type: "text", text: value }, value],
@@ -65,7 +81,7 @@ describe("URI of an app in a tool or result", () => {
     const other = { content: value, _meta: value }
     for (const one of [result, other]) {
       if (JSON.stringify(one).includes("ui://")) continue
-      assert.deepStrictEqual(withOfficeApps(one, place), one)
+      assert.deepStrictEqual(withOfficeUris(one, place), one)
       assert.deepStrictEqual(withOfficeApp(one, place), one)
     }
   })

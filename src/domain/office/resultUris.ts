@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { appKey, appScheme, flatAppKey } from "../tools/appTools.ts"
-import { type ServerResource, toServerUri } from "./officeUris.ts"
+import { type ServerResource, toOfficeUri, toServerUri } from "./officeUris.ts"
 
 /** The MCP server of a tool or result. */
 export type ServerPlace = Omit<ServerResource, "uri">
@@ -22,12 +22,21 @@ const mapMembers = (
 const inObject = (changes: Parameters<typeof mapMembers>[1]) => (value: unknown) =>
   isJsonObject(value) ? mapMembers(value, changes) : value
 
-const toOfficeUri = (place: ServerPlace) => (uri: unknown) =>
-  typeof uri === "string" && uri.startsWith(appScheme) ? toServerUri({ ...place, uri }) : uri
+const isApp = (uri: unknown): uri is string => typeof uri === "string" && uri.startsWith(appScheme)
+
+const toAppUri = (place: ServerPlace) => (uri: unknown) => (isApp(uri) ? toServerUri({ ...place, uri }) : uri)
+
+/** What a client reads without the MCP server, and texts that are no URIs. */
+const readableAnywhere = /^(https?|data):|^(?![a-z][a-z0-9+.-]*:)/i
+
+const toReadableUri = (place: ServerPlace) => (uri: unknown) =>
+  typeof uri !== "string" || readableAnywhere.test(uri)
+    ? uri
+    : (toOfficeUri({ computer: place.computer, uri }) ?? toServerUri({ ...place, uri }))
 
 /** Changes the URIs of apps in the `_meta` of a tool or result to those of the office. */
 const inMeta = (place: ServerPlace) => {
-  const rewrite = toOfficeUri(place)
+  const rewrite = toAppUri(place)
   return inObject({ [appKey]: inObject({ resourceUri: rewrite }), [flatAppKey]: rewrite })
 }
 
@@ -35,9 +44,9 @@ const inMeta = (place: ServerPlace) => {
 export const withOfficeApp = (tool: JsonObject, place: ServerPlace): JsonObject =>
   mapMembers(tool, { _meta: inMeta(place) })
 
-/** Gives the apps that a result names, links to or embeds their URIs in the office. */
-export const withOfficeApps = (result: JsonObject, place: ServerPlace): JsonObject => {
-  const rewrite = toOfficeUri(place)
+/** Gives what a result links to or embeds, and the app that it names, the URIs by which the office reads them. */
+export const withOfficeUris = (result: JsonObject, place: ServerPlace): JsonObject => {
+  const rewrite = toReadableUri(place)
   const inBlock = inObject({ uri: rewrite, resource: inObject({ uri: rewrite }), _meta: inMeta(place) })
   return mapMembers(result, {
     content: (blocks) => (Array.isArray(blocks) ? blocks.map(inBlock) : blocks),
