@@ -1,6 +1,6 @@
 import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
-import { withOfficeUris } from "../../domain/office/resultUris.ts"
+import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject } from "../../domain/json.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { asObject } from "../../../src/domain/json.ts"
-import { withOfficeApp, withOfficeUris } from "../../../src/domain/office/resultUris.ts"
+import { withOfficeApp, withOfficeUris } from "../../../src/domain/office/rewriteUris.ts"
 import { parseServerUri, toServerUri } from "../../../src/domain/office/officeUris.ts"
 import { appUriOf } from "../../../src/domain/tools/appTools.ts"
 
