@@ -62,8 +62,12 @@ export const makeOfficeTasks = (
       const place = parseTaskId(id)
       if (place === undefined) return yield* unknownTask(id)
       const task = agent.task(place.computer, place.id, toHooks(options))
-      const { createdAt } = yield* Effect.mapError(task.status, toFailure)
-      return toMcpTask(task, createdAt)
+      const { createdAt, tool: name } = yield* Effect.mapError(task.status, toFailure)
+      const { byName } = yield* current
+      const started = [...byName.values()].find(
+        ({ computer, tool }) => computer === place.computer && tool.name === name
+      )
+      return toMcpTask(task, createdAt, started?.origin)
     })
   }
 }

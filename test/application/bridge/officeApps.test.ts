@@ -75,12 +75,15 @@ describe("app in an office", () => {
     })
   )
 
-  it.effect("has a URI of the office in the result of a task", () =>
+  it.effect("has a URI of the office in the result of a task, also of one that is found later", () =>
     Effect.gen(function* () {
-      const { session } = yield* bridged()
+      const { agent, session } = yield* bridged()
       const task = yield* session.tasks?.start("desk__draw", {}) ?? Effect.undefined
       const { content } = yield* task?.result ?? Effect.die("no task")
       assert.deepStrictEqual(content, [{ ...link, uri: "ui://desk/alpha/draw/form" }])
+      const later = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+      const found = yield* later.tasks?.find(task?.id ?? "") ?? Effect.die("no tasks")
+      assert.deepStrictEqual((yield* found.result)["content"], content)
     })
   )
 

@@ -33,7 +33,13 @@ export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentReques
       id,
       computer: request.computer,
       endsWithAgent: true,
-      status: Effect.sync(() => ({ state: stateNow(), createdAt, updatedAt, ...definedOnly({ latest }) })),
+      status: Effect.sync(() => ({
+        tool: request.tool,
+        state: stateNow(),
+        createdAt,
+        updatedAt,
+        ...definedOnly({ latest })
+      })),
       result: Effect.flatMap(Fiber.await(fiber), (exit) =>
         Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.succeed(toolCancelled()) : exit
       ),

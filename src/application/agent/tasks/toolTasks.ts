@@ -22,6 +22,8 @@ export class TaskLost extends Data.TaggedError("TaskLost")<{ readonly computer: 
 
 /** The state of a task. Times are in milliseconds of the epoch. */
 export interface TaskStatus {
+  /** The name of the tool at its Computer. */
+  readonly tool: string
   readonly state: "working" | "completed" | "cancelled"
   readonly createdAt: number
   readonly updatedAt: number
@@ -151,6 +153,7 @@ export const makeToolTask = (
     computer,
     endsWithAgent: false,
     status: Effect.map(request("tasks/get", {}), (view) => ({
+      tool: view.tool,
       state: view.state,
       createdAt: view.createdAt,
       updatedAt: view.updatedAt,

@@ -20,6 +20,7 @@ const unknownTask = () =>
 
 /** The state of a task. Times are in milliseconds of the epoch. */
 export interface TaskState {
+  readonly tool: string
   readonly state: "working" | "completed" | "cancelled"
   /** Increases with every change. */
   readonly version: number
@@ -94,6 +95,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     if ((yield* FiberMap.size(running)) >= limits.running) return yield* tooManyTasks()
     const now = clock.currentTimeMillisUnsafe()
     const state = yield* SubscriptionRef.make<TaskState>({
+      tool,
       state: "working",
       version: 1,
       createdAt: now,

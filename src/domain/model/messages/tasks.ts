@@ -30,6 +30,8 @@ export type TaskQuery = typeof TaskQuery.Type
 
 /** The state of a task. Times are in milliseconds of the epoch. */
 export const TaskView = Schema.Struct({
+  /** The name of the tool in the office. */
+  tool: Identifier,
   state: Schema.Literals(["working", "completed", "cancelled"]),
   /** Increases with every change. */
   version: Schema.Int,
