@@ -1,16 +1,4 @@
-import {
-  Cause,
-  Clock,
-  Deferred,
-  Duration,
-  Effect,
-  Exit,
-  Option,
-  type Scope,
-  Semaphore,
-  Stream,
-  SubscriptionRef
-} from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, type Scope, Stream, SubscriptionRef } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
@@ -24,37 +12,25 @@ import {
   toDecision,
   toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
-import {
-  addGrant,
-  type CallPlace,
-  coversApproval,
-  findGrant,
-  type Grant,
-  isExpired
-} from "../../../domain/approvals/grants.ts"
-import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
-import { addPin, defineTool, findPin, findToolChange, sha256Hex } from "../../../domain/approvals/toolPins.ts"
+import { type CallPlace, coversApproval, isExpired } from "../../../domain/approvals/grants.ts"
+import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { canonicalJson, type JsonObject } from "../../../domain/json.ts"
+import { canonicalJson } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
-import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import { type ApprovalMemory, makeApprovalMemory } from "./approvalMemory.ts"
 
 /** The HTTP status of an answer to an approval that has a decision. */
 const conflictCode = 409
 
 /** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
 const maxDecided = 100
-
-/** Tools whose last approved arguments are kept, and the characters of the arguments of one. */
-const maxPreviousParams = 100
-const maxPreviousLength = 64 * 1024
 
 /** Who decides for the hook `confirm` when its answer does not say so. */
 const hookApprover = "program"
@@ -111,7 +87,7 @@ interface FoundApproval {
   readonly decision: ApprovalDecision | undefined
 }
 
-export interface Approvals {
+export interface Approvals extends Pick<ApprovalMemory, "grants" | "revoke" | "grantFor" | "digestOf"> {
   /** Waits for the decision about a call. Interruption cancels the approval. */
   readonly request: (request: ApprovalRequest, wait: WaitLimit) => Effect.Effect<ApprovalDecision>
   /** Waits for the answer to a question, as `request` does. A question that expires is cancelled. */
@@ -131,23 +107,9 @@ export interface Approvals {
   readonly changes: Stream.Stream<ReadonlyArray<Approval>>
   /** The latest decided approvals, the oldest one first. */
   readonly decided: () => ReadonlyArray<DecidedApproval>
-  /** The grants that are valid now. */
-  readonly grants: () => ReadonlyArray<Grant>
-  /** Ends a grant; false when no grant has this id. */
-  readonly revoke: (id: string) => Effect.Effect<boolean>
-  /** The grant that covers a call of a tool. */
-  readonly grantFor: (
-    entry: CatalogueEntry,
-    config: ServerConfig | undefined,
-    place: CallPlace | undefined
-  ) => Grant | undefined
-  /** Identifies a tool with its definition and its MCP server. */
-  readonly digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => string
   /** True when an approver other than the hook can answer, or the hook. */
   readonly canAsk: boolean
 }
-
-const toolKey = ({ originalName, server }: CatalogueEntry): string => JSON.stringify([server, originalName])
 
 /** What asks in place of a rule. */
 const askedByServer = "MCP server"
@@ -160,40 +122,12 @@ export const makeApprovals = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Approvals, never, Scope.Scope> {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
   const clock = yield* Clock.Clock
-  const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
   const validator = Option.getOrUndefined(yield* Effect.serviceOption(SchemaValidator))
-  const saveLock = yield* Semaphore.make(1)
+  const memory = yield* makeApprovalMemory(computer)
   const open = yield* SubscriptionRef.make<ReadonlyArray<OpenApproval>>([])
-  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof defineTool>>()
-  const previousParams = new Map<string, JsonObject>()
   let decided: ReadonlyArray<DecidedApproval> = []
-  /** False after a failed load: what could not be read must not be overwritten. */
-  let canSave = store !== undefined
-
-  let stored: StoredApprovals =
-    store === undefined
-      ? noApprovals
-      : yield* Effect.catch(store.load(computer), ({ message: reason }) => {
-          canSave = false
-          return Effect.as(Effect.logError("stored approvals not loaded", { reason }), noApprovals)
-        })
-
   const now = () => clock.currentTimeMillisUnsafe()
   const openNow = () => SubscriptionRef.getUnsafe(open)
-
-  const define = (entry: CatalogueEntry, config: ServerConfig | undefined) => {
-    const known = definitions.get(entry) ?? defineTool(entry, config)
-    definitions.set(entry, known)
-    return known
-  }
-
-  const save = Effect.suspend(() =>
-    store === undefined || !canSave
-      ? Effect.void
-      : Effect.catch(saveLock.withPermit(Effect.suspend(() => store.save(computer, stored))), ({ message: reason }) =>
-          Effect.logError("approvals not saved", { reason })
-        )
-  )
 
   /** Decides an approval unless it has a decision. The decision interrupts the hook, or the timer, that settles it. */
   const settle = (one: OpenApproval, decision: ApprovalDecision, answer?: ApprovalAnswer): Effect.Effect<boolean> =>
@@ -208,19 +142,6 @@ export const makeApprovals = Effect.fnUntraced(function* (
         true
       )
     }).pipe(Effect.uninterruptible)
-
-  /** Keeps what a person allowed: the definition of the tool, and the arguments to compare the next call with. */
-  const remember = ({ approval, config, entry }: OpenApproval, by: string): void => {
-    const { definition, digest } = define(entry, config)
-    const { originalName: tool, server } = entry
-    stored = { ...stored, pins: addPin(stored.pins, { server, tool, digest, definition, at: now(), by }) }
-    const key = toolKey(entry)
-    previousParams.delete(key)
-    if (JSON.stringify(approval.params).length > maxPreviousLength) return
-    previousParams.set(key, approval.params)
-    const [oldest] = previousParams.keys()
-    if (previousParams.size > maxPreviousParams && oldest !== undefined) previousParams.delete(oldest)
-  }
 
   /** Fails when an answer does not fit its question. */
   const checkAnswer = Effect.fnUntraced(function* (
@@ -259,19 +180,19 @@ export const makeApprovals = Effect.fnUntraced(function* (
       return yield* new ProtocolError({ code: conflictCode, message })
     }
     if (answer.action !== "allow" || isQuestion(one.approval)) return decision
-    remember(one, by)
+    memory.remember(one, by)
     if (answer.scope === "tool") {
       const { line, office, server, tool, toolDigest } = one.approval
       const { until } = answer
       const grant = { id, server, tool, toolDigest, by, at, ...definedOnly({ office, line, until }) }
-      stored = { ...stored, grants: addGrant(stored.grants, grant, at) }
+      memory.grant(grant)
       yield* Effect.forEach(
         openNow().filter(({ approval }) => !isQuestion(approval) && coversApproval(grant, approval)),
         (other) => settle(other, decision),
         { discard: true }
       )
     }
-    yield* save
+    yield* memory.save
     return decision
   }, Effect.uninterruptible)
 
@@ -328,7 +249,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
       requester,
       params,
       argumentsDigest: sha256Hex(canonicalJson(params)),
-      toolDigest: define(entry, config).digest,
+      toolDigest: memory.digestOf(entry, config),
       requestedAt,
       expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)),
       ...definedOnly({ office: place?.office, line: place?.line })
@@ -369,14 +290,13 @@ export const makeApprovals = Effect.fnUntraced(function* (
 
   const request: Approvals["request"] = Effect.fnUntraced(function* (asked, wait) {
     const { askedBy, config, entry, reason } = asked
-    const { definition, digest } = define(entry, config)
     const approval: Approval = {
       ...(yield* describe(asked, wait.limit)),
       askedBy,
       ...definedOnly({
         reason,
-        change: findToolChange(findPin(stored.pins, entry), digest, definition),
-        previousParams: previousParams.get(toolKey(entry))
+        change: memory.changeOf(entry, config),
+        previousParams: memory.previousParamsOf(entry)
       })
     }
     return (yield* waitFor(approval, asked, wait, [askHook(approval)])).decision
@@ -403,17 +323,10 @@ export const makeApprovals = Effect.fnUntraced(function* (
     open: () => openNow().map(({ approval }) => approval),
     changes: Stream.map(SubscriptionRef.changes(open), (all) => all.map(({ approval }) => approval)),
     decided: () => decided,
-    grants: () => stored.grants.filter((grant) => !isExpired(grant, now())),
-    revoke: (id) =>
-      Effect.suspend(() => {
-        const grants = stored.grants.filter((grant) => grant.id !== id)
-        if (grants.length === stored.grants.length) return Effect.succeed(false)
-        stored = { ...stored, grants }
-        return Effect.as(save, true)
-      }),
-    grantFor: (entry, config, place) =>
-      stored.grants.length === 0 ? undefined : findGrant(stored.grants, define(entry, config).digest, place, now()),
-    digestOf: (entry, config) => define(entry, config).digest,
+    grants: memory.grants,
+    revoke: memory.revoke,
+    grantFor: memory.grantFor,
+    digestOf: memory.digestOf,
     canAsk: confirm !== undefined || approvers.length > 0
   }
 })

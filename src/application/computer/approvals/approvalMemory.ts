@@ -1,0 +1,104 @@
+import { Clock, Effect, Option, Semaphore } from "effect"
+import type { Approval } from "../../../domain/approvals/Approval.ts"
+import { addGrant, type CallPlace, findGrant, type Grant, isExpired } from "../../../domain/approvals/grants.ts"
+import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import { addPin, defineTool, findPin, findToolChange } from "../../../domain/approvals/toolPins.ts"
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
+
+/** Tools whose last approved arguments are kept, and the characters of the arguments of one. */
+const maxPreviousParams = 100
+const maxPreviousLength = 64 * 1024
+
+/** An approved call of a tool. */
+interface ApprovedCall {
+  readonly approval: Pick<Approval, "params">
+  readonly entry: CatalogueEntry
+  readonly config: ServerConfig | undefined
+}
+
+const toolKey = ({ originalName, server }: CatalogueEntry): string => JSON.stringify([server, originalName])
+
+/** Makes what approvals leave behind: grants and the definitions of approved tools, which are stored, and their last arguments. */
+export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string) {
+  const clock = yield* Clock.Clock
+  const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
+  const saveLock = yield* Semaphore.make(1)
+  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof defineTool>>()
+  const previousParams = new Map<string, JsonObject>()
+  /** False after a failed load: what could not be read must not be overwritten. */
+  let canSave = store !== undefined
+
+  let stored: StoredApprovals =
+    store === undefined
+      ? noApprovals
+      : yield* Effect.catch(store.load(computer), ({ message: reason }) => {
+          canSave = false
+          return Effect.as(Effect.logError("stored approvals not loaded", { reason }), noApprovals)
+        })
+
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const define = (entry: CatalogueEntry, config: ServerConfig | undefined) => {
+    const known = definitions.get(entry) ?? defineTool(entry, config)
+    definitions.set(entry, known)
+    return known
+  }
+
+  const save = Effect.suspend(() =>
+    store === undefined || !canSave
+      ? Effect.void
+      : Effect.catch(saveLock.withPermit(Effect.suspend(() => store.save(computer, stored))), ({ message: reason }) =>
+          Effect.logError("approvals not saved", { reason })
+        )
+  )
+
+  return {
+    save,
+    /** Keeps what a person allowed: the definition of the tool, and the arguments to compare the next call with. */
+    remember: ({ approval, config, entry }: ApprovedCall, by: string): void => {
+      const { definition, digest } = define(entry, config)
+      const { originalName: tool, server } = entry
+      stored = { ...stored, pins: addPin(stored.pins, { server, tool, digest, definition, at: now(), by }) }
+      const key = toolKey(entry)
+      previousParams.delete(key)
+      if (JSON.stringify(approval.params).length > maxPreviousLength) return
+      previousParams.set(key, approval.params)
+      const [oldest] = previousParams.keys()
+      if (previousParams.size > maxPreviousParams && oldest !== undefined) previousParams.delete(oldest)
+    },
+    grant: (grant: Grant): void => {
+      stored = { ...stored, grants: addGrant(stored.grants, grant, grant.at) }
+    },
+    /** The grants that are valid now. */
+    grants: (): ReadonlyArray<Grant> => stored.grants.filter((grant) => !isExpired(grant, now())),
+    /** Ends a grant; false when no grant has this id. */
+    revoke: (id: string): Effect.Effect<boolean> =>
+      Effect.suspend(() => {
+        const grants = stored.grants.filter((grant) => grant.id !== id)
+        if (grants.length === stored.grants.length) return Effect.succeed(false)
+        stored = { ...stored, grants }
+        return Effect.as(save, true)
+      }),
+    /** The grant that covers a call of a tool. */
+    grantFor: (
+      entry: CatalogueEntry,
+      config: ServerConfig | undefined,
+      place: CallPlace | undefined
+    ): Grant | undefined =>
+      stored.grants.length === 0 ? undefined : findGrant(stored.grants, define(entry, config).digest, place, now()),
+    /** Identifies a tool with its definition and its MCP server. */
+    digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined): string => define(entry, config).digest,
+    /** How a tool differs from the one that was approved before. */
+    changeOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => {
+      const { definition, digest } = define(entry, config)
+      return findToolChange(findPin(stored.pins, entry), digest, definition)
+    },
+    /** The arguments of the last approved call of a tool. */
+    previousParamsOf: (entry: CatalogueEntry): JsonObject | undefined => previousParams.get(toolKey(entry))
+  }
+})
+
+export type ApprovalMemory = Effect.Success<ReturnType<typeof makeApprovalMemory>>
