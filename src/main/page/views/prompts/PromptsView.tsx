@@ -1,41 +1,13 @@
-import type { ComputerPrompt } from "./PromptForm.tsx"
-import { PromptForm } from "./PromptForm.tsx"
-import { findOffice } from "../../../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { partKey } from "../../../../domain/page/PageState.ts"
 import { promptsIn } from "../../../../domain/page/prompts.ts"
 import type { RouteParameters } from "../../../../domain/page/route.ts"
-import { pageState, replaceParameters } from "../../connection/store.ts"
-import { useReplies } from "../../connection/useReplies.ts"
+import { replaceParameters } from "../../connection/store.ts"
+import { useComputerReplies } from "../../connection/useComputerReplies.ts"
 import { computerCommand, Empty } from "../../parts/Empty.tsx"
 import { Name } from "../../parts/Text.tsx"
 import { VirtualList } from "../../parts/VirtualList.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
-
-/** Fetches the prompts of all Computers of an office. Computers announce changes of prompts as those of tools. */
-const useOfficePrompts = (address: OfficeAddress) => {
-  const state = pageState.value
-  const { computers } = findOffice(state, address)
-  const updatesOf = (computer: string, part: string): number => state.updates.get(partKey(address, computer, part)) ?? 0
-  const replies = useReplies<"SendMcpRequest">(
-    computers.map(({ name, sid }) => ({
-      key: name,
-      version: [state.stream, sid, updatesOf(name, "toolList"), updatesOf(name, "config")].join(" "),
-      command: { _tag: "SendMcpRequest", ...address, computer: name, method: "servers/list", params: {} }
-    }))
-  )
-  const fetched = computers.map(({ name }) => ({ computer: name, ...replies.get(name) }))
-  return {
-    prompts: fetched.flatMap(({ computer, reply }) =>
-      (reply === undefined ? [] : promptsIn(reply.result)).map((prompt, index): ComputerPrompt => {
-        const key = JSON.stringify([computer, prompt.server, prompt.name, index])
-        return { key, computer, prompt }
-      })
-    ),
-    isLoading: fetched.some(({ error, reply }) => reply === undefined && error === undefined),
-    errors: fetched.flatMap(({ computer, error }) => (error === undefined ? [] : [{ computer, error }]))
-  }
-}
+import { type ComputerPrompt, PromptForm } from "./PromptForm.tsx"
 
 interface PromptsViewProps {
   readonly address: OfficeAddress
@@ -44,7 +16,19 @@ interface PromptsViewProps {
 
 /** The prompts of all MCP servers of an office, and the messages of one. */
 export const PromptsView = ({ address, parameters }: PromptsViewProps) => {
-  const { errors, isLoading, prompts } = useOfficePrompts(address)
+  const { errors, isLoading, replies } = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
+    _tag: "SendMcpRequest",
+    ...address,
+    computer,
+    method: "servers/list",
+    params: {}
+  }))
+  const prompts = replies.flatMap(({ computer: { name: computer }, reply }) =>
+    promptsIn(reply.result).map((prompt, index): ComputerPrompt => {
+      const key = JSON.stringify([computer, prompt.server, prompt.name, index])
+      return { key, computer, prompt }
+    })
+  )
   const chosen = prompts.find(
     ({ computer, prompt }) =>
       prompt.name === parameters["prompt"] &&
