@@ -192,11 +192,6 @@ describe("builder", () => {
     }
   )
 
-  it("takes no TaskId whose Computer is not well-formed", () => {
-    assert.isUndefined(parseTaskId("3f2a@desk\ud800"))
-    assert.deepStrictEqual(parseTaskId("3f2a@desk"), { id: "3f2a", computer: "desk" })
-  })
-
   inverse(
     "ServerUri",
     "keeps the Computer, the MCP server and the URI",

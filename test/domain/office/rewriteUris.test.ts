@@ -72,6 +72,14 @@ describe("URI of an app in a tool or result", () => {
     })
   })
 
+  it("stays as it is when it is no text", () => {
+    const result = { content: [{ type: "resource_link", uri: 7 }], _meta: { ui: { resourceUri: 7 } } }
+    assert.deepStrictEqual(withOfficeUris(result, place), result)
+    assert.deepStrictEqual(withOfficeApp({ _meta: { ui: { resourceUri: "note://1" } } }, place), {
+      _meta: { ui: { resourceUri: "note://1" } }
+    })
+  })
+
   it.prop("changes alone", [Schema.Json], ([value]) => {
     const result = {
       content: [{ type: "resource_link", uri: "https://a.example" }, { type: "text", text: value }, value],

@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import {
+  appCallMeta,
+  appCallOf,
   appCapability,
   appUriOf,
   isAppOnly,
+  isAppResource,
   isCallableByApps,
   supportsApps
 } from "../../../src/domain/tools/appTools.ts"
@@ -55,5 +58,26 @@ describe("supportsApps", () => {
     ]) {
       assert.isFalse(supportsApps(capabilities))
     }
+  })
+})
+
+describe("isAppResource", () => {
+  it("knows resources with the scheme of apps", () => {
+    assert.isTrue(isAppResource({ uri: "ui://form" }))
+    for (const resource of [{ uri: "note://ui://" }, { uri: 7 }, {}]) assert.isFalse(isAppResource(resource))
+  })
+})
+
+describe("appCallOf", () => {
+  it("gives what appCallMeta states", () => {
+    const call = { server: ["desk", "draw"], tool: "refresh" }
+    assert.deepStrictEqual(appCallOf(appCallMeta(call)), call)
+  })
+
+  it("gives nothing for other metadata", () => {
+    const malformed = [{ server: ["a"] }, { tool: "a" }, { server: "a", tool: "a" }, { server: ["a"], tool: 7 }, 7]
+    for (const value of malformed) assert.isUndefined(appCallOf({ a2c_app: value }))
+    assert.isUndefined(appCallOf(undefined))
+    assert.isUndefined(appCallOf({}))
   })
 })
