@@ -1,14 +1,36 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
-import { isJsonObject, parseJson } from "../../../src/domain/json.ts"
+import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../src/domain/json.ts"
 import { formatAppDomains, formatAppPolicy, parseAppDomains } from "../../../src/domain/page/apps/appDomains.ts"
 import { parseAppMessage } from "../../../src/domain/page/apps/appMessages.ts"
 import { findApp, parseAppContent } from "../../../src/domain/page/apps/findApp.ts"
+import { initialDraft, valueOfDraft } from "../../../src/domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../src/domain/page/form/schemaForm.ts"
+import { completionsIn, messagesIn, promptsIn } from "../../../src/domain/page/prompts.ts"
+import { withOfficeUris } from "../../../src/domain/office/rewriteUris.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { textIn } from "./textIn.ts"
 
 const page = "https://office.example"
 const directives = formatAppPolicy(parseAppDomains({}), page).split("; ").length
+
+/** The prompts that an MCP server lists, their forms, and what it replies. */
+const feedPrompts = (value: JsonObject): void => {
+  for (const { argumentsSchema, name } of promptsIn(value)) {
+    must(typeof name === "string", "a prompt has no name")
+    const form = formOfSchema(argumentsSchema)
+    const { value: args } = valueOfDraft(form, initialDraft(form))
+    must(
+      Object.values(asObject(args)).every((arg) => typeof arg === "string"),
+      "an argument of a prompt is no text"
+    )
+  }
+  must(
+    messagesIn(value).every(({ content }) => isJsonObject(content)),
+    "a message has no content"
+  )
+  must(completionsIn(value).length <= 100, "more than a hundred values")
+}
 
 const feed = (input: Buffer): Verdict => {
   const text = textIn(input)
@@ -23,6 +45,8 @@ const feed = (input: Buffer): Verdict => {
     must(app === undefined || app.uri.startsWith("ui://"), "an app has another scheme")
     app?.toComputerUri(text)
     parseAppContent(value, () => undefined)
+    feedPrompts(value)
+    withOfficeUris(value, { computer: "desk", server: "draw" })
   }
   const message = parseAppMessage(text)
   if (message === undefined) return "refused"
@@ -30,10 +54,10 @@ const feed = (input: Buffer): Verdict => {
   return "accepted"
 }
 
-/** Messages of apps, and what their MCP servers declare. */
+/** Messages of apps, what their MCP servers declare, and prompts. */
 export const appSurface: Surface = {
   name: "apps",
-  about: "messages and domains of apps on the office page",
+  about: "messages and domains of apps, and prompts, on the office page",
   weight: 6,
   lanes: 1,
   corpus: [
@@ -43,6 +67,9 @@ export const appSurface: Surface = {
     '{"connectDomains":["https://a.example","wss://*.b.example:443"],"frameDomains":[]}',
     '{"servers":[{"id":"a","tools":[{"name":"show","details":{"_meta":{"ui":{"resourceUri":"ui://x/y"}}}}]}]}',
     '{"contents":[{"mimeType":"text/html;profile=mcp-app","text":"<p>","_meta":{"ui":{"csp":{}}}}]}',
+    '{"servers":[{"id":"a","completions":true,"prompts":[{"name":"p","arguments":[{"name":"x","required":true}]}]}]}',
+    '{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"completion":{"values":["a","b"]}}',
+    '{"content":[{"type":"resource_link","uri":"note://1"},{"type":"resource","resource":{"uri":"ui://a"}}]}',
     "https://a.example"
   ].map((text) => Buffer.from(text)),
   words: [

@@ -158,10 +158,10 @@ export const PromptForm = (props: PromptFormProps) => {
         </dd>
       </dl>
       {prompt.description !== "" && <LongText text={prompt.description} />}
-      {form._tag === "Group" && form.members.length > 0 ? (
+      {form._tag !== "Group" && <p class="note">The prompt has too many arguments for a form.</p>}
+      {form._tag === "Group" && form.members.length === 0 && <p class="note">The prompt has no arguments.</p>}
+      {form._tag === "Group" && (
         <GroupFields field={form} draft={draft} onChange={setDraft} suggestions={suggestions} onFocus={setFocused} />
-      ) : (
-        <p class="note">The prompt has no arguments.</p>
       )}
       {error !== undefined && <ErrorText error={error} />}
       <p>
