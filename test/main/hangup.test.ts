@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { descendants, familyOf, gone, kill } from "../processes.ts"
-import { a2c, type Cli, cli, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
+import { a2c, type Cli, cli, node, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const mcpServers = { everything: { command: process.execPath, args: [everything, "stdio"] } }
@@ -151,6 +151,24 @@ describe("SIGHUP without a terminal", () => {
       yield* open.signal("SIGTERM")
       assert.strictEqual(yield* open.ended, 0)
       assert.include(open.stderr(), "signal=SIGTERM")
+    })
+  )
+
+  live(
+    "ends no command that had something to reload, also when it arrives during the end",
+    Effect.gen(function* () {
+      const hangups = new URL("../../src/main/config/hangup.ts", import.meta.url).href
+      const program = yield* node([
+        "--input-type=module",
+        "--eval",
+        `import { Effect, Stream } from "effect"
+        import { hangup, reloadRequests } from "${hangups}"
+        Effect.runFork(Effect.andThen(hangup, Effect.sync(() => process.exit(129))))
+        await Effect.runPromise(Effect.timeoutOption(Stream.runDrain(reloadRequests), 10))
+        process.kill(process.pid, "SIGHUP")
+        setTimeout(() => process.exit(0), 100)`
+      ])
+      assert.strictEqual(yield* program.ended, 0, program.stderr())
     })
   )
 

@@ -4,6 +4,9 @@ import { Effect, Queue, Stream } from "effect"
 /** SIGHUP means that the terminal is gone. Found out at the start: a hung-up terminal is no terminal any more. */
 export const hasTerminal = [0, 1, 2].some(isatty)
 
+/** True once the command has had something to reload. It stays true while the command ends: the signal may arrive late. */
+let canReload = false
+
 /** Requests to reload files: SIGHUP in a process without a terminal. */
 export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
   ? Stream.never
@@ -12,6 +15,7 @@ export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
         Effect.sync(() => {
           const offer = () => void Queue.offerUnsafe(queue, "SIGHUP")
           process.on("SIGHUP", offer)
+          canReload = true
           return offer
         }),
         (offer) => Effect.sync(() => process.off("SIGHUP", offer))
@@ -22,6 +26,6 @@ export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
 export const hangup = Effect.callback<void>((resume) => {
   // Never removed: a shell and the system may both send the signal, and the second one must not kill the process.
   process.on("SIGHUP", () => {
-    if (hasTerminal || process.listenerCount("SIGHUP") === 1) resume(Effect.void)
+    if (hasTerminal || !canReload) resume(Effect.void)
   })
 })
