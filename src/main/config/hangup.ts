@@ -4,8 +4,11 @@ import { Effect, Queue, Stream } from "effect"
 /** SIGHUP means that the terminal is gone. Found out at the start: a hung-up terminal is no terminal any more. */
 export const hasTerminal = [0, 1, 2].some(isatty)
 
-/** True once the command has had something to reload. It stays true while the command ends: the signal may arrive late. */
-let canReload = false
+/** True once the signal does not end the command. It stays true while the command ends: the signal may arrive late. */
+let isSurvived = false
+
+/** Without a terminal, SIGHUP does not end this command, even if no file can be reloaded. */
+export const surviveHangup = Effect.sync(() => void (isSurvived = true))
 
 /** Requests to reload files: SIGHUP in a process without a terminal. */
 export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
@@ -15,7 +18,7 @@ export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
         Effect.sync(() => {
           const offer = () => void Queue.offerUnsafe(queue, "SIGHUP")
           process.on("SIGHUP", offer)
-          canReload = true
+          isSurvived = true
           return offer
         }),
         (offer) => Effect.sync(() => process.off("SIGHUP", offer))
@@ -26,6 +29,6 @@ export const reloadRequests: Stream.Stream<"SIGHUP"> = hasTerminal
 export const hangup = Effect.callback<void>((resume) => {
   // Never removed: a shell and the system may both send the signal, and the second one must not kill the process.
   process.on("SIGHUP", () => {
-    if (hasTerminal || !canReload) resume(Effect.void)
+    if (hasTerminal || !isSurvived) resume(Effect.void)
   })
 })

@@ -1,11 +1,11 @@
-import { Context, Deferred, Effect, Exit, Layer, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../adapters/page/OfficePage.ts"
 import { releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { hasTerminal, reloadRequests } from "../../config/hangup.ts"
+import { hasTerminal, surviveHangup } from "../../config/hangup.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { printLine } from "../output/print.ts"
@@ -103,8 +103,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
 export const runServer = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   tuneGcForRelay()
-  // Without a terminal SIGHUP never ends a Server, even if no file can be reloaded.
-  yield* Effect.forkScoped(Stream.runDrain(reloadRequests))
+  yield* surviveHangup
   yield* serve(options, yield* stopSignal)
   yield* Effect.logInfo("server stopped")
 })
