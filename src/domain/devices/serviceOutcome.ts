@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../json.ts"
 import type { ServiceOutcome } from "./deviceMessages.ts"
 
 export const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
@@ -47,7 +47,7 @@ const blockToData = (block: JsonObject): unknown => {
 
 /** Converts an MCP tool result to an outcome: other blocks win over structured content, and that over joined texts. */
 export const toolResultToOutcome = ({ content, isError, structuredContent }: JsonObject): ServiceOutcome => {
-  const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
+  const blocks = objectsIn(content)
   const texts = blocks.flatMap(({ text, type }) => (type === "text" && typeof text === "string" ? [text] : []))
   if (isError === true) return failedOutcome(texts.join("\n") || "the tool failed without a message")
   if (texts.length < blocks.length) {

@@ -1,4 +1,4 @@
-import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { asObject, type JsonObject, objectsIn, stringOrEmpty } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 
 /** A prompt of an MCP server. */
@@ -22,9 +22,6 @@ export interface PromptMessage {
 
 /** Suggested values of an argument. A server may name 100; others are left out. */
 const maxCompletions = 100
-
-const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 
 const schemaOf = (listed: unknown): JsonObject => {
   const named = objectsIn(listed).filter(({ name }) => typeof name === "string")

@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { type JsonObject, objectsIn } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
@@ -90,7 +90,7 @@ const listIfSupported = (
     ? Effect.succeed([])
     : listAllPages((cursor) =>
         Effect.map(request(method, definedOnly({ cursor })), ({ nextCursor, [key]: listed }) => ({
-          items: Array.isArray(listed) ? listed.filter(isJsonObject) : [],
+          items: objectsIn(listed),
           nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
         }))
       )

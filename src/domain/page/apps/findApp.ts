@@ -1,4 +1,4 @@
-import { asObject, asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { asObject, asString, type JsonObject, objectsIn, stringOrEmpty } from "../../json.ts"
 import { appCallOf, appMimeType, appScheme, appUriOf, isCallableByApps } from "../../tools/appTools.ts"
 import { type AppDomains, parseAppDomains } from "./appDomains.ts"
 
@@ -12,9 +12,6 @@ export interface ToolApp {
   /** What the Computer calls a resource that the app names. */
   readonly toComputerUri: (uri: string) => string
 }
-
-const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 
 const metaOf = (listed: JsonObject): JsonObject => asObject(asObject(listed["details"])["_meta"])
 

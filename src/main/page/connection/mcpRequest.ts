@@ -16,12 +16,12 @@ export const callToolOnce = async (request: PageCallRequest, signal: AbortSignal
 const requestTimeout = 30
 
 /**
- * Sends a request to the MCP servers of a Computer, as a call of the operator: it needs the same rights. Rejects with the
+ * Sends a request to an MCP server of a Computer, as a call of the operator: it needs the same rights. Rejects with the
  * error of the MCP server.
  */
 export const mcpRequest = async (
   computer: Pick<PageCallRequest, "line" | "office" | "computer">,
-  request: { readonly method: string; readonly server?: string; readonly params: JsonObject },
+  request: { readonly method: string; readonly server: string; readonly params: JsonObject },
   signal: AbortSignal
 ): Promise<JsonObject> => {
   const call = { ...computer, tool: mcpToolName, params: { ...request }, timeout: requestTimeout }

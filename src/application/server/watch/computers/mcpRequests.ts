@@ -19,17 +19,19 @@ export const getTools = (server: WatchedServer, operator: Operator, command: Com
     (base): typeof base & { readonly features: ReadonlyArray<string> } => ({ ...base, features: [mcpFeature] })
   )
 
-/** Sends a request to the MCP servers of a Computer, which does not see it unless it announces that it serves them. */
+/**
+ * Sends a request to the MCP servers of a Computer. The list is asked for only where the Computer announces these requests,
+ * so the page knows no server of another implementation.
+ */
 export const sendMcpRequest = Effect.fnUntraced(function* (
   server: WatchedServer,
   operator: Operator,
   command: Extract<PageCommand, { readonly _tag: "SendMcpRequest" }>
 ): Effect.fn.Return<PageReplies["SendMcpRequest"], ProtocolError> {
   const { method, params, server: id } = command
-  const { features = [] } = yield* getTools(server, operator, command)
-  if (!features.includes(mcpFeature)) {
-    if (method === "servers/list") return { result: { servers: [] } }
-    return yield* badRequest("This Computer does not pass requests to its MCP servers")
+  if (method === "servers/list") {
+    const { features = [] } = yield* getTools(server, operator, command)
+    if (!features.includes(mcpFeature)) return { result: { servers: [] } }
   }
   const { failure, result = {} } = yield* requestComputer(
     server,

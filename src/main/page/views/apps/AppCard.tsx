@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../../domain/json.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../../domain/tools/appTools.ts"
 import { mcpRequest } from "../../connection/mcpRequest.ts"
-import { pageErrorOf } from "../../connection/api.ts"
+import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { type AppCallContext, AppFrame, toMcpResult } from "./AppFrame.tsx"
@@ -33,7 +33,9 @@ const decodeText = (base64: string): string | undefined => {
 
 /** Fetches the app of a tool from its Computer. */
 const loadApp = async ({ target, tool }: AppCallContext, signal: AbortSignal): Promise<LoadedApp> => {
-  const app = findApp(await mcpRequest(target, { method: "servers/list", params: {} }, signal), tool.name)
+  const { computer, line, office } = target
+  const command = { _tag: "SendMcpRequest", line, office, computer, method: "servers/list", params: {} } as const
+  const app = findApp((await sendCommand(command, signal)).result, tool.name)
   if (app === undefined) throw new Error("The Computer does not tell the app of this tool.")
   const { server, uri } = app
   const read = await mcpRequest(target, { method: "resources/read", server, params: { uri } }, signal)

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
 import { ContentBlock } from "../../parts/ContentBlock.tsx"
 import { JsonText } from "../../parts/Text.tsx"
 
@@ -8,7 +8,7 @@ const maxBlocks = 100
 /** The result of a tool: its blocks, and the whole as JSON. */
 export const CallResult = ({ result }: { readonly result: JsonObject }) => {
   const { content, isError, structuredContent } = result
-  const blocks = (Array.isArray(content) ? content : []).filter(isJsonObject)
+  const blocks = objectsIn(content)
   return (
     <div>
       <p role="status" class={isError === true ? "error" : "good"}>
