@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
 import { parseJsonObject } from "../../domain/json.ts"
+import { withUserAgent } from "../../domain/packageVersion.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 
 /** The source of the keys that verify tokens. */
@@ -91,7 +92,8 @@ const remoteKeySet = (text: string): JwtKeyResult => {
   const fetched = createRemoteJWKSet(url, {
     timeoutDuration: fetchTimeout,
     cacheMaxAge: keySetMaxAge,
-    cooldownDuration: keySetCooldown
+    cooldownDuration: keySetCooldown,
+    headers: withUserAgent()
   })
   const key: JWTVerifyGetKey = async (header, token) => {
     try {

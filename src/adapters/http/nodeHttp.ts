@@ -8,12 +8,16 @@ import {
 } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import { Effect, type Scope } from "effect"
+import { withUserAgent } from "../../domain/packageVersion.ts"
 
 /** Node's fetch honors proxies only under this variable. */
 const usesProxies = (): boolean => process.env["NODE_USE_ENV_PROXY"] === "1"
 
 /** Starts a request over HTTP or HTTPS. */
-export type StartRequest = (url: URL, options: Omit<RequestOptions, "agent">) => ClientRequest
+export type StartRequest = (
+  url: URL,
+  options: Omit<RequestOptions, "agent" | "headers"> & { readonly headers: { readonly [name: string]: string } }
+) => ClientRequest
 
 /** Makes a client whose connections close with the scope. It does not follow redirects. */
 export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = Effect.gen(function* () {
@@ -25,10 +29,12 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
       agents.secure.destroy()
     })
   )
-  return (url, given) =>
-    url.protocol === "https:"
-      ? secureRequest(url, { ...given, agent: agents.secure })
-      : request(url, { ...given, agent: agents.plain })
+  return (url, given) => {
+    const options = { ...given, headers: withUserAgent(given.headers) }
+    return url.protocol === "https:"
+      ? secureRequest(url, { ...options, agent: agents.secure })
+      : request(url, { ...options, agent: agents.plain })
+  }
 })
 
 // A subclass of `Response` would load Node's fetch at the start of every process.

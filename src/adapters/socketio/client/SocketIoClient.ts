@@ -3,6 +3,7 @@ import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { withUserAgent } from "../../../domain/packageVersion.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
@@ -185,7 +186,8 @@ const connect = Effect.fnUntraced(function* (
   const agent = makeNodeAgent(server.origin, { secureContext, socketPath: options.socketPath })
   const isTokenRenewable = Effect.isEffect(options.token)
   const { version } = request
-  const attempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
+  const sentHeaders = agent === undefined ? headers : withUserAgent(headers)
+  const attempt = { ...server, url, version, token, isTokenRenewable, headers: sentHeaders, agent }
   const attempts = paths.map((path) => connectAt(options, network, { ...attempt, path }, request, timeoutTo))
   const [first = Effect.fail(makeUnreachable(url, "no path")), ...others] = attempts
   // A Server may be at another path, but its absence is reported for the first one.
