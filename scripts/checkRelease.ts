@@ -12,7 +12,6 @@ import { createInterface } from "node:readline"
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { Ajv } from "ajv"
-import formats from "ajv-formats"
 import { makePackedProject, run } from "./packedProject.ts"
 
 const registry = "github.com/modelcontextprotocol/registry@v1.8.9"
@@ -24,7 +23,7 @@ const checkRegistryEntry = () => {
   const { Dir } = JSON.parse(run("go", ["mod", "download", "-json", registry], tmpdir())) as { readonly Dir: string }
   const entry = readJson<{ readonly $schema: string; readonly name: string }>("server.json")
   const date = /\/schemas\/([\d-]+)\//.exec(entry.$schema)?.[1] ?? "none"
-  const ajv = formats.default(new Ajv({ strict: false }))
+  const ajv = new Ajv({ strict: false, validateFormats: false })
   const validate = ajv.compile(readJson<object>(join(Dir, "internal/validators/schemas", `${date}.json`)))
   if (!validate(entry)) throw new Error(ajv.errorsText(validate.errors))
   if (entry.name !== readJson<{ readonly mcpName: string }>("package.json").mcpName) {

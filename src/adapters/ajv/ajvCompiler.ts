@@ -1,10 +1,20 @@
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv"
+import { Ajv, type ErrorObject, type FuncKeywordDefinition, type Options, str, type ValidateFunction } from "ajv"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import formats from "ajv-formats"
 import type { JsonObject } from "../../domain/json.ts"
+import { isMultipleOf } from "./isMultipleOf.ts"
 
-/** Third parties write the schemas, so unknown keywords are ignored. */
-const options: Options = { allErrors: true, strict: false, validateFormats: true, logger: false }
+/** Third parties write the schemas, so unknown keywords are ignored. `format` is an annotation, as in draft 2020-12. */
+const options: Options = { allErrors: true, strict: false, validateFormats: false, logger: false }
+
+/** Replaces Ajv's keyword, which divides in binary: 0.07 / 0.01 is 7.000000000000001. */
+const multipleOf: FuncKeywordDefinition = {
+  keyword: "multipleOf",
+  type: "number",
+  schemaType: "number",
+  compile: (divisor: number) => (value: number) => isMultipleOf(value, divisor),
+  errors: false,
+  error: { message: ({ schemaCode }) => str`must be multiple of ${schemaCode}` }
+}
 
 /** Ajv handles drafts 4 to 7 alike. Other schemas are read as draft 2020-12. */
 const isOldDraft = ({ $schema }: JsonObject): boolean =>
@@ -16,8 +26,7 @@ export type AjvCompiler = (schema: JsonObject) => ValidateFunction
 const makeAjvCompiler = (): AjvCompiler => {
   const old = new Ajv(options)
   const recent = new Ajv2020(options)
-  formats.default(old)
-  formats.default(recent)
+  for (const ajv of [old, recent]) ajv.removeKeyword("multipleOf").addKeyword(multipleOf)
   /** The built-in meta schemas and references. */
   const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
   /** Removes all names but the built-in ones. Compiled schemas stay usable. */

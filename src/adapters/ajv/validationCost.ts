@@ -9,9 +9,6 @@ const maxSchemaCharacters = 16 * 1024
 /** Parts beyond which a value counts as large. */
 const maxParts = 1000
 
-/** The built-in formats take at most the square of the text length. */
-const formatExponent = 2
-
 /** The exponent of the text length that bounds the steps of a pattern: each quantifier and an open start add one. */
 const patternExponentOf = (pattern: string): number => {
   const fixed = pattern.replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, "(").replaceAll(/(?<!\))\{\d+\}/g, "")
@@ -36,7 +33,6 @@ const schemaCostOf = (schema: JsonObject) => {
     left.push(...Object.values(node))
     cost.references += Number("$ref" in node) + Number("$dynamicRef" in node)
     if ("uniqueItems" in node) cost.uniqueItems += 1
-    if (typeof node["format"] === "string") addPattern(formatExponent)
     if (typeof node["pattern"] === "string") addPattern(patternExponentOf(node["pattern"]))
     if (isJsonObject(node["patternProperties"])) {
       for (const pattern of Object.keys(node["patternProperties"])) addPattern(patternExponentOf(pattern))

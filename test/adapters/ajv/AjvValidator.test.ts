@@ -152,6 +152,86 @@ describe("AjvValidator", () => {
       })
     )
 
+    for (const [format, value] of [
+      ["date-time", "2026-11-27T10:00:00"],
+      ["date-time", "2026-11-27 10:00"],
+      ["date", "27.11.2026"],
+      ["time", "10:00:00"],
+      ["duration", "90 minutes"],
+      ["uri", "https://例え.jp/パス"],
+      ["uri", "example.org/a b"],
+      ["uri-reference", "ä b"],
+      ["email", "jürgen@müller.example"],
+      ["hostname", "my_host"],
+      ["ipv4", "localhost"],
+      ["uuid", "42"],
+      ["regex", "("],
+      ["json-pointer", "a/b"],
+      ["int32", 2 ** 40]
+    ] as const) {
+      it.effect(`takes the format ${format} of ${JSON.stringify(value)} as an annotation`, () =>
+        Effect.gen(function* () {
+          const schema = { type: "object", properties: { a: { format } } }
+          assert.deepStrictEqual(yield* check(schema, { a: value }), [])
+          const draft7 = {
+            $schema: "http://json-schema.org/draft-07/schema#",
+            ...schema,
+            properties: { a: { format } }
+          }
+          assert.deepStrictEqual(yield* check(draft7, { a: value }), [])
+          // A large value is validated in the worker.
+          const large = Array.from({ length: 2000 }, () => value)
+          assert.deepStrictEqual(yield* check({ items: { format } }, large), [])
+        })
+      )
+    }
+
+    for (const [value, divisor] of [
+      [0.07, 0.01],
+      [0.3, 0.1],
+      [-0.3, 0.1],
+      [1.1, 0.1],
+      [4.35, 0.01],
+      [0.0000003, 1e-7],
+      [1e-7, 1e-7],
+      [19.99, 0.01],
+      [1e21, 0.01],
+      [1e308, 1e-7],
+      [1_000_000_007, 0.5],
+      [2 ** 60, 2],
+      [0, 0.01],
+      [-0, 3],
+      [6, 3]
+    ] as const) {
+      it.effect(`takes ${value} for a multiple of ${divisor}`, () =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* check({ multipleOf: divisor }, value), [])
+          const draft7 = { $schema: "http://json-schema.org/draft-07/schema#", multipleOf: divisor }
+          assert.deepStrictEqual(yield* check(draft7, value), [])
+        })
+      )
+    }
+
+    for (const [value, divisor] of [
+      [0.075, 0.01],
+      [0.35, 0.1],
+      [7, 2],
+      [-7, 2],
+      [1.5, 1],
+      [0.01, 0.07],
+      [1e-8, 1e-7],
+      [1e21, 3],
+      [9_007_199_254_740_992, 3],
+      [1e-300, 1]
+    ] as const) {
+      it.effect(`rejects ${value}, which is no multiple of ${divisor}`, () =>
+        Effect.gen(function* () {
+          const expected = [`the arguments: must be multiple of ${divisor}`]
+          assert.deepStrictEqual(yield* check({ multipleOf: divisor }, value), expected)
+        })
+      )
+    }
+
     it.effect("accepts two schemas with the same $id", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* check({ $id: "https://example.com/a", type: "string" }, "x"), [])

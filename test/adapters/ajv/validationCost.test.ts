@@ -42,6 +42,7 @@ describe("validationCost", () => {
   for (const [title, schema, value] of [
     ["a typical tool", tool, { repository: "a/b", labels: [{ name: "bug" }], day: "2025-11-22" }],
     ["a long text without a pattern", { properties: { a: { type: "string" } } }, { a: text(1_000_000) }],
+    ["a long text with a format", { format: "email" }, text(900_000)],
     ["a long text with one quantifier", { pattern: "^[a-z]+$" }, text(900_000)],
     ["a short text with some quantifiers", { pattern: "[a-z]+-?[0-9]*" }, text(30)],
     ["a deep value and one reference", level(1), nested(500)],
@@ -57,7 +58,6 @@ describe("validationCost", () => {
     ["many optional characters", { pattern: "a?a?a?a?a?a?a?a?aaaaaaaa" }, text(30)],
     ["many alternations", { pattern: "^(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)$" }, text(30)],
     ["a long text with an unanchored pattern", { pattern: "a+b" }, text(3000)],
-    ["a long text with a format", { format: "email" }, text(3000)],
     ["a value with very many parts", {}, Array.from({ length: 2000 }, () => 1)],
     [
       "many parts and many keywords",
