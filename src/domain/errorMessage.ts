@@ -1,3 +1,27 @@
+/** In characters: a message quotes the start of a longer name or text. */
+const maxQuotedLength = 256
+
+/** In characters: a message lists the first items of a longer list. */
+const maxListedLength = 512
+
+/** Shortens a text of any length for a message. */
+export const truncateQuote = (text: string): string =>
+  text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength).toWellFormed()}…` : text
+
+/** Joins the first items of a list of any length for a message, and counts the others: `a, b and 2998 more`. */
+export const formatSome = (items: ReadonlyArray<string>, separator = ", "): string => {
+  const shown: Array<string> = []
+  let length = 0
+  for (const item of items) {
+    const text = truncateQuote(item)
+    length += text.length + separator.length
+    if (length > maxListedLength) break
+    shown.push(text)
+  }
+  const others = items.length - shown.length
+  return `${shown.join(separator)}${others === 0 ? "" : ` and ${others} more`}`
+}
+
 /** The message of an error, the messages of an AggregateError's parts, or any other thrown value as text. */
 export const errorMessage = (error: unknown): string => {
   if (error instanceof AggregateError && error.errors.length > 0) {

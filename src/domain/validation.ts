@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { truncateQuote } from "./errorMessage.ts"
 import { hasAtMostParts } from "./json.ts"
 
 /** One error of an input with its path. Never contains the rejected value: it may be a secret. */
@@ -15,20 +16,24 @@ export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<Val
     issue: message.replaceAll("\n", " ").trim()
   }))
 
-/** In characters; a path quotes the start of a longer key. */
-const maxQuotedKeyLength = 256
-
-const formatKey = (key: string): string =>
-  key.length > maxQuotedKeyLength ? `${key.slice(0, maxQuotedKeyLength)}…` : key
-
 export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
-  path
-    .map((key, index) => (typeof key === "number" ? `[${key}]` : `${index === 0 ? "" : "."}${formatKey(String(key))}`))
-    .join("")
+  truncateQuote(
+    path
+      .map((key, index) => (typeof key === "number" ? `[${key}]` : `${index === 0 ? "" : "."}${String(key)}`))
+      .join("")
+  )
 
-/** Formats errors in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
-export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
-  issues.map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`)).join("; ")
+/** Errors that one line has; more say the same. */
+const maxFormattedIssues = 10
+
+/** Formats the first errors in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
+export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string => {
+  const shown = issues
+    .slice(0, maxFormattedIssues)
+    .map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`))
+  const others = issues.length - shown.length
+  return `${shown.join("; ")}${others === 0 ? "" : `; and ${others} more`}`
+}
 
 export const formatSchemaError = (error: Schema.SchemaError): string => formatIssues(toValidationIssues(error))
 

@@ -12,6 +12,24 @@ describe("makeDecoder", () => {
     assert.strictEqual(errorOf({ words: [1, "a", 2] }).split("; ").length, 3)
   })
 
+  it("formats the first of many errors, and counts the others", () => {
+    const error = errorOf({ name: "a", words: Array.from({ length: 900 }, () => 0) })
+    assert.lengthOf(error.split("; "), 11)
+    assert.match(error, /; and 890 more$/)
+  })
+
+  it("formats the start of a deep path", () => {
+    interface Nested {
+      readonly inner?: Nested
+    }
+    const Nested: Schema.Codec<Nested> = Schema.Struct({
+      inner: Schema.optionalKey(Schema.suspend((): Schema.Codec<Nested> => Nested))
+    })
+    let deep: unknown = 1
+    for (let level = 0; level < 500; level++) deep = { inner: deep }
+    assert.isBelow(Result.getOrThrow(Result.flip(makeDecoder(Nested)(deep))).length, 400)
+  })
+
   it("reports the first error of a large input", () => {
     const input = { name: "a", words: Array.from({ length: 1_000_000 }, () => 0) }
     assert.match(errorOf(input), /^words\[0\]: [^;]*$/)

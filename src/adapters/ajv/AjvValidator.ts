@@ -1,26 +1,19 @@
 import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
 import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
+import { truncateQuote } from "../../domain/errorMessage.ts"
+import { formatViolation } from "../../domain/packs/params/paramsProblems.ts"
 import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 import { SchemaTimeout } from "./schemaWorker.ts"
 
 const maxReportedErrors = 10
 
-/** In characters; an error quotes the start of a longer name of an argument. */
-const maxQuotedLength = 256
-
-const truncate = (text: string): string => (text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text)
-
-const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {
-  const where = instancePath === "" ? "the arguments" : truncate(instancePath)
-  switch (keyword) {
-    case "additionalProperties":
-      return `${where}: unknown argument "${truncate(String(params["additionalProperty"]))}"`
-    case "enum":
-      return `${where}: ${message}: ${JSON.stringify(params["allowedValues"])}`
-    default:
-      return `${where}: ${message}`
-  }
+const formatError = (error: ErrorObject): string => {
+  const { instancePath, keyword, params } = error
+  const where = instancePath === "" ? "the arguments" : truncateQuote(instancePath)
+  return keyword === "additionalProperties"
+    ? `${where}: unknown argument "${truncateQuote(String(params["additionalProperty"]))}"`
+    : `${where}: ${formatViolation(error)}`
 }
 
 /** A validator that compiles each schema once. After a timeout a schema is not used again. */

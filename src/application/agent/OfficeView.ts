@@ -7,6 +7,7 @@ import type { Role } from "../../domain/model/Membership.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import { notifyListener, type OnCallStatus } from "./callStatuses.ts"
+import { formatSome } from "../../domain/errorMessage.ts"
 
 /** An Agent's view of one Computer; parts are `undefined` until fetched. */
 export interface ComputerView {
@@ -80,7 +81,7 @@ export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
     const hint = starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`
     return this.owners.length === 0
       ? `No Computer of this office has a tool ${tool}${hint}`
-      : `Several Computers have a tool ${tool}: name one of ${this.owners.join(", ")}`
+      : `Several Computers have a tool ${tool}: name one of ${formatSome(this.owners)}`
   }
 }
 

@@ -16,6 +16,7 @@ import type { OfficeTools, OfficeToolsOptions } from "./exposeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { ambiguousTool, describeTools, searchTools, toolsOfApps, unknownTool } from "./searchTools.ts"
 import { errorResult, textResult } from "./textResults.ts"
+import { formatSome } from "../../domain/errorMessage.ts"
 
 /** Advice to the model for failures that only the owner of a Computer can fix. */
 const hints: { readonly [code: number]: string } = {
@@ -49,7 +50,7 @@ const showDesktop = Effect.fnUntraced(function* (
   const { computers } = yield* agent.view
   if (computers.size === 0) return textResult(noComputers)
   if (typeof computer === "string" && !computers.has(computer)) {
-    return errorResult(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
+    return errorResult(`There is no Computer '${computer}' here, only ${formatSome([...computers.keys()])}`)
   }
   const options = definedOnly({ size: typeof size === "number" ? size : undefined, window: asString(window) })
   const desktops = yield* Effect.forEach(

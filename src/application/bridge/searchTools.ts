@@ -5,6 +5,7 @@ import { formatCount } from "../shared/formatCount.ts"
 import { type OfficeTool, type OfficeTools, toListing } from "./exposeTools.ts"
 import { searchResults } from "./officeToolListings.ts"
 import { errorResult, textResult } from "./textResults.ts"
+import { formatSome } from "../../domain/errorMessage.ts"
 
 /** Characters of a description in the results of a search; `tools_describe` gives the whole. */
 const maxDescriptionLength = 240
@@ -22,7 +23,7 @@ export const toolsOfApps = (name: string, { byName }: OfficeTools): ReadonlyArra
 
 /** The error for the call of an app that several MCP servers may have made. */
 export const ambiguousTool = (name: string, found: ReadonlyArray<readonly [string, OfficeTool]>): JsonObject =>
-  errorResult(`Several MCP servers of this office have a tool '${name}': ${found.map(([full]) => full).join(", ")}.`)
+  errorResult(`Several MCP servers of this office have a tool '${name}': ${formatSome(found.map(([full]) => full))}.`)
 
 /** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
 export const searchTools = (

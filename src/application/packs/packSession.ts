@@ -7,15 +7,18 @@ import type { PackCallError } from "./RunningPack.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
 
+const maxListedProblems = 10
+
 /** Describes an error for a model. */
 const formatFailure = (error: PackCallError): string => {
   const problems = error._tag === "PackError" ? (error.problems ?? []) : []
   if (problems.length === 0) return error.message
-  const lines = problems.map(({ loc, msg }) => {
+  const lines = problems.slice(0, maxListedProblems).map(({ loc, msg }) => {
     const where = loc.filter((part) => part !== "body").join(".")
     return `\n- ${where === "" ? msg : `${where}: ${msg}`}`
   })
-  return `The tool was not called: invalid arguments.${lines.join("")}`
+  const others = problems.length - lines.length
+  return `The tool was not called: invalid arguments.${lines.join("")}${others === 0 ? "" : `\n- and ${others} more`}`
 }
 
 const definitions = ({ tools }: PackTable): ReadonlyArray<JsonObject> =>

@@ -1,3 +1,4 @@
+import { truncateQuote } from "../errorMessage.ts"
 import type { JsonObject } from "../json.ts"
 
 /** A route that calls a tool of a pack over HTTP. */
@@ -29,9 +30,19 @@ export interface ParamsProblem {
   readonly type: string
 }
 
+/** In characters; a longer path ends with `…`. */
+const maxPathLength = 256
+
+const truncatePath = (path: ReadonlyArray<string | number>): ReadonlyArray<string | number> => {
+  let length = 0
+  const end = path.findIndex((key) => (length += String(key).length + 1) > maxPathLength)
+  if (end === -1) return path
+  return end === 0 ? [truncateQuote(String(path[0]))] : [...path.slice(0, end), "…"]
+}
+
 /** Without a path, the problem is of the whole body. */
 export const paramsProblem = (
   msg: string,
   path: ReadonlyArray<string | number> = [],
   type = "value_error"
-): ParamsProblem => ({ loc: ["body", ...path], msg, type })
+): ParamsProblem => ({ loc: ["body", ...truncatePath(path)], msg, type })

@@ -62,6 +62,47 @@ describe("AjvValidator", () => {
       })
     )
 
+    it.effect("lists the first of many allowed values and counts the others", () =>
+      Effect.gen(function* () {
+        const values = Array.from({ length: 3000 }, (_, index) => `value-${index}`)
+        const [error] = yield* check({ properties: { a: { enum: values } } }, { a: "other" })
+        assert.match(error ?? "", /^\/a: must be .* values: \["value-0",.*,"value-\d+" and 29\d\d more\]$/)
+      })
+    )
+
+    const many = Array.from({ length: 3000 }, (_, index) => `value-${index}`)
+    const long = "k".repeat(100_000)
+    const deepObjects = Array.from({ length: 100 }).reduce((inner: unknown) => ({ ["level".repeat(50)]: inner }), 1)
+    const onlyObjects = {
+      $ref: "#/$defs/d",
+      $defs: { d: { type: "object", additionalProperties: { $ref: "#/$defs/d" } } }
+    }
+    for (const [title, schema, value] of [
+      ["many allowed values", { properties: { a: { enum: many } } }, { a: 1 }],
+      ["a large allowed value", { properties: { a: { enum: [long, "b"] } } }, { a: 1 }],
+      ["a large constant", { properties: { a: { const: { many } } } }, { a: 1 }],
+      ["a long pattern", { properties: { a: { pattern: "k".repeat(5000) } } }, { a: "a" }],
+      ["a long required name", { required: [long] }, {}],
+      ["a long dependent name", { dependentRequired: { a: [long] } }, { a: 1 }],
+      ["a long allowed name", { propertyNames: { pattern: "^j".repeat(2000) } }, { [long]: 1 }],
+      ["a deep path", onlyObjects, deepObjects],
+      [
+        "many alternatives",
+        { properties: { a: { anyOf: many.slice(0, 100).map((one) => ({ const: one })) } } },
+        { a: 1 }
+      ],
+      ["many wrong items", { items: { enum: many } }, Array.from({ length: 900 }, () => 1)]
+    ] as const) {
+      it.effect(`is short about ${title}`, () =>
+        Effect.gen(function* () {
+          const errors = yield* check(schema, value)
+          assert.isNotEmpty(errors)
+          assert.isBelow(errors.join("\n").length, 10_000)
+          for (const error of errors) assert.isBelow(error.length, 1100)
+        })
+      )
+    }
+
     it.effect("reports at most ten errors", () =>
       Effect.gen(function* () {
         const schema = { type: "array", items: { type: "string" } }

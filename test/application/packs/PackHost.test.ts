@@ -382,4 +382,17 @@ describe("pack host", () => {
       })
     })
   )
+
+  scoped(
+    "lists the first of many invalid arguments for a model",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      const problems = Array.from({ length: 100 }, (_, at) => ({ loc: ["body", at], msg: "bad", type: "value_error" }))
+      packs.set("a 1", { call: () => Effect.fail(new PackError({ reason: "invalid_params", message: "", problems })) })
+      yield* put(entry("a"))
+      yield* host.rescan
+      const text = JSON.stringify(yield* host.session.callTool("a", {}))
+      assert.include(text, String.raw`\n- 9: bad\n- and 90 more"`)
+    })
+  )
 })

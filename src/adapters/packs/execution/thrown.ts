@@ -3,6 +3,7 @@ import { PackError } from "../../../application/ports/packs/PackLoader.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
+import { formatIssues } from "../../../domain/validation.ts"
 
 /** In characters: some errors contain their whole input. */
 const maxMessageLength = 2000
@@ -44,8 +45,8 @@ const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undef
 }
 
 export const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
-  const messages = problems.map(({ loc, msg }) => (loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`))
-  const message = messages.join("; ") || "the parameters are invalid"
+  const issues = problems.map(({ loc, msg }) => ({ path: loc.slice(1), issue: msg }))
+  const message = formatIssues(issues) || "the parameters are invalid"
   return new PackError({ reason: "invalid_params", message, problems })
 }
 

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { formatSome, truncateQuote } from "../../errorMessage.ts"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 import { unescapePointerSegment } from "./jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
@@ -50,7 +51,9 @@ export const problemsFromStandardIssues = (
       const key = typeof part === "object" ? part.key : part
       return typeof key === "symbol" ? String(key) : key
     })
-    return isMissingAt(keys, params) ? missingParamProblem(keys) : paramsProblem(message, toLocation(keys, params))
+    return isMissingAt(keys, params)
+      ? missingParamProblem(keys)
+      : paramsProblem(truncateQuote(message), toLocation(keys, params))
   })
 
 /** Codes of pydantic by expected type and by violated keyword. */
@@ -84,25 +87,26 @@ const errorCodeOf = ({ keyword, params }: KeywordIssue): string =>
   (keyword === "type" ? typeErrorCodes.get(String(params["type"])) : keywordErrorCodes.get(keyword)) ?? "value_error"
 
 /** A schema made by a program can contain values that JSON cannot represent. */
-const formatValues = (values: unknown): string =>
+const formatValue = (value: unknown): string =>
   Result.getOrElse(
-    Result.try(() => JSON.stringify(values)),
-    () => "others"
+    Result.try(() => String(JSON.stringify(value))),
+    () => "another value"
   )
 
-const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): string => {
-  switch (keyword) {
-    case "additionalProperties":
-    case "unevaluatedProperties":
-      return "unknown parameter"
-    case "enum":
-      return `${message}: ${formatValues(params["allowedValues"])}`
-    case "const":
-      return `${message}: ${formatValues(params["allowedValue"])}`
-    default:
-      return message
+/** Describes the violation of a keyword with the values that it allows. Short for schemas of any size. */
+export const formatViolation = ({ keyword, message = "is invalid", params }: KeywordIssue): string => {
+  const text = truncateQuote(message)
+  const { allowedValue, allowedValues } = params
+  if (keyword === "enum" && Array.isArray(allowedValues)) {
+    return `${text}: [${formatSome(allowedValues.map(formatValue), ",")}]`
   }
+  return keyword === "const" ? `${text}: ${truncateQuote(formatValue(allowedValue))}` : text
 }
+
+const formatMessage = (issue: KeywordIssue): string =>
+  issue.keyword === "additionalProperties" || issue.keyword === "unevaluatedProperties"
+    ? "unknown parameter"
+    : formatViolation(issue)
 
 /** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {

@@ -22,6 +22,7 @@ import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
 import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {
@@ -82,7 +83,7 @@ export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.
   const names = [...(yield* view).computers.keys()]
   if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
   if (names.includes(computer)) return [computer]
-  const present = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+  const present = names.length === 0 ? "" : `; there are ${formatSome(names)}`
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { type CommandFailed, failCommand } from "../CommandFailed.ts"
 import { readStdin, readTextOf } from "./readFiles.ts"
+import { truncateQuote } from "../../../domain/errorMessage.ts"
 
 /** One argument by its key: a text to convert by the tool's schema, or a JSON value. */
 export type GivenArgument =
@@ -32,10 +33,12 @@ const expected = "expected KEY=VALUE, KEY=@FILE, KEY:=JSON, @FILE or -"
 
 const readArgument = Effect.fnUntraced(function* (word: string): Effect.fn.Return<GivenArgument, CommandFailed> {
   const [, key = "", operator, value = ""] = /^([^=]*?)(:?=)(.*)$/s.exec(word) ?? []
-  if (key === "") return yield* failCommand(`Invalid argument '${word}': ${expected}`)
+  if (key === "") return yield* failCommand(`Invalid argument '${truncateQuote(word)}': ${expected}`)
   if (operator === ":=") {
     const json = parseJson(value)
-    return json === undefined ? yield* failCommand(`The value of '${key}' is not JSON: ${value}`) : { key, json }
+    return json === undefined
+      ? yield* failCommand(`The value of '${truncateQuote(key)}' is not JSON: ${truncateQuote(value)}`)
+      : { key, json }
   }
   if (value.startsWith("@@")) return { key, text: value.slice(1) }
   return { key, text: value.startsWith("@") ? yield* readTextOf(value.slice(1)) : value }

@@ -4,6 +4,7 @@ import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import { collectSubschemas, propertySchemas } from "../../../domain/packs/params/jsonSchema.ts"
 import { didYouMean } from "../../repl/didYouMean.ts"
 import type { GivenArgument } from "./argumentSource.ts"
+import { formatSome, truncateQuote } from "../../../domain/errorMessage.ts"
 
 /** True when a schema states that it accepts further keys, or names none at all. */
 const isOpen = (parts: ReadonlyArray<JsonObject>, names: ReadonlyArray<string>): boolean =>
@@ -25,8 +26,8 @@ export const convertArguments = (
   const names = [...propertySchemas(parts).keys()]
   const unknown = given.find(({ key }) => !names.includes(key))
   if (unknown !== undefined && !isOpen(parts, names)) {
-    const suggestion = didYouMean(unknown.key, names) || `: it has ${names.join(", ")}`
-    return Result.fail(`has no argument '${unknown.key}'${suggestion}`)
+    const suggestion = didYouMean(unknown.key, names) || `: it has ${formatSome(names)}`
+    return Result.fail(`has no argument '${truncateQuote(unknown.key)}'${suggestion}`)
   }
   const texts = given.flatMap((one) => ("text" in one ? [[one.key, one.text] as const] : []))
   const values = given.flatMap((one) => ("json" in one ? [[one.key, one.json] as const] : []))

@@ -9,6 +9,7 @@ import { makeTerminalIO } from "../TerminalIO.ts"
 import { awaitServersStarted } from "./awaitServersStarted.ts"
 import type { ExplainCommandOptions } from "./flags.ts"
 import { withComputer } from "./withComputer.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** Starts the servers without an office, and prints how a call would be decided. */
 export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOptions) {
@@ -29,7 +30,7 @@ export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOp
     if (explanation !== undefined) return explanation
     const names = [...(yield* catalogue).entries.keys()]
     const missing = [...(yield* servers)].filter(([, state]) => !isRunning(state))
-    const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+    const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
     const reasons = missing.map(([name, { _tag }]) => `\nThe MCP server ${name} is not ready: ${_tag}`)
     return yield* failCommand(`No tool '${tool}' is here${others}${reasons.join("")}`)
   })

@@ -8,6 +8,7 @@ import { printError, printToolResult } from "../output/print.ts"
 import { readWholeArguments } from "../arguments/argumentSource.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** Calls one tool in this process, without a server. */
 export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
@@ -18,7 +19,7 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
     const problems = (yield* packs).flatMap(packProblems)
     const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
     if (!names.includes(tool)) {
-      const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+      const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
       return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
     return yield* Effect.mapError(

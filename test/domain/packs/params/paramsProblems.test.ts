@@ -50,8 +50,8 @@ describe("problem of a JSON Schema validator", () => {
     cyclic.push(cyclic)
     const issue = { instancePath: "/x", keyword: "enum", params: { allowedValues: cyclic } }
     const [first, second] = problemsFromKeywordIssues([issue, { ...issue, keyword: "minimum", params: {} }], {})
-    assert.strictEqual(first?.msg, "invalid: others")
-    assert.strictEqual(second?.msg, "invalid")
+    assert.strictEqual(first?.msg, "is invalid: [another value]")
+    assert.strictEqual(second?.msg, "is invalid")
   })
 
   it("names an unknown parameter", () => {
@@ -89,6 +89,54 @@ describe("problem of a JSON Schema validator", () => {
   it("stops at the maximum number of problems", () => {
     const list = Array.from({ length: 500 }, () => "x")
     assert.lengthOf(byAjv({ properties: { list: { items: { type: "integer" } } } }, { list }), 100)
+  })
+})
+
+describe("problem with a large schema or large arguments", () => {
+  const values = Array.from({ length: 3000 }, (_, index) => `value-${index}`)
+  const long = "k".repeat(100_000)
+  let deep: unknown = 1
+  for (let level = 0; level < 100; level++) deep = { ["level".repeat(50)]: deep }
+
+  it("lists the first of many allowed values and counts the others", () => {
+    const [problem] = byAjv({ properties: { x: { enum: values } } }, { x: 0 })
+    assert.match(problem?.msg ?? "", /: \["value-0",.*,"value-\d+" and 29\d\d more\]$/)
+  })
+
+  it.each([
+    ["many allowed values", { properties: { x: { enum: values } } }, { x: 0 }],
+    ["a large allowed value", { properties: { x: { enum: [long, "b"] } } }, { x: 0 }],
+    ["a large constant", { properties: { x: { const: { values } } } }, { x: 0 }],
+    ["a long pattern", { properties: { x: { pattern: "k".repeat(5000) } } }, { x: "a" }],
+    ["a long name of a missing parameter", { required: [long] }, {}],
+    ["a long name of an unknown parameter", { properties: {}, additionalProperties: false }, { [long]: 1 }],
+    [
+      "a deep path",
+      { $defs: { d: { type: "object", additionalProperties: { $ref: "#/$defs/d" } } }, $ref: "#/$defs/d" },
+      deep
+    ],
+    [
+      "many alternatives",
+      { properties: { x: { anyOf: values.slice(0, 100).map((value) => ({ const: value })) } } },
+      { x: 0 }
+    ]
+  ])("is short for %s", (_, schema, params) => {
+    const problems = byAjv(schema, params)
+    assert.isNotEmpty(problems)
+    for (const problem of problems) assert.isBelow(JSON.stringify(problem).length, 1200)
+  })
+
+  it("is short for many values of an enumeration of zod", async () => {
+    const { issues = [] } = await z.object({ x: z.enum(values) })["~standard"].validate({ x: "other" })
+    assert.isBelow(JSON.stringify(problemsFromStandardIssues(issues, { x: "other" })).length, 500)
+  })
+
+  it("is short for many values of an Effect Schema", () => {
+    const schema = Schema.toStandardSchemaV1(Schema.Struct({ x: Schema.Literals(values) }))
+    const result = schema["~standard"].validate({ x: "other" })
+    const problems = "issues" in result ? problemsFromStandardIssues(result.issues ?? [], { x: "other" }) : []
+    assert.lengthOf(problems, 1)
+    assert.isBelow(JSON.stringify(problems).length, 500)
   })
 })
 

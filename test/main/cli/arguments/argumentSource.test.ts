@@ -66,6 +66,14 @@ describe("readArguments", () => {
     }).pipe(Effect.scoped)
   )
 
+  for (const word of ["x".repeat(10_000), `${"k".repeat(10_000)}:={`, `a:=${"[".repeat(10_000)}`]) {
+    it.live(`quotes the start of a long invalid word such as ${word.slice(-8)}`, () =>
+      Effect.gen(function* () {
+        assert.isBelow((yield* messageOf([word, "b=1"])).length, 600)
+      })
+    )
+  }
+
   it("reads stdin", () => {
     const args = [sourceCli, "agent", "--server", "http://127.0.0.1:9", "--office", "o", "call", "x"]
     for (const [words, input, message] of [

@@ -60,6 +60,13 @@ describe("convertArguments", () => {
     assert.deepStrictEqual(convertArguments(schema, given), Result.succeed({ mixed: 5, count: "5" }))
   })
 
+  it("is short about an unknown key of a large schema, and about a long key", () => {
+    const properties = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`property-${at}`, {}]))
+    const message = Result.merge(convert("z".repeat(10_000), "1", { type: "object", properties }))
+    assert.match(String(message), /^has no argument 'z{256}…': it has property-0, .* and 29\d\d more$/)
+    assert.isBelow(String(message).length, 1000)
+  })
+
   it("rejects an unknown key, unless the schema accepts further ones", () => {
     assert.deepStrictEqual(convert("coun", "1"), Result.fail("has no argument 'coun': did you mean 'count'?"))
     const small = { type: "object", properties: { text: { type: "string" } } }
