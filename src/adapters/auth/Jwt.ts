@@ -7,7 +7,14 @@ import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
-import { type InvalidJwtKey, type JwtKey, type JwtKeySource, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
+import {
+  type InvalidJwtKey,
+  type JwtKey,
+  type JwtKeySource,
+  KeySetOutdated,
+  KeySetUnreachable,
+  makeJwtKey
+} from "./jwtKeys.ts"
 
 /** Which tokens are accepted, and their grants. */
 export interface JwtOptions {
@@ -42,17 +49,18 @@ const decodeClaims = makeDecoder(
 /** Three parts of Base64 between dots. */
 const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
+const uncheckable = (reason: string): AdmissionRejected =>
+  admissionRejected("unavailable", `Tokens cannot be checked right now: ${reason}`)
+
 const toAdmissionRejected = (error: unknown): AdmissionRejected => {
   if (error instanceof errors.JWTExpired) return admissionRejected("expired_credentials", "The token has expired")
   // Its message names a claim, but no value of the token.
   if (error instanceof errors.JWTClaimValidationFailed) {
     return admissionRejected("invalid_credentials", `The token is not valid: ${error.message}`)
   }
-  return error instanceof KeySetUnreachable
-    ? admissionRejected(
-        "unavailable",
-        "Tokens cannot be checked right now: the key set of their issuer cannot be reached"
-      )
+  if (error instanceof KeySetUnreachable) return uncheckable("the key set of their issuer cannot be reached")
+  return error instanceof KeySetOutdated
+    ? uncheckable("no known key matches, and the key set of their issuer is fetched again within 30 seconds")
     : admissionRejected("invalid_credentials", "The token is not valid")
 }
 
@@ -60,14 +68,14 @@ const toAdmissionRejected = (error: unknown): AdmissionRejected => {
 const fetchErrorReason = ({ cause }: KeySetUnreachable): string =>
   formatNetworkError(cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause)
 
-const verifyToken = (token: string, { algorithms, key }: JwtKey, options: JwtOptions, now: number) => {
+const verifyToken = (token: string, { algorithms, verify }: JwtKey, options: JwtOptions, now: number) => {
   const verifyOptions = {
     algorithms: [...algorithms],
     clockTolerance: Duration.toSeconds(clockTolerance),
     currentDate: new Date(now),
     ...definedOnly({ issuer: options.issuer, audience: options.audience })
   }
-  return Effect.tryPromise(async () => (await jwtVerify(token, key, verifyOptions)).payload).pipe(
+  return Effect.tryPromise(() => verify(async (key) => (await jwtVerify(token, key, verifyOptions)).payload)).pipe(
     Effect.tapError(({ cause }) =>
       cause instanceof KeySetUnreachable
         ? Effect.logError("JWT key set fetch failed", { reason: fetchErrorReason(cause) })

@@ -20,9 +20,15 @@ export class InvalidJwtKey extends Data.TaggedError("InvalidJwtKey")<{ readonly 
 /** The key set cannot be fetched, so no token can be verified. */
 export class KeySetUnreachable extends Data.TaggedError("KeySetUnreachable")<{ readonly cause: unknown }> {}
 
-/** A verification key and its algorithms, which a token must not choose. */
+/** No key of the set matches a token, but the set may be older than the key: it was fetched before the token arrived. */
+export class KeySetOutdated extends Data.TaggedError("KeySetOutdated") {}
+
+type VerificationKey = Uint8Array | KeyObject | JWTVerifyGetKey
+
+/** A source of verification keys and their algorithms, which a token must not choose. */
 export interface JwtKey {
-  readonly key: Uint8Array | KeyObject | JWTVerifyGetKey
+  /** Runs a verification, and repeats it where a newer key set or another candidate key may verify the token. */
+  readonly verify: <A>(attempt: (key: VerificationKey) => Promise<A>) => Promise<A>
   readonly algorithms: ReadonlyArray<string>
 }
 
@@ -47,18 +53,21 @@ const asymmetricAlgorithms = [...rsaAlgorithms, ...Object.values(curveAlgorithms
 const fetchTimeout = 5000
 const keySetMaxAge = 10 * 60 * 1000
 
-/** Minimum interval of fetches for unknown key ids, in milliseconds. */
+/** Minimum interval of fetches for tokens that no key matches, in milliseconds. */
 const keySetCooldown = 30_000
 
 type JwtKeyResult = Result.Result<JwtKey, InvalidJwtKey>
 
 const invalidKey = (message: string): JwtKeyResult => Result.fail(new InvalidJwtKey({ message }))
 
+const fixedKey = (key: Uint8Array | KeyObject, algorithms: ReadonlyArray<string>): JwtKeyResult =>
+  Result.succeed({ verify: (attempt) => attempt(key), algorithms })
+
 const secretKey = (secret: string): JwtKeyResult => {
   const key = new TextEncoder().encode(secret)
   return key.length < minSecretBytes
     ? invalidKey(`The token secret must have at least ${minSecretBytes} bytes`)
-    : Result.succeed({ key, algorithms: ["HS256"] })
+    : fixedKey(key, ["HS256"])
 }
 
 const algorithmsOf = ({ asymmetricKeyDetails: details = {}, asymmetricKeyType }: KeyObject) => {
@@ -77,12 +86,29 @@ const publicKey = (text: string): JwtKeyResult => {
   const algorithms = algorithmsOf(parsed.success)
   return algorithms.length === 0
     ? invalidKey("The token key must be RSA with 2048 bits or more, P-256, P-384, P-521 or Ed25519")
-    : Result.succeed({ key: parsed.success, algorithms })
+    : fixedKey(parsed.success, algorithms)
 }
 
-/** True when the fetched key set has no key, or several keys, for a token. */
+/** True when no key of a set verifies a token. */
 const isKeyNotMatched = (error: unknown): boolean =>
-  error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
+  error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWSSignatureVerificationFailed
+
+/** Tries all keys of the set that suit a token without a key id: during a rotation there are several. */
+const tryEachKey = async <A>(getKey: JWTVerifyGetKey, attempt: (key: VerificationKey) => Promise<A>): Promise<A> => {
+  try {
+    return await attempt(getKey)
+  } catch (cause) {
+    if (!(cause instanceof errors.JWKSMultipleMatchingKeys)) throw cause
+    for await (const key of cause) {
+      try {
+        return await attempt(async () => key)
+      } catch (other) {
+        if (!isKeyNotMatched(other)) throw other
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
 
 const remoteKeySet = (text: string): JwtKeyResult => {
   const url = URL.parse(text)
@@ -95,14 +121,32 @@ const remoteKeySet = (text: string): JwtKeyResult => {
     cooldownDuration: keySetCooldown,
     headers: withUserAgent()
   })
-  const key: JWTVerifyGetKey = async (header, token) => {
+  const whenReachable = async <A>(use: () => Promise<A>): Promise<A> => {
     try {
-      return await fetched(header, token)
+      return await use()
     } catch (cause) {
-      throw isKeyNotMatched(cause) ? cause : new KeySetUnreachable({ cause })
+      const isUsable = isKeyNotMatched(cause) || cause instanceof errors.JWKSMultipleMatchingKeys
+      if (isUsable && fetched.jwks()?.keys.length !== 0) throw cause
+      throw new KeySetUnreachable({ cause: isUsable ? new Error("the key set has no keys") : cause })
     }
   }
-  return Result.succeed({ key, algorithms: asymmetricAlgorithms })
+  const getKey: JWTVerifyGetKey = (header, token) => whenReachable(() => fetched(header, token))
+  return Result.succeed({
+    algorithms: asymmetricAlgorithms,
+    verify: async (attempt) => {
+      const isRecent = fetched.coolingDown || fetched.reloading
+      try {
+        return await tryEachKey(getKey, attempt)
+      } catch (cause) {
+        if (!isKeyNotMatched(cause)) throw cause
+        if (isRecent) throw new KeySetOutdated()
+        // It was fetched for this token.
+        if (fetched.coolingDown) throw cause
+        await whenReachable(fetched.reload)
+        return tryEachKey(getKey, attempt)
+      }
+    }
+  })
 }
 
 /** Makes a verification key. A key set is fetched when the first token arrives. */

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { assert, describe, it } from "@effect/vitest"
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jose"
@@ -317,10 +317,104 @@ describe("the key set of an identity provider", () => {
       const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
       for (const kid of ["two", "three", "four"]) {
-        const given = yield* token(soon(), { alg: "ES256", key, kid })
-        assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).reason, "invalid_credentials")
+        yield* Effect.flip(scheme.authenticate(yield* token(soon(), { alg: "ES256", key, kid })))
       }
       assert.strictEqual(asked(), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  type JwkPair = Effect.Success<typeof signing>
+  type Rotation = readonly [
+    title: string,
+    published: (before: JwkPair["jwk"], after: JwkPair["jwk"]) => ReadonlyArray<object>,
+    kid: string | undefined
+  ]
+  const withoutKid = ({ kid: _, ...jwk }: JwkPair["jwk"]) => jwk
+  const rotations: ReadonlyArray<Rotation> = [
+    ["has a new id", (_, after) => [{ ...after, kid: "two" }], "two"],
+    ["is published beside the old key", (before, after) => [before, { ...after, kid: "two" }], "two"],
+    ["has the id of the old key", (_, after) => [after], "one"],
+    ["has no id", (_, after) => [withoutKid(after)], undefined],
+    ["has no id beside the old key", (before, after) => [before, after].map(withoutKid), undefined]
+  ]
+
+  describe("a key set after a rotation", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }))
+    afterEach(() => void vi.useRealTimers())
+
+    /** A scheme that fetched the old key just now, and a token by the new key, which the provider has published since. */
+    const rotated = Effect.fnUntraced(function* ([, published, kid]: Rotation) {
+      const [before, after] = [yield* signing, yield* signing]
+      let keys: ReadonlyArray<object> = [kid === undefined ? withoutKid(before.jwk) : before.jwk]
+      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const alg = "ES256"
+      const exp = Math.floor(Date.now() / 1000) + 600
+      const ids = kid === undefined ? {} : { kid: "one" }
+      yield* scheme.authenticate(yield* token({ exp }, { alg, key: before.key, ...ids }))
+      keys = published(before.jwk, after.jwk)
+      const given = yield* token({ exp }, { alg, key: after.key, ...(kid !== undefined && { kid }) })
+      return { asked, check: scheme.authenticate(given), forget: () => void (keys = []) }
+    })
+
+    it.live.each(rotations)("causes a retryable rejection until the next fetch when the new key %s", (rotation) =>
+      Effect.gen(function* () {
+        const { asked, check } = yield* rotated(rotation)
+        const rejection = yield* Effect.flip(check)
+        assert.deepInclude<object>(rejection, { code: 503, reason: "unavailable", retryable: true })
+        assert.strictEqual(asked(), 1)
+        vi.setSystemTime(Date.now() + 31_000)
+        assert.strictEqual((yield* check).subject, "desk")
+        assert.strictEqual(asked(), 2)
+      }).pipe(Effect.scoped)
+    )
+
+    it.live("rejects a token for good when the set that was fetched for it has no key for it", () =>
+      Effect.gen(function* () {
+        for (const [title, , kid] of rotations) {
+          const { check } = yield* rotated([title, (before) => [kid === undefined ? withoutKid(before) : before], kid])
+          vi.setSystemTime(Date.now() + 31_000)
+          assert.strictEqual((yield* Effect.flip(check)).reason, "invalid_credentials", title)
+        }
+      }).pipe(Effect.scoped)
+    )
+
+    it.live("causes a retryable rejection without keys", () =>
+      Effect.gen(function* () {
+        for (const rotation of rotations) {
+          const { check, forget } = yield* rotated(rotation)
+          forget()
+          vi.setSystemTime(Date.now() + 31_000)
+          assert.strictEqual((yield* Effect.flip(check)).reason, "unavailable", rotation[0])
+        }
+      }).pipe(Effect.scoped)
+    )
+  })
+
+  it.live("rejects a first token with an unknown key id for good", () =>
+    Effect.gen(function* () {
+      const { jwk, key } = yield* signing
+      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const given = yield* token(soon(), { alg: "ES256", key, kid: "two" })
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).reason, "invalid_credentials")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("causes a retryable rejection for an unknown key id while a fetch that began earlier is under way", () =>
+    Effect.gen(function* () {
+      const { jwk, key } = yield* signing
+      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const [first, second] = [
+        yield* token(soon(), { alg: "ES256", key, kid: "one" }),
+        yield* token(soon(), { alg: "ES256", key, kid: "two" })
+      ]
+      const [accepted, rejection] = yield* Effect.all(
+        [scheme.authenticate(first), Effect.flip(scheme.authenticate(second))],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([accepted.subject, rejection.reason], ["desk", "unavailable"])
     }).pipe(Effect.scoped)
   )
 
