@@ -21,6 +21,16 @@ export const isSocketIoRequest = (paths: ReadonlyArray<string>, request: Incomin
   return paths.some((path) => pathname === path || pathname === `${path}/`)
 }
 
+/**
+ * True for a request that opens a WebSocket at one of the paths. The Server ignores any other `Upgrade` header
+ * (RFC 9110 §7.8).
+ */
+export const opensWebSocket = (paths: ReadonlyArray<string>, request: IncomingMessage): boolean =>
+  request.method === "GET" &&
+  isSocketIoRequest(paths, request) &&
+  requestUrl(request)?.searchParams.get("transport") !== "polling" &&
+  (request.headers.upgrade ?? "").split(",").some((protocol) => protocol.trim().toLowerCase() === "websocket")
+
 const originNotAllowed: Rejection = {
   status: 403,
   headers: {},

@@ -1,4 +1,4 @@
-import type { Agent, ClientRequest, IncomingMessage } from "node:http"
+import type { Agent, ClientRequest, IncomingMessage, Server as HttpServer } from "node:http"
 import type { Socket as NetSocket } from "node:net"
 import type { Socket as EngineSocket, Transport, transports } from "engine.io"
 import type { Server as SocketIoServer } from "socket.io"
@@ -31,6 +31,28 @@ export const webSocketOf = (transport: Transport): EngineRequest["websocket"] | 
 /** The connection below a WebSocket. */
 export const netSocketBelow = (webSocket: object): NetSocket | undefined =>
   (webSocket as { readonly _socket?: NetSocket })._socket
+
+type UpgradeDecision = (request: IncomingMessage) => boolean
+
+/**
+ * Decides which upgrade requests of an HTTP server reach its listeners of upgrades; the others are plain requests. The
+ * returned function restores the decision of the host. Versions of Node before 24.9 take every request for an upgrade.
+ */
+export const decideUpgrades = (
+  http: HttpServer,
+  decide: (request: IncomingMessage, decideHost: () => boolean) => boolean
+): (() => void) => {
+  const fields = http as { shouldUpgradeCallback?: UpgradeDecision }
+  const replaced = fields.shouldUpgradeCallback
+  const replacement: UpgradeDecision = (request) =>
+    decide(request, () => replaced === undefined || replaced.call(http, request))
+  fields.shouldUpgradeCallback = replacement
+  return () => {
+    if (fields.shouldUpgradeCallback !== replacement) return
+    if (replaced === undefined) delete fields.shouldUpgradeCallback
+    else fields.shouldUpgradeCallback = replaced
+  }
+}
 
 type SocketIoParser = Pick<typeof parser, "Decoder" | "Encoder">
 

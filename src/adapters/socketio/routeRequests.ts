@@ -3,8 +3,15 @@ import type { Duplex } from "node:stream"
 import { Effect } from "effect"
 import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { checkRequest, isSocketIoRequest, type Rejection, rejectRequest, rejectUpgrade } from "./gate.ts"
-import { asEngineRequest, type EngineRequest } from "./internals.ts"
+import {
+  checkRequest,
+  isSocketIoRequest,
+  opensWebSocket,
+  type Rejection,
+  rejectRequest,
+  rejectUpgrade
+} from "./gate.ts"
+import { asEngineRequest, decideUpgrades, type EngineRequest } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RequestOptions {
@@ -39,37 +46,32 @@ export interface RequestEngine {
   readonly handleUpgrade: (request: EngineRequest, socket: Duplex, head: Buffer) => void
 }
 
-interface RouteOptions {
+interface Routed {
   readonly paths: ReadonlyArray<string>
+  readonly engine: RequestEngine
   readonly check: RequestCheck
-  /** Handles a request outside the paths. */
-  readonly onOtherRequest: (request: IncomingMessage, response: ServerResponse) => void
-  /** Handles an upgrade outside the paths. */
-  readonly onOtherUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-/** Passes the requests to the paths that the check accepts to the engine. */
-const routeRequests = (engine: RequestEngine, { check, onOtherRequest, onOtherUpgrade, paths }: RouteOptions) => ({
-  onRequest: (request: IncomingMessage, response: ServerResponse): void => {
-    if (!isSocketIoRequest(paths, request)) return onOtherRequest(request, response)
-    const rejection = check(request)
-    if (rejection === undefined) engine.handleRequest(asEngineRequest(request), response)
-    else rejectRequest(response, rejection)
-  },
-  onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (!isSocketIoRequest(paths, request)) return onOtherUpgrade(request, socket, head)
-    const rejection = check(request)
-    if (rejection === undefined) engine.handleUpgrade(asEngineRequest(request), socket, head)
-    else rejectUpgrade(socket, rejection)
-  }
-})
+const passRequest = ({ check, engine }: Routed, request: IncomingMessage, response: ServerResponse): void => {
+  const rejection = check(request)
+  if (rejection === undefined) engine.handleRequest(asEngineRequest(request), response)
+  else rejectRequest(response, rejection)
+}
+
+const passUpgrade = ({ check, engine }: Routed, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  const rejection = check(request)
+  if (rejection !== undefined) return rejectUpgrade(socket, rejection)
+  // `ws` accepts no list of protocols.
+  request.headers.upgrade = "websocket"
+  return engine.handleUpgrade(asEngineRequest(request), socket, head)
+}
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
 /** Handles a request outside the paths of Socket.IO; the Server answers 404 when it returns false. */
 export type RequestFallback = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Routes all requests of an own HTTP server. */
+/** Routes all requests of an own HTTP server. Upgrades other than those of members are answered as plain requests. */
 export const routeOwnRequests = (
   http: Server,
   engine: RequestEngine,
@@ -79,32 +81,94 @@ export const routeOwnRequests = (
     paths = defaultPaths
   }: Pick<RequestOptions, "paths"> & { readonly fallback?: RequestFallback }
 ): void => {
-  const { onRequest, onUpgrade } = routeRequests(engine, {
-    check,
-    paths,
-    onOtherRequest: (request, response) => {
-      if (!fallback(request, response)) rejectRequest(response, notFound)
-    },
-    onOtherUpgrade: (_, socket) => rejectUpgrade(socket, notFound)
+  const routed: Routed = { check, engine, paths }
+  decideUpgrades(http, (request) => opensWebSocket(paths, request))
+  http.on("request", (request, response) => {
+    if (isSocketIoRequest(paths, request)) passRequest(routed, request, response)
+    else if (!fallback(request, response)) rejectRequest(response, notFound)
   })
-  http.on("request", onRequest)
-  http.on("upgrade", onUpgrade)
+  http.on("upgrade", (request, socket, head) => {
+    if (opensWebSocket(paths, request)) passUpgrade(routed, request, socket, head)
+    // Versions of Node that do not know the decision above.
+    else rejectUpgrade(socket, notFound)
+  })
 }
 
-/** Puts a listener in place of the present ones, which the returned function restores. */
-const replaceListeners = (http: Server, event: "request" | "upgrade", listener: unknown) => {
-  const replaced = http.rawListeners(event)
-  http.removeAllListeners(event)
-  http.on(event, listener as () => void)
-  return () => {
-    http.off(event, listener as () => void)
-    for (const one of replaced) http.on(event, one as () => void)
+type Listener = (...args: ReadonlyArray<unknown>) => void
+
+/** Listens in place of the present listeners of a host, which `callHost` calls. */
+const replaceListeners = (http: Server, event: "request" | "upgrade", own: Listener) => {
+  const replaced: Array<Listener> = []
+  const others = () => (http.rawListeners(event) as Array<Listener>).filter((one) => one !== own)
+  const isAttached = () => http.listeners(event).includes(own)
+  const listenWith = (listeners: ReadonlyArray<Listener>) => {
+    http.removeAllListeners(event)
+    for (const one of listeners) http.on(event, one)
+  }
+  return {
+    isAttached,
+    replace: () => {
+      replaced.push(...others())
+      listenWith([own])
+    },
+    /** Another library may have taken this listener in turn; then it stays and calls the host. */
+    restore: () => {
+      if (isAttached()) listenWith([...replaced, ...others()])
+    },
+    hasHost: () => replaced.length > 0 || others().length > 0,
+    callHost: (...args: ReadonlyArray<unknown>) => {
+      for (const one of replaced) Reflect.apply(one, http, args)
+    }
   }
 }
 
+/** Makes the router of all offices on an HTTP server of a host. It passes other requests to the listeners of the host. */
+const makeSharedRouter = (http: Server) => {
+  const routes: Array<Routed> = []
+  const find = (request: IncomingMessage) => routes.findLast(({ paths }) => isSocketIoRequest(paths, request))
+  const requests = replaceListeners(http, "request", (...args) => {
+    const [request, response] = args as [IncomingMessage, ServerResponse]
+    const route = find(request)
+    if (route === undefined) requests.callHost(request, response)
+    else passRequest(route, request, response)
+  })
+  const upgrades = replaceListeners(http, "upgrade", (...args) => {
+    const [request, socket, head] = args as [IncomingMessage, Duplex, Buffer]
+    const route = find(request)
+    if (route !== undefined && opensWebSocket(route.paths, request)) return passUpgrade(route, request, socket, head)
+    upgrades.callHost(request, socket, head)
+    // Nothing else would end the socket.
+    return upgrades.hasHost() ? undefined : rejectUpgrade(socket, notFound)
+  })
+  let restoreUpgrades = () => {}
+  return {
+    isAttached: () => requests.isAttached() && upgrades.isAttached(),
+    add: (route: Routed) => {
+      if (routes.length === 0) {
+        restoreUpgrades = decideUpgrades(http, (request, decideHost) => {
+          const target = find(request)
+          return target === undefined ? upgrades.hasHost() && decideHost() : opensWebSocket(target.paths, request)
+        })
+      }
+      routes.push(route)
+      requests.replace()
+      upgrades.replace()
+    },
+    remove: (route: Routed) => {
+      routes.splice(routes.indexOf(route), 1)
+      if (routes.length > 0) return
+      requests.restore()
+      upgrades.restore()
+      restoreUpgrades()
+    }
+  }
+}
+
+const sharedRouters = new WeakMap<Server, ReturnType<typeof makeSharedRouter>>()
+
 /**
- * Routes the requests of a host's HTTP server. Its present listeners get those outside the paths. The returned function
- * restores them.
+ * Routes the requests of a host's HTTP server. Its present listeners get those outside the paths of all offices on it. The
+ * returned function ends the route, and restores the listeners after the last one.
  */
 export const routeSharedRequests = (
   http: Server,
@@ -112,21 +176,10 @@ export const routeSharedRequests = (
   check: RequestCheck,
   { paths = [defaultPath] }: Pick<RequestOptions, "paths">
 ): (() => void) => {
-  const [onHostRequest, onHostUpgrade] = (["request", "upgrade"] as const).map((event) => http.listeners(event))
-  const { onRequest, onUpgrade } = routeRequests(engine, {
-    check,
-    paths,
-    onOtherRequest: (...args) => {
-      for (const listener of onHostRequest ?? []) Reflect.apply(listener, http, args)
-    },
-    onOtherUpgrade: (...args) => {
-      for (const listener of onHostUpgrade ?? []) Reflect.apply(listener, http, args)
-      // Nothing else would end the socket.
-      if (onHostUpgrade?.length === 0) rejectUpgrade(args[1], notFound)
-    }
-  })
-  const restore = [replaceListeners(http, "request", onRequest), replaceListeners(http, "upgrade", onUpgrade)]
-  return () => {
-    for (const one of restore) one()
-  }
+  const present = sharedRouters.get(http)
+  const router = present?.isAttached() === true ? present : makeSharedRouter(http)
+  sharedRouters.set(http, router)
+  const route: Routed = { check, engine, paths }
+  router.add(route)
+  return () => router.remove(route)
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import { type IncomingMessage, ServerResponse } from "node:http"
 import { Effect } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
@@ -36,8 +36,6 @@ const mountOf = (namespace: Namespace): Mount => {
   return mount
 }
 
-const isUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
-
 /** Serves a namespace of a Socket.IO server until the scope closes; `closeServer` closes a server that is no host's. */
 export const mountOffice = Effect.fnUntraced(function* (
   io: SocketIo,
@@ -71,15 +69,17 @@ export const mountOffice = Effect.fnUntraced(function* (
 
   const onRequest = (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     if (!isOpen) return next()
+    // Engine.IO gives upgrades a substitute. Their header proves nothing: it may offer another protocol.
+    const isUpgrade = !(response instanceof ServerResponse)
     const { _query: query } = asEngineRequest(request)
     // JSONP would hide how many packets a payload has; no current client uses it.
     if (context.isExclusive) delete query["j"]
     const sid = query["sid"]
     const connection = sid === undefined ? undefined : connections.get(sid)
-    if (connection !== undefined && !isUpgrade(request)) connection.trackRequest(request, response)
+    if (connection !== undefined && !isUpgrade) connection.trackRequest(request, response)
     const rejection = !context.isExclusive && hasVersion(request) ? check(request) : undefined
     if (rejection === undefined) return next()
-    return isUpgrade(request) ? rejectUpgrade(request.socket, rejection) : rejectRequest(response, rejection)
+    return isUpgrade ? rejectUpgrade(request.socket, rejection) : rejectRequest(response, rejection)
   }
 
   const mount = mountOf(io.of(context.namespace))

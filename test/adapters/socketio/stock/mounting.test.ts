@@ -126,11 +126,34 @@ describe("an office on an HTTP server of the host", () => {
   )
 
   live(
-    "rejects other upgrades when the host has no listener for them",
+    "leaves other upgrades to the host as plain requests when it has no listener for them",
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const { url } = yield* mount({ httpServer })
-      assert.strictEqual(yield* upgradeStatus(`${url}/other`), 404)
+      assert.strictEqual(yield* upgradeStatus(`${url}/other`), 200)
+    })
+  )
+
+  live(
+    "leaves later upgrades of a Socket.IO server of the host to it",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const first = yield* mount({ httpServer })
+      const io = yield* Effect.acquireRelease(
+        Effect.sync(() => new SocketIo(httpServer)),
+        (open) => Effect.promise(() => open.close())
+      )
+      const second = yield* mount({ httpServer, paths: ["/second"] })
+      io.on("connection", (socket) => void socket.on("echo", (value, reply) => reply(value)))
+      const socket = yield* socketOf(first.url, { transports: ["websocket"] })
+      yield* connected(socket)
+      yield* first.unmount
+      assert.strictEqual(yield* Effect.promise(() => socket.emitWithAck("echo", 1)), 1)
+      assert.strictEqual(yield* textOf(`${first.url}/other`), "host")
+      assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
+      yield* second.unmount
+      assert.strictEqual(yield* textOf(`${first.url}/other`), "host")
+      yield* connected(yield* socketOf(first.url))
     })
   )
 
@@ -138,10 +161,11 @@ describe("an office on an HTTP server of the host", () => {
     "gives the host its listeners back when it closes",
     Effect.gen(function* () {
       const httpServer = yield* hostServer
-      const listeners = httpServer.rawListeners("request")
+      httpServer.once("upgrade", () => undefined)
+      const before = [httpServer.rawListeners("request"), httpServer.rawListeners("upgrade")]
       const { unmount, url } = yield* mount({ httpServer })
       yield* unmount
-      assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
+      assert.deepStrictEqual([httpServer.rawListeners("request"), httpServer.rawListeners("upgrade")], before)
       assert.strictEqual(yield* textOf(`${url}/smcp/`), "host")
     })
   )
@@ -150,6 +174,113 @@ describe("an office on an HTTP server of the host", () => {
     "has no URL before the host listens",
     Effect.gen(function* () {
       assert.strictEqual((yield* mount({ httpServer: createServer() })).url, "")
+    })
+  )
+})
+
+describe("two offices on an HTTP server of the host", () => {
+  /** Both offices, a poll of each that waits, and what each request of the host gets: one answer. */
+  const two = Effect.gen(function* () {
+    const httpServer = yield* hostServer
+    const listeners = httpServer.rawListeners("request")
+    const first = yield* mount({ httpServer })
+    const second = yield* mount({ httpServer, paths: ["/second"] })
+    const origin = originOf(httpServer)
+    const polls = yield* Effect.forEach([first, second], ({ url }) => member({ url, transports: ["polling"] }))
+    const works = ({ url }: typeof first) => Effect.exit(Effect.flatMap(member({ url }), (link) => echo(link, 1)))
+    return { httpServer, listeners, first, second, origin, polls, works }
+  })
+
+  live(
+    "leaves one listener to the host when the first of two offices closes first",
+    Effect.gen(function* () {
+      const { first, httpServer, listeners, origin, polls, second, works } = yield* two
+      yield* first.unmount
+      yield* polls[0]?.closed ?? Effect.void
+      for (const path of ["/", "/smcp/", "/smcp/?EIO=4&transport=polling"]) {
+        assert.strictEqual(yield* textOf(`${origin}${path}`), "host")
+      }
+      assert.strictEqual((yield* works(second))._tag, "Success")
+      assert.strictEqual((yield* works(first))._tag, "Failure")
+      yield* second.unmount
+      assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
+      assert.strictEqual(httpServer.listenerCount("upgrade"), 0)
+      assert.strictEqual(yield* textOf(`${origin}/second/`), "host")
+    })
+  )
+
+  live(
+    "leaves one listener to the host when the second of two offices closes first",
+    Effect.gen(function* () {
+      const { first, httpServer, listeners, origin, second, works } = yield* two
+      yield* second.unmount
+      assert.strictEqual(yield* textOf(`${origin}/second/`), "host")
+      assert.strictEqual((yield* works(first))._tag, "Success")
+      yield* first.unmount
+      assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
+      assert.strictEqual(yield* textOf(`${origin}/smcp/`), "host")
+    })
+  )
+
+  live(
+    "keeps the listeners that the host added between two offices, and after them",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const calls: Array<string> = []
+      const first = yield* mount({ httpServer })
+      httpServer.on("request", () => void calls.push("between"))
+      const second = yield* mount({ httpServer, paths: ["/second"] })
+      httpServer.on("request", () => void calls.push("after"))
+      yield* first.unmount
+      assert.strictEqual(yield* textOf(`${originOf(httpServer)}/`), "host")
+      assert.deepStrictEqual(calls, ["between", "after"])
+      yield* second.unmount
+      assert.strictEqual(yield* textOf(`${originOf(httpServer)}/`), "host")
+      assert.deepStrictEqual(calls, ["between", "after", "between", "after"])
+    })
+  )
+
+  live(
+    "answers each request of the host once while offices close in turn with open upgrades",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const own = new WebSocketServer({ server: httpServer, path: "/own" })
+      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+      const origin = originOf(httpServer)
+      let present = yield* mount({ httpServer, paths: ["/office-0"] })
+      for (let round = 1; round < 6; round++) {
+        const next = yield* mount({ httpServer, paths: [`/office-${round}`] })
+        const link = yield* member({ url: present.url, transports: ["websocket"] })
+        yield* present.unmount
+        yield* link.closed
+        assert.strictEqual(yield* textOf(`${origin}/`), "host")
+        assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
+        assert.strictEqual(httpServer.listenerCount("request"), 1)
+        present = next
+      }
+      yield* present.unmount
+      assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
+    })
+  )
+})
+
+describe("two offices on a Socket.IO server of the host", () => {
+  live(
+    "serves the other office when one closes",
+    Effect.gen(function* () {
+      for (const isFirst of [true, false]) {
+        const { io, origin } = yield* hostIo()
+        const one = yield* mount({ io, namespace: "/one" })
+        const two = yield* mount({ io, namespace: "/two" })
+        const at = (namespace: string) => Effect.flatMap(member({ url: one.url, namespace }), (link) => echo(link, 1))
+        const link = yield* member({ url: one.url, namespace: isFirst ? "/one" : "/two" })
+        yield* isFirst ? one.unmount : two.unmount
+        yield* link.closed
+        assert.strictEqual((yield* at(isFirst ? "/two" : "/one"))?._tag, "Success")
+        assert.strictEqual(yield* textOf(`${origin}/`), "host")
+        yield* isFirst ? two.unmount : one.unmount
+        yield* connected(yield* socketOf(`${origin}/host`))
+      }
     })
   )
 })
