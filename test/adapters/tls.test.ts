@@ -1,3 +1,4 @@
+import { createPrivateKey } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { connect as connectTcp } from "node:net"
 import tls from "node:tls"
@@ -129,32 +130,99 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("uses a new certificate at once, and keeps the old one when the new one is invalid", () =>
+  /** Waits until a log line has the text. */
+  const said = (logs: ReadonlyArray<string>, text: string) =>
+    Effect.repeat(
+      Effect.sync(() => logs.some((line) => line.includes(text))),
+      { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
+    )
+
+  it.live("uses a new certificate at once", () =>
     Effect.gen(function* () {
       const renewed = yield* Queue.unbounded<TlsIdentity>()
       const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
       const old = yield* connect(url, { ca: first.cert })
-      const said = (text: string) =>
-        Effect.repeat(
-          Effect.sync(() => logs.some((line) => line.includes(text))),
-          { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
-        )
-      yield* Queue.offer(renewed, { cert: second.cert, key: first.key })
-      yield* said("the key does not match the certificate")
-      yield* connect(url, { ca: first.cert })
       yield* Queue.offer(renewed, second)
-      yield* said("certificate reloaded")
+      yield* said(logs, "certificate reloaded")
       yield* connect(url, { ca: second.cert })
       yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
     }).pipe(Effect.scoped)
   )
 
-  it.live("fails to start with an invalid certificate", () =>
+  const { cert, key } = first
+  const encrypted = createPrivateKey(key).export({
+    type: "pkcs8",
+    format: "pem",
+    cipher: "aes-128-cbc",
+    passphrase: "p"
+  })
+  const invalid: ReadonlyArray<readonly [problem: string, identity: TlsIdentity, reason: string]> = [
+    ["an empty certificate", { cert: "", key }, "the certificate is empty"],
+    ["a certificate of white space", { cert: " \n\t", key }, "the certificate is empty"],
+    ["an empty key", { cert, key: "" }, "the key is empty"],
+    ["a key of white space", { cert, key: "\r\n" }, "the key is empty"],
+    ["both empty", { cert: "", key: "" }, "the certificate is empty"],
+    ["a key as certificate", { cert: key, key }, "the certificate is a private key"],
+    ["a certificate as key", { cert, key: cert }, "the key is a certificate"],
+    ["both exchanged", { cert: key, key: cert }, "the certificate is a private key"],
+    ["a key of another certificate", { cert, key: second.key }, "the key does not match the certificate"],
+    ["a chain in the wrong order", { cert: second.cert + cert, key }, "the key does not match the certificate"],
+    ["other text", { cert: "none", key: "none" }, "not a PEM file"],
+    ["another key text", { cert, key: "none" }, "the key is not PEM"],
+    ["half a certificate", { cert: cert.slice(0, cert.length / 2), key }, "certificate 1 is invalid or incomplete"],
+    [
+      "half a second certificate",
+      { cert: cert + second.cert.slice(0, 99), key },
+      "certificate 2 is invalid or incomplete"
+    ],
+    ["a damaged certificate", { cert: cert.replace(/MII./, "AAAA"), key }, "certificate 1 is invalid or incomplete"],
+    ["half a key", { cert, key: key.slice(0, key.length / 2) }, "the key is not PEM, is incomplete"],
+    ["an encrypted key", { cert, key: encrypted.toString() }, "the key is encrypted"]
+  ]
+
+  it.live.each(invalid)("does not start with %s", ([, identity, reason]) =>
     Effect.gen(function* () {
-      const none = yield* Effect.flip(serve({ tls: { cert: "none", key: "none" } }))
-      assert.match(none.message, /not a PEM file/)
-      const other = yield* Effect.flip(serve({ tls: { cert: first.cert, key: second.key } }))
-      assert.match(other.message, /does not match the certificate/)
+      const { message } = yield* Effect.flip(serve({ tls: identity }))
+      assert.include(message, `Invalid certificate: ${reason}`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(invalid)("keeps its certificate when it is given %s", ([, identity, reason]) =>
+    Effect.gen(function* () {
+      const renewed = yield* Queue.unbounded<TlsIdentity>()
+      const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
+      yield* Queue.offer(renewed, identity)
+      yield* said(logs, reason)
+      assert.include(logs.join(), "certificate reload failed, keeping the current certificate")
+      yield* connect(url, { ca: first.cert })
+      yield* Queue.offer(renewed, second)
+      yield* said(logs, "certificate reloaded")
+      yield* connect(url, { ca: second.cert })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([
+    ["a chain", { cert: cert + second.cert, key }],
+    ["text around the certificate", { cert: `subject=x\r\n${cert.replaceAll("\n", "\r\n")}`, key }],
+    ["one text for both", { cert: key + cert, key: key + cert }]
+  ] as const)("accepts %s", ([, identity]) =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ tls: identity })
+      yield* connect(url, { ca: first.cert })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("warns of an expired certificate at the start and at a reload, and uses it", () =>
+    Effect.gen(function* () {
+      const renewed = yield* Queue.unbounded<TlsIdentity>()
+      const warning = "certificate outside its validity period"
+      const { logs } = yield* serve({ tls: expired })
+      assert.include(logs.join(), warning)
+      const { logs: later } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
+      assert.notInclude(later.join(), warning)
+      yield* Queue.offer(renewed, expired)
+      yield* said(later, "certificate reloaded")
+      assert.include(later.join(), warning)
     }).pipe(Effect.scoped)
   )
 

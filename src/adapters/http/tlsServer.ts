@@ -1,7 +1,8 @@
+import { createPrivateKey, X509Certificate } from "node:crypto"
 import { createServer as createHttpServer, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import type { Socket } from "node:net"
-import { Effect, type Scope, Stream } from "effect"
+import { Clock, Effect, Result, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
@@ -28,21 +29,68 @@ const closeTimeout = 2000
 
 /** Messages for OpenSSL's error codes. */
 const opensslMessages: { readonly [code: string]: string } = {
-  ERR_OSSL_PEM_NO_START_LINE: "not a PEM file",
-  ERR_OSSL_UNSUPPORTED: "the key is not PEM or has an unsupported type",
-  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key does not match the certificate"
+  ERR_OSSL_UNSUPPORTED: "the key is not PEM, is incomplete or has an unsupported type"
 }
 
 const formatTlsError = (error: unknown): string =>
   opensslMessages[systemErrorCode(error) ?? ""] ?? formatNetworkError(error)
 
-const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
-  const server = yield* Effect.try({
-    try: () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts }),
-    catch: (error) => new ListenError({ message: `Invalid certificate: ${formatTlsError(error)}` })
+const certificateStart = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g
+const certificatePattern = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]+-----END \1-----/g
+const keyStart = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/
+
+const parseChain = (pem: string): Result.Result<ReadonlyArray<X509Certificate>, string> => {
+  const count = pem.match(certificateStart)?.length ?? 0
+  if (pem.trim() === "") return Result.fail("the certificate is empty")
+  if (count === 0) return Result.fail(keyStart.test(pem) ? "the certificate is a private key" : "not a PEM file")
+  const certificates = pem.match(certificatePattern) ?? []
+  return Result.all(
+    Array.from({ length: count }, (_, index) =>
+      Result.try({
+        try: () => new X509Certificate(certificates[index] ?? ""),
+        catch: () => `certificate ${index + 1} is invalid or incomplete`
+      })
+    )
+  )
+}
+
+const parseKey = (pem: string) => {
+  if (pem.trim() === "") return Result.fail("the key is empty")
+  if (!keyStart.test(pem) && pem.match(certificateStart) !== null) return Result.fail("the key is a certificate")
+  if (pem.includes("ENCRYPTED")) return Result.fail("the key is encrypted: write it without a passphrase")
+  return Result.try({ try: () => createPrivateKey(pem), catch: formatTlsError })
+}
+
+/** Checks what OpenSSL does not: it takes an empty text for none, and the handshakes fail. Gives the chain. */
+const checkIdentity = ({ cert, key }: TlsIdentity): Result.Result<ReadonlyArray<X509Certificate>, string> =>
+  Result.gen(function* () {
+    const chain = yield* parseChain(cert)
+    const privateKey = yield* parseKey(key)
+    return chain[0]?.checkPrivateKey(privateKey) === true
+      ? chain
+      : yield* Result.fail("the key does not match the certificate")
   })
+
+/** Applies an identity after a check, and warns of certificates that are not valid now. Fails with the reason. */
+const applyIdentity = Effect.fnUntraced(function* <A>(identity: TlsIdentity, apply: () => A) {
+  const chain = yield* Effect.fromResult(checkIdentity(identity))
+  const applied = yield* Effect.try({ try: apply, catch: formatTlsError })
+  const now = yield* Clock.currentTimeMillis
+  for (const { subject, validFrom, validTo } of chain) {
+    if (Date.parse(validFrom) > now || Date.parse(validTo) < now) {
+      yield* Effect.logWarning("certificate outside its validity period", { subject, validFrom, validTo })
+    }
+  }
+  return applied
+})
+
+const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
+  const server = yield* Effect.mapError(
+    applyIdentity({ cert, key }, () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts })),
+    (reason) => new ListenError({ message: `Invalid certificate: ${reason}` })
+  )
   const reload = (next: TlsIdentity) =>
-    Effect.try({ try: () => server.setSecureContext({ cert: next.cert, key: next.key }), catch: formatTlsError }).pipe(
+    applyIdentity(next, () => server.setSecureContext({ cert: next.cert, key: next.key })).pipe(
       Effect.andThen(Effect.logInfo("certificate reloaded")),
       Effect.catch((reason) =>
         Effect.logError("certificate reload failed, keeping the current certificate", { reason })

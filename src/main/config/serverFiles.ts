@@ -35,7 +35,7 @@ export const watchTlsFiles = Effect.fnUntraced(function* (files: { readonly cert
   const read = Effect.all({ cert: readPem(files.cert), key: readPem(files.key) })
   const current = yield* read
   const updates = reloadOnChange([resolve(files.cert), resolve(files.key)], current, read, ({ message }) =>
-    Effect.logError(message)
+    Effect.logError("certificate reload failed, keeping the current certificate", { reason: message })
   )
   return { ...current, updates: Stream.provideContext(updates, context) }
 })
