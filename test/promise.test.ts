@@ -441,6 +441,17 @@ describe("runComputer", () => {
     })
   )
 
+  it.each(["0.3", "0.4"] as const)("joins again on line %s", async (protocol) =>
+    inOffice(async ({ agent, computer }) => {
+      const desk = await computer({}, { protocol })
+      const thinker = await agent({ protocol })
+      await desk.leave()
+      const back = first(thinker.events(), ({ _tag }) => _tag === "Entered")
+      await desk.join({ office: "team" })
+      await back
+    })()
+  )
+
   it(
     "calls its hooks and treats a throwing hook as a no",
     inOffice(async ({ agent, computer, logs }) => {

@@ -194,6 +194,7 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
         url: urlOf(port),
         name,
         token,
+        protocol: line,
         config: parsed,
         inputs: { values },
         settings: { approvers: ["page"] },
@@ -201,7 +202,7 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
       })
       const computer = yield* asPart(Effect.map(Layer.build(layer), (context) => Context.get(context, Computer)))
       return {
-        join: (office) => asPart(computer.join({ office, protocol: line })),
+        join: (office) => asPart(computer.join({ office })),
         leave: computer.leave
       }
     })

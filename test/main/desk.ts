@@ -8,6 +8,8 @@ import { ComputerSettings } from "../../src/application/computer/ComputerSetting
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
+import { definedOnly } from "../../src/domain/objects.ts"
+import type { LineName } from "../../src/domain/wire/lines.ts"
 import { runCommands } from "../../src/main/repl/runRepl.ts"
 import { resource, textResult, tool } from "../conformance/members.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
@@ -23,6 +25,7 @@ export const desk = (
   options: {
     readonly config?: object
     readonly office?: string
+    readonly protocol?: LineName
     readonly startsIn?: Duration.Duration
     readonly subscribe?: boolean
     readonly approvers?: ComputerSettings["approvers"]
@@ -73,7 +76,7 @@ export const desk = (
       return Computer.layer({
         name: "pc-1",
         config: Result.getOrThrow(parseComputerConfig(config)),
-        ...(options.office !== undefined && { office: options.office })
+        ...definedOnly({ office: options.office, protocol: options.protocol })
       }).pipe(
         Layer.provide(
           MemoryMcp.layer(

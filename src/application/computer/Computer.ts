@@ -89,6 +89,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly status: Stream.Stream<OfficeStatus>
   /** The office that the Computer is in, or joins or rejoins at present. */
   readonly office: Effect.Effect<string | undefined>
+  /** Joins an office with the options of this Computer, unless the request has others. */
   readonly join: (request: JoinOptions) => Effect.Effect<void, JoinFailed | AlreadyJoined>
   /** Leaves the office and cancels its calls; the servers keep running. */
   readonly leave: Effect.Effect<void>
@@ -103,7 +104,7 @@ const make = Effect.fnUntraced(function* (
   const { approvers, startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
-  const connection = yield* makeOfficeConnection(name, featuresOf(operators, approvers))
+  const connection = yield* makeOfficeConnection({ ...options, features: featuresOf(operators, approvers) })
 
   /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
   const backlog = new Set<ComputerPart>()
@@ -184,7 +185,7 @@ const make = Effect.fnUntraced(function* (
   )
 
   // Without its name in the office, a Computer starts no processes.
-  if (office !== undefined) yield* Effect.catchTag(join({ ...options, office }), "AlreadyJoined", Effect.die)
+  if (office !== undefined) yield* Effect.catchTag(join({ office }), "AlreadyJoined", Effect.die)
   yield* prepare
   yield* Deferred.succeed(mayStart, undefined)
   if (office !== undefined) yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)

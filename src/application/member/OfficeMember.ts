@@ -139,22 +139,22 @@ const isRejoinRetryable = (error: JoinFailed): boolean =>
   (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
 
 /** Makes a secret of 128 bits in hexadecimal. */
-const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16))
+export const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16))
 
 /**
  * Joins an office and stays a member until the scope closes. Resolves after the first join. A member that loses its
  * connection rejoins with backoff until the Server reports a permanent failure.
  */
 export const joinOffice = Effect.fnUntraced(function* (
-  options: MemberOptions,
+  options: MemberOptions & { readonly instance?: string },
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const { name, office, protocol = defaultLineName, role, wait = Duration.zero } = options
+  // The Server recognises this member by the secret and replaces its stale connection.
+  const { instance = makeInstanceSecret() } = options
   const { features = [], retryInitialConnect = false, takeOver = false } = options
   const transport = yield* TransportClient
   let current: Link | undefined
-  // The Server recognises this member by the secret and replaces its stale connection.
-  const instance = makeInstanceSecret()
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
 
   const makeMember = (line: ProtocolLine): OfficeMember => {

@@ -43,7 +43,7 @@ export interface ComputerOptions
   readonly catalogues?: string
 }
 
-/** An office to join; `wait` in milliseconds. */
+/** An office to join, and what differs from the options of the Computer; `wait` in milliseconds. */
 export interface ComputerJoinOptions extends Omit<JoinOptions, "wait">, Pick<ConnectionOptions, "wait"> {}
 
 /**

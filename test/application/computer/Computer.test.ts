@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import type { ComputerOptions } from "../../../src/application/computer/Computer.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { type Link, LinkClosed, type TransportClient } from "../../../src/application/ports/Transport.ts"
+import { type Link, LinkClosed, type TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
 import { counted, joined, link, staged } from "./stage.ts"
 
@@ -253,6 +255,91 @@ describe("naming of an office", () => {
       const hidden = logs.filter((line) => line.includes("tool hidden"))
       assert.lengthOf(hidden, 1)
       assert.notInclude(hidden[0], secret)
+    })
+  )
+})
+
+describe("a join after a leave", () => {
+  /** A Server that gives these replies to the joins, the last one to all others, and what it receives. */
+  const answering = (...replies: ReadonlyArray<ReadonlyArray<unknown>>) => {
+    const joins: Array<{ readonly version: string; readonly auth: JsonObject; readonly body: unknown }> = []
+    const transport: TransportClient["Service"] = {
+      connect: ({ auth, version }) =>
+        Effect.succeed({
+          ...link,
+          request: (_, body) => {
+            joins.push({ version, auth, body: Result.getOrThrow(body.value()) })
+            return Effect.succeed((replies[joins.length - 1] ?? replies.at(-1) ?? [true, null]).map(jsonBody))
+          }
+        })
+    }
+    return { joins, transport }
+  }
+  const taken = [false, "Computer with name 'pc' already exists in room 'o'"]
+
+  it.effect.each([
+    ["the protocol line", { protocol: "0.3" }, ({ version }) => version],
+    ["another protocol line", { protocol: "0.4" }, ({ version }) => version],
+    ["the choice of the line", { protocol: "auto" }, ({ version }) => version],
+    ["the secret of its reconnects", {}, ({ auth }) => auth["instance"]],
+    ["its features", { operators: { calls: true } }, ({ auth }) => auth["a2c_features"]],
+    ["the takeover", { protocol: "0.4", takeOver: true }, ({ body }) => body]
+  ] satisfies ReadonlyArray<
+    [string, Partial<ComputerOptions>, (join: ReturnType<typeof answering>["joins"][number]) => unknown]
+  >)("keeps %s", ([, membership, of]) =>
+    Effect.gen(function* () {
+      const { joins, transport } = answering()
+      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      yield* computer.leave
+      yield* computer.join({ office: "o" })
+      const [before, after] = joins.map(of)
+      assert.isDefined(before)
+      assert.deepStrictEqual(after, before)
+    })
+  )
+
+  it.effect("waits for its place as long as at the start", () =>
+    Effect.gen(function* () {
+      const { joins, transport } = answering([true, null], taken, [true, null])
+      const membership = { wait: Duration.minutes(1) }
+      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      yield* computer.leave
+      const joining = yield* Effect.forkChild(computer.join({ office: "o" }), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(joining)
+      assert.lengthOf(joins, 3)
+    })
+  )
+
+  it.effect("tries again while the Server is unreachable, as at the start", () =>
+    Effect.gen(function* () {
+      let connects = 0
+      const transport: TransportClient["Service"] = {
+        connect: () => (++connects === 2 ? Effect.fail(new Unreachable({ message: "away" })) : Effect.succeed(link))
+      }
+      const membership = { retryInitialConnect: true }
+      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      yield* computer.leave
+      const joining = yield* Effect.forkChild(computer.join({ office: "o" }), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(joining)
+      assert.strictEqual(connects, 3)
+    })
+  )
+
+  it.effect("takes the options of its request before those of the Computer, and no undefined ones", () =>
+    Effect.gen(function* () {
+      const { joins, transport } = answering()
+      const { computer } = yield* staged({ servers: {}, membership: { protocol: "0.4" }, transport })
+      yield* computer.join({ office: "o", protocol: "0.3" })
+      yield* computer.leave
+      yield* computer.join({ office: "o" })
+      yield* computer.leave
+      yield* computer.join({ office: "o", ...({ protocol: undefined } as object) })
+      assert.deepStrictEqual(
+        joins.map(({ version }) => version.slice(0, 3)),
+        ["0.3", "0.4", "0.4"]
+      )
     })
   )
 })

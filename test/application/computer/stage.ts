@@ -1,6 +1,6 @@
 import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { Computer } from "../../../src/application/computer/Computer.ts"
+import { Computer, type ComputerOptions } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import type { OperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
 import type { UploadOptions } from "../../../src/application/computer/content/Uploads.ts"
@@ -42,6 +42,8 @@ export interface Staged {
   readonly settings?: Partial<ComputerSettings>
   /** The office to join at the start. */
   readonly office?: string
+  /** How it joins offices. */
+  readonly membership?: Partial<Omit<ComputerOptions, "office">>
   readonly prepare?: Effect.Effect<void>
   readonly uploads?: UploadOptions
   readonly skills?: SkillFolders
@@ -98,6 +100,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const context = yield* Computer.layer({
     name: "pc",
     ...setupOf(Object.keys(servers), stage),
+    ...stage.membership,
     ...definedOnly({ office, operators, prepare, skills, uploads })
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),

@@ -379,6 +379,17 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk()))
   )
 
+  it.effect("joins again on the protocol line of its start", () =>
+    Effect.gen(function* () {
+      const lines = []
+      for (const command of ["status", "leave", "join O2", "leave", "join O1"]) {
+        yield* say(command)
+        lines.push((yield* Computer.use(({ member }) => member))?.line.name)
+      }
+      assert.deepStrictEqual(lines, ["0.4", undefined, "0.4", undefined, "0.4"])
+    }).pipe(Effect.provide(desk({ office: "O1", protocol: "0.4" })))
+  )
+
   it.effect("refuses to join a second office", () =>
     Effect.gen(function* () {
       const { stderr } = yield* say("join O2")

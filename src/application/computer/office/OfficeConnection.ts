@@ -1,10 +1,11 @@
 import { Data, Deferred, Effect, Exit, Scope, Stream, SubscriptionRef } from "effect"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
-import type { MemberFeature } from "../../../domain/page/Inspection.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import {
   joinOffice,
   type JoinFailed,
   JoinRejected,
+  makeInstanceSecret,
   type MemberHandlers,
   type MemberOptions,
   type MemberStatus,
@@ -22,6 +23,7 @@ export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly 
   }
 }
 
+/** An office, and what differs at this join from the options of the Computer. */
 export interface JoinOptions extends Omit<MemberOptions, "role" | "name" | "features"> {}
 
 /** A membership, from the first attempt to join. */
@@ -34,14 +36,12 @@ interface JoinState {
   readonly member: OfficeMember | undefined
 }
 
-/** Makes a Computer's membership of at most one office, which ends with the scope. */
-export const makeOfficeConnection = Effect.fnUntraced(function* (
-  name: string,
-  features: ReadonlyArray<MemberFeature> = []
-) {
+/** Makes a Computer's membership of at most one office, which ends with the scope. The options hold for each join. */
+export const makeOfficeConnection = Effect.fnUntraced(function* (options: Omit<MemberOptions, "office" | "role">) {
   const transport = yield* TransportClient
   const parentScope = yield* Effect.scope
   const state = yield* SubscriptionRef.make<JoinState | undefined>(undefined)
+  const instance = makeInstanceSecret()
   const current = () => SubscriptionRef.getUnsafe(state)
 
   const release = Effect.fnUntraced(function* ({ cancelled, office, scope }: JoinState) {
@@ -64,7 +64,8 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
       yield* Scope.close(scope, Exit.void)
       return yield* new AlreadyJoined({ office: previous.office })
     }
-    const joined = joinOffice({ role: "computer", name, features, ...request }, (member) => {
+    const membership = { ...options, ...definedOnly(request), role: "computer", instance } as const
+    const joined = joinOffice(membership, (member) => {
       line = member.line.name
       const handlers = makeHandlers(member)
       const setMember = SubscriptionRef.update(state, (now) => (now?.scope === scope ? { ...now, member } : now))

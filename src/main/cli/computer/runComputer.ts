@@ -4,7 +4,6 @@ import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../../repl/replCommands.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
-import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
 import { warnOfLiteralSecrets } from "../flags/secretFlags.ts"
@@ -25,9 +24,9 @@ const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, offic
 }
 
 /** Joins beside the running shell: commands need not wait for the Server. */
-const joinInBackground = Effect.fnUntraced(function* (office: string, options: ComputerCommandOptions) {
+const joinInBackground = Effect.fnUntraced(function* (office: string) {
   const { join } = yield* Computer
-  const joining = join({ office, retryInitialConnect: true, ...joinOptions(options) })
+  const joining = join({ office, retryInitialConnect: true })
   yield* Effect.catch(explainJoinRejection("computer")(joining), ({ message }) =>
     Effect.logError("joining the office failed", { office, reason: message })
   )
@@ -37,7 +36,7 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
   const { name, office } = options
   const { reader, ...terminal } = yield* makeReplTerminalIO
   const repl = runRepl({ name, reader })
-  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office, options)), repl)
+  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office)), repl)
   yield* withComputer(options, terminal, {}, use)
 })
 

@@ -24,7 +24,9 @@ const handlers: MemberHandlers = {
 
 /** An office connection through links that `open` gives, with a function to join an office. */
 const connected = Effect.fnUntraced(function* (open: Effect.Effect<Link, ConnectError, Scope.Scope>) {
-  const connection = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, { connect: () => open })
+  const connection = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, {
+    connect: () => open
+  })
   const join = (office: string) => connection.join({ office }, () => handlers)
   return {
     ...connection,
@@ -57,7 +59,7 @@ describe("OfficeConnection", () => {
           return Effect.succeed({ ...link, request })
         }
       })
-      const { join } = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, transport)
+      const { join } = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, transport)
       yield* join({ office: "o" }, () => handlers)
       assert.deepStrictEqual(sent, ["computer", "server:join_office", { role: "computer", name: "pc", office_id: "o" }])
     })
@@ -81,7 +83,7 @@ describe("OfficeConnection", () => {
 
   it.effect("has the member when the handler of the join runs", () =>
     Effect.gen(function* () {
-      const { join, member } = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, {
+      const { join, member } = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, {
         connect: () => Effect.succeed(link)
       })
       let seen: unknown
