@@ -125,6 +125,9 @@ export const makeToolTask = (
         const now = yield* Clock.currentTimeMillis
         awaySince ??= now
         if (!isAway(outcome.failure) || now - awaySince >= Duration.toMillis(awayTimeout)) return yield* outcome.failure
+        // A lost connection forgets what the task waits for, and interrupts an answer on its way.
+        seen = 0
+        passed = ""
         yield* Effect.sleep(retryInterval)
         continue
       }

@@ -145,6 +145,8 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     cancel: Effect.fnUntraced(function* (agent: string, id: string): Effect.fn.Return<TaskState, ProtocolError> {
       const task = yield* find(agent, id)
       yield* FiberMap.remove(running, keyOf(agent, id))
+      // A call that has not begun ends without a change of its state.
+      if (stateOf(task).state === "working") yield* change(task, { state: "cancelled" })
       return stateOf(task)
     }),
     /** Cancels and forgets all tasks. */

@@ -5,6 +5,7 @@ import * as MemoryMcp from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeAgentRequests } from "../../../../src/application/agent/AgentRequests.ts"
 import { makeKnownPeers } from "../../../../src/application/agent/mcpChannel.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { referenceOf } from "../../../../src/domain/blobs/binaryContent.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
 import { makePlace } from "../../../main/computers.ts"
@@ -26,8 +27,8 @@ const makeWorld = Effect.gen(function* () {
     )
   )
   const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [work] })
-  yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
-  return { place, started, done, runs: () => runs, cancelled: () => cancelled }
+  const desk = yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+  return { place, desk, started, done, runs: () => runs, cancelled: () => cancelled }
 })
 
 describe("tool tasks", () => {
@@ -186,6 +187,87 @@ describe("tool tasks", () => {
       yield* Deferred.await(started)
       yield* TestClock.adjust("7 seconds")
       assert.strictEqual((yield* task.result).meta?.["a2c_timeout"], true)
+    })
+  )
+
+  it.effect("runs for longer than one request waits", () =>
+    Effect.gen(function* () {
+      const { done, place, started } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const task = yield* agent.startTool({ computer: "desk", tool: "work", timeout: 600 })
+      yield* Deferred.await(started)
+      const waiting = yield* Effect.forkChild(task.result)
+      yield* TestClock.adjust("65 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Deferred.succeed(done, undefined)
+      assert.isFalse((yield* Fiber.join(waiting)).isError)
+    })
+  )
+})
+
+describe("a task of a Computer that leaves its office", () => {
+  /** A Computer that has left while its task ran, and is in another office, with an Agent of the same name. */
+  const moved = Effect.gen(function* () {
+    const world = yield* makeWorld
+    const agent = yield* agentUnderTest(world.place)
+    const task = yield* agent.startTool({ computer: "desk", tool: "work" })
+    yield* Deferred.await(world.started)
+    yield* world.desk.leave
+    yield* world.desk.join({ office: "O2" })
+    return { ...world, task, next: yield* agentUnderTest(world.place, { office: "O2" }) }
+  })
+
+  it.effect("is cancelled", () => Effect.map(moved, ({ cancelled }) => assert.strictEqual(cancelled(), 1)))
+
+  it.effect("is unknown to an Agent of the same name in its next office", () =>
+    Effect.gen(function* () {
+      const { next, task } = yield* moved
+      assert.strictEqual((yield* Effect.flip(next.task("desk", task.id).status))._tag, "TaskLost")
+    })
+  )
+
+  it.effect("is unknown to its Agent when the Computer returns", () =>
+    Effect.gen(function* () {
+      const { desk, task } = yield* moved
+      yield* desk.leave
+      yield* desk.join({ office: "O1" })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Effect.flip(task.result))._tag, "TaskLost")
+    })
+  )
+
+  it.effect("frees its id for the next office", () =>
+    Effect.gen(function* () {
+      const { next, runs, task } = yield* moved
+      yield* next.mcpRequest("desk", {
+        server: "desk",
+        method: "tasks/start" as "prompts/get",
+        params: { id: task.id, tool: "work", timeout: 60, params: { other: true } }
+      })
+      yield* TestClock.adjust(0)
+      assert.strictEqual(runs(), 2)
+    })
+  )
+})
+
+describe("a blob of a Computer that leaves its office", () => {
+  it.effect("is gone for an Agent of the same name in its next office", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const data = "AAAA".repeat(100_000)
+      const draw = tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] }))
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [draw] })
+      const desk = yield* computerUnderTest(place, { name: "desk", protocol: "0.3", servers: { alpha } })
+      const agent = yield* agentUnderTest(place, { protocol: "0.3" })
+      const [exposed] = yield* agent.getTools("desk")
+      const { content } = yield* agent.callTool({ computer: "desk", tool: exposed?.name ?? "", blobs: "keep" })
+      const handle = content[0] === undefined ? "" : (referenceOf(content[0])?.handle ?? "")
+      assert.strictEqual((yield* agent.blob("desk", handle)).totalSize, 300_000)
+      yield* desk.leave
+      yield* desk.join({ office: "O2", protocol: "0.3" })
+      const next = yield* agentUnderTest(place, { office: "O2", protocol: "0.3" })
+      const failure = yield* Effect.flip(next.blob("desk", handle))
+      assert.strictEqual(failure._tag === "ProtocolError" && failure.code, 4018)
     })
   )
 })
