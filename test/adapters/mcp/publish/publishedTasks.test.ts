@@ -1,0 +1,285 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { makePublishedTasks } from "../../../../src/adapters/mcp/publish/publishedTasks.ts"
+import { type McpCallOptions, type McpProgress, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+
+const form = { type: "object", properties: { name: { type: "string" } } }
+const done: JsonObject = { content: [{ type: "text", text: "done" }], _meta: { mine: 1 } }
+
+/** The bounds that docs/limits.md states. */
+const bounds = { followed: 1024, hours: 2 }
+
+interface Running {
+  readonly options: McpCallOptions
+  readonly end: (exit: Exit.Exit<JsonObject, McpSessionError>) => Effect.Effect<unknown>
+}
+
+/** Published tasks over tasks that the test drives, by their ids in the order of their starts. */
+const makeTasks = Effect.gen(function* () {
+  const running = new Map<string, Running>()
+  const found: Array<string> = []
+  const cancelled: Array<string> = []
+  const toTask = Effect.fnUntraced(function* (id: string, options: McpCallOptions) {
+    const end = yield* Deferred.make<JsonObject, McpSessionError>()
+    running.set(id, { options, end: (exit) => Effect.andThen(Deferred.done(end, exit), TestClock.adjust(0)) })
+    const createdAt = yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis)
+    const cancel = Effect.andThen(
+      Effect.sync(() => void cancelled.push(id)),
+      Deferred.succeed(end, { content: [], isError: true })
+    )
+    return { id, createdAt, result: Deferred.await(end), cancel: Effect.asVoid(cancel) }
+  })
+  const published = yield* makePublishedTasks({
+    start: (name, _, options = {}) =>
+      name === "quick" ? Effect.undefined : Effect.suspend(() => toTask(`t${running.size + 1}`, options)),
+    find: (id, options = {}) =>
+      Effect.suspend(() => {
+        found.push(id)
+        return id === "never"
+          ? Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "unknown" }))
+          : toTask(id, options)
+      })
+  })
+  const { callModern, get, startLegacy } = published
+  return {
+    ...published,
+    found,
+    cancelled,
+    running: (id: string) => running.get(id)?.options ?? {},
+    end: (id: string, exit: Exit.Exit<JsonObject, McpSessionError> = Exit.succeed(done)) =>
+      running.get(id)?.end(exit) ?? Effect.void,
+    state: (id: string, era: "legacy" | "modern" = "modern") => get({ taskId: id }, era, ["form"]),
+    startLegacy: () => startLegacy("work", {}, ["form"]),
+    call: (sendProgress?: (step: McpProgress) => Effect.Effect<void>) =>
+      Effect.forkChild(callModern("work", {}, ["form"], sendProgress), { startImmediately: true })
+  }
+})
+
+const iso = (millis: number) => new Date(millis).toISOString()
+
+describe("a published task", () => {
+  it.effect("has the times of its start and of its end", () =>
+    Effect.gen(function* () {
+      const { end, startLegacy, state } = yield* makeTasks
+      yield* TestClock.adjust("1 second")
+      yield* startLegacy()
+      assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(1000) })
+      yield* TestClock.adjust("4 seconds")
+      yield* end("t1")
+      yield* TestClock.adjust("4 seconds")
+      assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(5000), status: "completed" })
+    })
+  )
+
+  it.effect("has the time of its latest progress", () =>
+    Effect.gen(function* () {
+      const { running, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* TestClock.adjust("2 seconds")
+      yield* running("t1").onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
+      assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(2000), statusMessage: "half: 1 of 2" })
+    })
+  )
+
+  it.effect("has the times of its question and of the answer", () =>
+    Effect.gen(function* () {
+      const { running, startLegacy, state, update } = yield* makeTasks
+      yield* startLegacy()
+      yield* TestClock.adjust("2 seconds")
+      const { responder } = running("t1")
+      yield* Effect.forkChild(responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never, {
+        startImmediately: true
+      })
+      const asking = yield* state("t1")
+      assert.deepInclude(asking, { lastUpdatedAt: iso(2000), status: "input_required" })
+      yield* TestClock.adjust("3 seconds")
+      const [question = ""] = Object.keys(asObject(asking["inputRequests"]))
+      yield* update({ taskId: "t1" }, { [question]: { action: "decline" } }, ["form"])
+      assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(5000), status: "working" })
+    })
+  )
+
+  it.effect("states how long it exists, and the pause between polls, in both eras", () =>
+    Effect.gen(function* () {
+      const { startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      const millis = bounds.hours * 3_600_000
+      assert.deepInclude(yield* state("t1", "legacy"), { ttl: millis, pollInterval: 1000 })
+      assert.deepInclude(yield* state("t1", "modern"), { ttlMs: millis, pollIntervalMs: 1000 })
+    })
+  )
+})
+
+describe("a call that may become a task", () => {
+  it.effect("gives its result within ten seconds, and is a task no more", () =>
+    Effect.gen(function* () {
+      const { call, end, found, state } = yield* makeTasks
+      const calling = yield* call()
+      yield* TestClock.adjust("9999 millis")
+      yield* end("t1")
+      assert.deepStrictEqual(yield* Fiber.join(calling), done)
+      yield* state("t1")
+      assert.deepStrictEqual(found, ["t1"])
+    })
+  )
+
+  it.effect("is a task after ten seconds", () =>
+    Effect.gen(function* () {
+      const { call } = yield* makeTasks
+      const calling = yield* call()
+      yield* TestClock.adjust("9999 millis")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", taskId: "t1", status: "working" })
+    })
+  )
+
+  it.effect("is a task once it asks", () =>
+    Effect.gen(function* () {
+      const { call, running } = yield* makeTasks
+      const calling = yield* call()
+      yield* Effect.forkChild(
+        running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never,
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust(0)
+      assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", status: "input_required" })
+    })
+  )
+
+  it.effect("sends its progress to the request that waits, and none after its answer", () =>
+    Effect.gen(function* () {
+      const { call, running } = yield* makeTasks
+      const sent: Array<number> = []
+      const calling = yield* call(({ progress }) => Effect.sync(() => void sent.push(progress)))
+      const report = (progress: number) => running("t1").onProgress?.({ progress }) ?? Effect.void
+      yield* report(1)
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(calling)
+      yield* report(2)
+      assert.deepStrictEqual(sent, [1])
+    })
+  )
+
+  it.effect("is cancelled with its request, and not once it is a task", () =>
+    Effect.gen(function* () {
+      const { call, cancelled } = yield* makeTasks
+      const [first, second] = [yield* call(), yield* call()]
+      yield* Fiber.interrupt(first)
+      assert.deepStrictEqual(cancelled, ["t1"])
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(second)
+      assert.deepStrictEqual(cancelled, ["t1"])
+    })
+  )
+
+  it.effect("fails with the error of its call", () =>
+    Effect.gen(function* () {
+      const { call, end } = yield* makeTasks
+      const calling = yield* Effect.forkChild(Effect.flip(Fiber.join(yield* call())))
+      const error = new McpSessionError({ reason: "protocol", code: -32001, message: "broken" })
+      yield* end("t1", Exit.fail(error))
+      assert.strictEqual(yield* Fiber.join(calling), error)
+    })
+  )
+})
+
+describe("the end of a published task", () => {
+  it.effect.each(["legacy", "modern"] as const)("is its failure (%s)", (era) =>
+    Effect.gen(function* () {
+      const { end, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* end("t1", Exit.fail(new McpSessionError({ reason: "protocol", code: -32001, message: "broken" })))
+      const ended = yield* state("t1", era)
+      assert.strictEqual(ended["status"], "failed")
+      if (era === "modern") assert.deepStrictEqual(ended["error"], { code: -32001, message: "broken" })
+    })
+  )
+
+  it.effect("is a cancellation by its client", () =>
+    Effect.gen(function* () {
+      const { cancel, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* cancel({ taskId: "t1" }, "modern")
+      assert.strictEqual((yield* state("t1"))["status"], "cancelled")
+      // A later cancellation changes nothing.
+      assert.deepStrictEqual(yield* cancel({ taskId: "t1" }, "modern"), {})
+    })
+  )
+
+  it.effect("is its completion also where a client cancels afterwards", () =>
+    Effect.gen(function* () {
+      const { cancel, cancelled, end, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* end("t1")
+      yield* cancel({ taskId: "t1" }, "modern")
+      assert.deepStrictEqual([(yield* state("t1"))["status"], cancelled], ["completed", []])
+    })
+  )
+
+  it.effect("keeps the metadata of its result beside the id of the task", () =>
+    Effect.gen(function* () {
+      const { end, result, startLegacy } = yield* makeTasks
+      yield* startLegacy()
+      yield* end("t1")
+      const given = yield* result({ taskId: "t1" }, { modes: [], answer: () => Effect.never })
+      const related = { "io.modelcontextprotocol/related-task": { taskId: "t1" } }
+      assert.deepStrictEqual(given, { ...done, _meta: { mine: 1, ...related } })
+    })
+  )
+})
+
+describe("a task that a published office follows", () => {
+  it.effect("is found once for all requests of clients", () =>
+    Effect.gen(function* () {
+      const { found, state } = yield* makeTasks
+      yield* state("earlier")
+      yield* state("earlier")
+      assert.deepStrictEqual(found, ["earlier"])
+    })
+  )
+
+  it.effect(`is dropped ${bounds.hours} hours after its end`, () =>
+    Effect.gen(function* () {
+      const { end, found, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* end("t1")
+      yield* TestClock.adjust("7199999 millis")
+      yield* startLegacy()
+      yield* state("t1")
+      assert.deepStrictEqual(found, [])
+      yield* TestClock.adjust("1 millis")
+      yield* startLegacy()
+      yield* state("t1")
+      assert.deepStrictEqual(found, ["t1"])
+    })
+  )
+
+  it.effect("is kept while it runs", () =>
+    Effect.gen(function* () {
+      const { found, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* TestClock.adjust("3 hours")
+      yield* startLegacy()
+      yield* state("t1")
+      assert.deepStrictEqual(found, [])
+    })
+  )
+
+  it.effect(`is dropped for a further one above ${bounds.followed} once it has ended`, () =>
+    Effect.gen(function* () {
+      const { end, found, startLegacy, state } = yield* makeTasks
+      yield* Effect.forEach(Array.from({ length: bounds.followed - 1 }), startLegacy, { discard: true })
+      yield* end("t2")
+      yield* startLegacy()
+      yield* state("t2")
+      assert.deepStrictEqual(found, [])
+      yield* startLegacy()
+      yield* state("t1")
+      yield* state("t2")
+      assert.deepStrictEqual(found, ["t2"])
+    })
+  )
+})
