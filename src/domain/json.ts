@@ -114,6 +114,43 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
+/** Significant digits of a number beyond 10^21 that is no rounded integer, such as 1e300 or 6.022e23. */
+const maxExactDigits = 12
+
+/**
+ * True for an integer beyond ±(2^53 − 1), which the parser of its text may have rounded. From 10^21 on a number with few
+ * digits counts as a fraction's exponent form, and so does the largest number.
+ */
+const mayBeRounded = (value: number): boolean => {
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return false
+  const magnitude = Math.abs(value)
+  return magnitude < 1e21 || (magnitude < Number.MAX_VALUE && magnitude.toExponential().length > maxExactDigits + 6)
+}
+
+/** Explains why a call with such an integer is rejected. */
+export const roundedIntegersProblem = `integers beyond ±${Number.MAX_SAFE_INTEGER} lose digits on their way: pass them as text`
+
+const maxPointers = 10
+
+/** JSON pointers to the first integers of a value that its parser may have rounded. Usually empty; does not recurse. */
+export const findRoundedIntegers = (value: unknown): ReadonlyArray<string> => {
+  const pointers: Array<string> = []
+  const open: Array<{ readonly node: unknown; readonly pointer: string }> = [{ node: value, pointer: "" }]
+  for (let entry = open.pop(); entry !== undefined && pointers.length < maxPointers; entry = open.pop()) {
+    const { node, pointer } = entry
+    if (typeof node === "number") {
+      if (mayBeRounded(node)) pointers.push(pointer)
+    } else if (Array.isArray(node) || isJsonObject(node)) {
+      for (const [name, member] of Object.entries(node)) {
+        const isOpen = typeof member === "object" ? member !== null : typeof member === "number" && mayBeRounded(member)
+        if (isOpen)
+          open.push({ node: member, pointer: `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}` })
+      }
+    }
+  }
+  return pointers
+}
+
 export const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 export const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 /** The value when it is a JSON object, else an empty one. */

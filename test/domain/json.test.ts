@@ -8,6 +8,7 @@ import {
   checkJsonBody,
   checkParsedJson,
   maxJsonDepth,
+  findRoundedIntegers,
   formatSpacedJson,
   hasAtMostParts,
   parseJson,
@@ -194,6 +195,48 @@ describe("formatSpacedJson", () => {
 
   it("omits undefined members, and writes undefined items as null", () => {
     assert.strictEqual(formatSpacedJson({ a: undefined, b: [undefined] }), '{"b": [null]}')
+  })
+})
+
+describe("findRoundedIntegers", () => {
+  it.each([
+    ["1917043659912705296", ""],
+    ["-1917043659912705296", ""],
+    ["9007199254740993", ""],
+    ["18446744073709551615", ""],
+    ["10000000000000001", ""],
+    ["1732723200000000001", ""],
+    ["115792089237316195423570985008687907853269984665640564039457584007913129639935", ""],
+    ["1.917043659912705296e18", ""],
+    ['{"id":1917043659912705296}', "/id"],
+    ['{"a":[0,{"b/c":9223372036854775807}]}', "/a/1/b~1c"]
+  ])("finds %s", (text, pointer) => {
+    assert.deepStrictEqual(findRoundedIntegers(JSON.parse(text)), [pointer])
+  })
+
+  it.each([
+    "9007199254740991",
+    "-9007199254740991",
+    "0.1234567890123456789",
+    "12345678901.234567890123",
+    "1e21",
+    "-1e300",
+    "6.02214076e23",
+    "1.7976931348623157e308",
+    '"1917043659912705296"',
+    '{"a":[null,true,"9007199254740993",{}]}'
+  ])("passes %s", (text) => {
+    assert.deepStrictEqual(findRoundedIntegers(JSON.parse(text)), [])
+  })
+
+  it("searches deep values", () => {
+    let deep: unknown = 2 ** 60
+    for (let level = 0; level < 100_000; level++) deep = [deep]
+    assert.deepStrictEqual(findRoundedIntegers(deep), ["/0".repeat(100_000)])
+  })
+
+  it("stops at the first ten", () => {
+    assert.lengthOf(findRoundedIntegers(Array.from({ length: 100 }, () => 2 ** 60)), 10)
   })
 })
 

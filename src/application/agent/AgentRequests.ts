@@ -18,7 +18,7 @@ import { mcpFeature, type McpServerInfo } from "../../domain/model/messages/mcp.
 import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
-import { toolTimedOut } from "../../domain/tools/errorResults.ts"
+import { rejectRoundedIntegers, toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
@@ -286,6 +286,8 @@ export const makeAgentRequests = (
     tool,
     ...answers
   }: ToolRequest) => {
+    const rejected = rejectRoundedIntegers(tool, params)
+    if (rejected !== undefined) return Effect.succeed(rejected)
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
     const called = withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))

@@ -1,5 +1,5 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { findRoundedIntegers, isJsonObject, type JsonObject } from "../json.ts"
 import { type ContentBlock, contentBlockProblem, isContentBlock } from "./ContentBlock.ts"
 
 /** An MCP `CallToolResult` with all its members; its metadata is sent as `meta` or `_meta` (spec §6.4). */
@@ -17,6 +17,15 @@ const parseContent = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>
   return Result.fail(`content[${index}]: ${contentBlockProblem(value[index])}`)
 }
 
+/** Metadata of a result: JSON pointers to its integers beyond ±(2^53 − 1), which may be rounded. */
+export const roundedIntegersKey = "a2c_rounded_integers"
+
+/** Marks integers that may be rounded: the receiver must not take them for exact. */
+const markRoundedIntegers = (result: ToolResult): ToolResult => {
+  const pointers = findRoundedIntegers(result)
+  return pointers.length === 0 ? result : { ...result, meta: { ...result.meta, [roundedIntegersKey]: pointers } }
+}
+
 const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && Result.isSuccess(parseContent(value["content"])) && typeof value["isError"] === "boolean"
 
@@ -29,12 +38,14 @@ export const parseToolResult = (value: unknown): Result.Result<ToolResult, strin
     return Result.fail("isError: expected a boolean")
   }
   const metadata = isJsonObject(meta) ? meta : isJsonObject(_meta) ? _meta : undefined
-  return Result.succeed({
-    ...rest,
-    content: content.success,
-    isError: isError === true,
-    ...(metadata !== undefined && { meta: metadata })
-  })
+  return Result.succeed(
+    markRoundedIntegers({
+      ...rest,
+      content: content.success,
+      isError: isError === true,
+      ...(metadata !== undefined && { meta: metadata })
+    })
+  )
 }
 
 /** {@link parseToolResult} as a schema; encoding leaves the result unchanged. */

@@ -1,4 +1,5 @@
-import type { JsonObject } from "../json.ts"
+import { truncateQuote } from "../errorMessage.ts"
+import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../json.ts"
 import { formatServerNames } from "../model/CallStatus.ts"
 import { type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
@@ -24,6 +25,14 @@ export const toolDisabled = (name: string): ToolResult =>
 
 export const toolFailed = (message: string, details: JsonObject = {}): ToolResult =>
   toolError(errorCodes.toolFailed, message, details)
+
+/** The error for a call whose arguments have integers at these JSON pointers that may be rounded; undefined without any. */
+export const rejectRoundedIntegers = (tool: string, params: JsonObject): ToolResult | undefined => {
+  const pointers = findRoundedIntegers(params)
+  if (pointers.length === 0) return undefined
+  const list = pointers.map((pointer) => `\n- ${truncateQuote(pointer)}`).join("")
+  return toolFailed(`Tool '${tool}' was not called: ${roundedIntegersProblem}.${list}`)
+}
 
 /** The call needs a confirmation that was not given (4005, spec §6.5). */
 export const confirmationRequired = (message: string): ToolResult => toolError(errorCodes.confirmationRequired, message)

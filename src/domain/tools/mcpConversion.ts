@@ -2,7 +2,7 @@ import { asObject, type JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { Result } from "effect"
-import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
+import { parseToolResult, roundedIntegersKey, type ToolResult } from "../model/ToolResult.ts"
 
 /**
  * Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. `details` are what its
@@ -30,7 +30,7 @@ export const toMcpTool = (
 export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
   Result.map(parseToolResult(mcpResult), (result) => {
     if (result.meta === undefined) return result
-    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
+    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_") || key === roundedIntegersKey)
     return { ...result, meta: Object.fromEntries(kept) }
   })
 

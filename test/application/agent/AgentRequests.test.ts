@@ -2,6 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
+import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
+import { type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
+import { firstText } from "../../firstText.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
 import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
 import { lineNamed } from "../../../src/domain/wire/lines.ts"
@@ -46,6 +49,66 @@ const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effe
   putBlob: ({ putBlob }) => putBlob("pc-1", new Uint8Array(1)),
   mcpRequest: ({ mcpRequest }) => mcpRequest("pc-1", { server: "s", method: "prompts/get", params: {} })
 }
+
+/** Calls a tool whose Computer answers with this JSON text. Gives the result and the sent arguments. */
+const callWith = (params: JsonObject, reply = '{"content":[]}') =>
+  Effect.gen(function* () {
+    const sent: Array<unknown> = []
+    const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
+      line,
+      maxBytes: () => Number.POSITIVE_INFINITY,
+      notify: () => Effect.void,
+      request: (_event, body) => {
+        sent.push(body.value())
+        return Effect.succeed([textBody(reply)])
+      }
+    }
+    const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
+    const { callTool } = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
+    return { result: yield* callTool({ computer: "pc-1", tool: "echo", params }), sent }
+  })
+
+describe("AgentRequests and large integers", () => {
+  for (const text of [
+    '{"id":1917043659912705296}',
+    '{"ids":[1,-9007199254740993]}',
+    '{"filter":{"block":18446744073709551615}}',
+    '{"wei":10000000000000001}'
+  ]) {
+    it.effect(`does not send the arguments ${text}`, () =>
+      Effect.gen(function* () {
+        const { result, sent } = yield* callWith(parseJsonObject(text) ?? {})
+        assert.deepStrictEqual(sent, [])
+        assert.isTrue(result.isError)
+        assert.match(
+          firstText(result),
+          /^Tool 'echo' was not called: integers beyond .* as text\.\n- \/(id|ids\/1|filter\/block|wei)$/
+        )
+      })
+    )
+  }
+
+  it.effect("sends the largest safe integer, fractions, and integers as text", () =>
+    Effect.gen(function* () {
+      const params = { id: "1917043659912705296", last: Number.MAX_SAFE_INTEGER, ratio: 0.1234567890123456, max: 1e300 }
+      assert.lengthOf((yield* callWith(params)).sent, 1)
+    })
+  )
+
+  for (const [reply, pointers] of [
+    ['{"content":[],"structuredContent":{"id":1917043659912705296}}', ["/structuredContent/id"]],
+    ['{"content":[],"structuredContent":[1,9007199254740993],"meta":{"a":1}}', ["/structuredContent/1"]],
+    ['{"content":[],"meta":{"cursor":-9223372036854775808}}', ["/meta/cursor"]],
+    ['{"content":[{"type":"text","text":"1917043659912705296"}],"structuredContent":{"id":7}}', undefined]
+  ] as const) {
+    it.effect(`marks the integers of ${reply} with ${JSON.stringify(pointers)}`, () =>
+      Effect.gen(function* () {
+        const { result } = yield* callWith({}, reply)
+        assert.deepStrictEqual(result.meta?.["a2c_rounded_integers"], pointers)
+      })
+    )
+  }
+})
 
 describe("AgentRequests", () => {
   it("has a method for every request to a Computer", () =>

@@ -6,6 +6,7 @@ import {
   PackError,
   type PackSource
 } from "../../../application/ports/packs/PackLoader.ts"
+import { paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "../author/BaseMcpTool.ts"
 import { checkFileParams, openToolFiles, writeEmbeddedFiles } from "./toolFiles.ts"
@@ -15,7 +16,7 @@ import { toCallToolResult } from "./callToolResult.ts"
 import { type EnterPackCode, runPackCode, withProgress } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
 import { invalidParamsError, thrownMessage, toPackError } from "./thrown.ts"
-import { parseJsonOrThrow } from "../../../domain/json.ts"
+import { findRoundedIntegers, parseJsonOrThrow, roundedIntegersProblem } from "../../../domain/json.ts"
 
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
@@ -69,6 +70,10 @@ const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress 
 const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call: PackCall) {
   const misplaced = checkFileParams(tool.files, call)
   if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
+  const [rounded] = findRoundedIntegers(call.params)
+  if (rounded !== undefined) {
+    return yield* invalidParamsError([paramsProblem(`${rounded}: ${roundedIntegersProblem}`)])
+  }
   const opened = yield* Effect.mapError(
     openToolFiles(tool.files, call),
     ({ message }) => new PackError({ reason: "failed", message })

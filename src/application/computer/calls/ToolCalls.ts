@@ -7,7 +7,14 @@ import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
-import { toolDisabled, toolError, toolFailed, toolNotFound, toolTimedOut } from "../../../domain/tools/errorResults.ts"
+import {
+  rejectRoundedIntegers,
+  toolDisabled,
+  toolError,
+  toolFailed,
+  toolNotFound,
+  toolTimedOut
+} from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { InputResponder, McpProgress, McpSession, McpSessionError } from "../../ports/McpSession.ts"
@@ -257,7 +264,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (entry === undefined) {
       return catalogue.forbidden.has(toolName) ? toolDisabled(toolName) : toolNotFound(toolName, starting)
     }
-    const invalid = yield* validateParams(call, entry)
+    const invalid = rejectRoundedIntegers(toolName, params) ?? (yield* validateParams(call, entry))
     if (invalid !== undefined) return invalid
     const { denial, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)
     if (denial !== undefined) return denial

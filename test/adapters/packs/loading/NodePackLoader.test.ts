@@ -77,6 +77,16 @@ for (const [where, isolated] of modes) {
         })
       )
 
+      it.effect("rejects integers that JSON numbers round", () =>
+        Effect.gen(function* () {
+          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+          const large = callOf("text_counter", { text: "a", more: [2 ** 60] })
+          const { reason, message } = yield* Effect.flip(call(large, ignoreProgress))
+          assert.strictEqual(reason, "invalid_params")
+          assert.match(message, /^\/more\/0: integers beyond .*: pass them as text$/)
+        })
+      )
+
       it.effect("passes files and form fields to a defined tool", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder

@@ -656,3 +656,38 @@ describe("tool that changes while the parameters are validated", () => {
     })
   )
 })
+
+describe("large integers", () => {
+  for (const params of [
+    { id: 2 ** 60 },
+    { ids: [1, -(2 ** 53)] },
+    { filter: { block: 2 ** 64 } },
+    { "a/b": 1.5e20 }
+  ] as ReadonlyArray<JsonObject>) {
+    it.effect(`rejects the arguments ${JSON.stringify(params)}`, () =>
+      Effect.gen(function* () {
+        let called = 0
+        const { call } = yield* callsOn([tool("t", () => Effect.sync(() => (called++, textResult("t"))))])
+        const result = yield* call({ ...request("r1", "t"), params })
+        assert.isTrue(result.isError)
+        assert.match(firstText(result), /integers beyond ±9007199254740991 lose digits .*: pass them as text\.\n- \//)
+        assert.strictEqual(called, 0)
+      })
+    )
+  }
+
+  it.effect("marks them in a result", () =>
+    Effect.gen(function* () {
+      const large = { content: [], structuredContent: { items: [{ id: 2 ** 60 }, { id: 7 }] }, _meta: { a2c_x: 1 } }
+      const small = { content: [], structuredContent: { id: Number.MAX_SAFE_INTEGER } }
+      const { call } = yield* callsOn([
+        tool("large", () => Effect.succeed(large)),
+        tool("small", () => Effect.succeed(small))
+      ])
+      assert.deepStrictEqual((yield* call(request("r1", "large"))).meta, {
+        a2c_rounded_integers: ["/structuredContent/items/0/id"]
+      })
+      assert.isUndefined((yield* call(request("r2", "small"))).meta)
+    })
+  )
+})
