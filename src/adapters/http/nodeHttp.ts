@@ -1,3 +1,4 @@
+import { lookup as dnsLookup } from "node:dns"
 import {
   Agent,
   type AgentOptions,
@@ -7,11 +8,10 @@ import {
   type RequestOptions
 } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
+import type { LookupFunction } from "node:net"
 import { Effect, type Scope } from "effect"
 import { withUserAgent } from "../../domain/packageVersion.ts"
-
-/** Node's fetch honors proxies only under this variable. */
-const usesProxies = (): boolean => process.env["NODE_USE_ENV_PROXY"] === "1"
+import { environmentProxies } from "../bytes/environmentProxies.ts"
 
 /** Starts a request over HTTP or HTTPS. */
 export type StartRequest = (
@@ -19,10 +19,16 @@ export type StartRequest = (
   options: Omit<RequestOptions, "agent" | "headers"> & { readonly headers: { readonly [name: string]: string } }
 ) => ClientRequest
 
-/** Makes a client whose connections close with the scope. It does not follow redirects. */
+/** The addresses of the servers that sent these responses, not those of proxies. */
+const senders = new WeakMap<IncomingMessage, string>()
+
+/** Makes a client whose connections close with the scope. It uses the proxies of the environment, and follows no redirects. */
 export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = Effect.gen(function* () {
-  const options: AgentOptions = { keepAlive: true, ...(usesProxies() && { proxyEnv: process.env }) }
-  const agents = { plain: new Agent(options), secure: new SecureAgent(options) }
+  const optionsFor = (scheme: "http" | "https"): AgentOptions => ({ keepAlive: true, ...environmentProxies(scheme) })
+  const agents = { plain: new Agent(optionsFor("http")), secure: new SecureAgent(optionsFor("https")) }
+  const behindProxy = environmentProxies("http").proxyEnv ?? environmentProxies("https").proxyEnv
+  /** Origins without a proxy: only their names are looked up here. */
+  const directOrigins = new Set<string>()
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       agents.plain.destroy()
@@ -30,10 +36,21 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
     })
   )
   return (url, given) => {
-    const options = { ...given, headers: withUserAgent(given.headers) }
-    return url.protocol === "https:"
-      ? secureRequest(url, { ...options, agent: agents.secure })
-      : request(url, { ...options, agent: agents.plain })
+    const lookup: LookupFunction = (...parameters) => {
+      directOrigins.add(url.origin)
+      const resolve = given.lookup ?? dnsLookup
+      resolve(...parameters)
+    }
+    const options = { ...given, headers: withUserAgent(given.headers), lookup }
+    const started =
+      url.protocol === "https:"
+        ? secureRequest(url, { ...options, agent: agents.secure })
+        : request(url, { ...options, agent: agents.plain })
+    return started.once("response", (incoming) => {
+      const { remoteAddress } = incoming.socket
+      const isDirect = behindProxy === undefined || directOrigins.has(url.origin)
+      if (isDirect && remoteAddress !== undefined) senders.set(incoming, remoteAddress)
+    })
   }
 })
 
@@ -63,5 +80,5 @@ export const toResponse = (incoming: IncomingMessage, body: ReadableStream | nul
   }
   const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
   const init = { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers }
-  return withServerAddress(new Response(body, init), usesProxies() ? undefined : incoming.socket.remoteAddress)
+  return withServerAddress(new Response(body, init), senders.get(incoming))
 }

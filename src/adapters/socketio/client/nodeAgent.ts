@@ -2,6 +2,7 @@ import type { Agent, AgentOptions } from "node:http"
 import type { SecureContext } from "node:tls"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
+import { environmentProxies } from "../../bytes/environmentProxies.ts"
 import * as internals from "../internals.ts"
 
 /** The redirects that the polling client of Node follows: to any host, with all headers. */
@@ -49,15 +50,21 @@ interface AgentSettings {
   readonly socketPath?: string | undefined
 }
 
-/** Makes the agent of all requests to a Server on Node: it turns redirects into errors. Undefined in browsers. */
+/**
+ * Makes the agent of all requests to a Server on Node. It uses the proxies of the environment, and turns redirects into
+ * errors. Undefined in browsers.
+ */
 export const makeNodeAgent = (origin: string, { secureContext, socketPath }: AgentSettings): Agent | undefined => {
   if (!isNode()) return undefined
   const { Agent: HttpsAgent } = process.getBuiltinModule("node:https")
   const { Agent: HttpAgent } = process.getBuiltinModule("node:http")
   const isSecure = /^(https|wss):/.test(origin)
-  // The types of Node lack this option.
-  const options: AgentOptions & { readonly socketPath?: string } = socketPath === undefined ? {} : { socketPath }
-  const agent = isSecure ? new HttpsAgent({ ...(secureContext && { secureContext }) }) : new HttpAgent(options)
+  // The types of Node lack the option `socketPath`.
+  const options: AgentOptions & { readonly socketPath?: string } =
+    socketPath === undefined ? environmentProxies(isSecure ? "https" : "http") : { socketPath }
+  const agent = isSecure
+    ? new HttpsAgent({ ...options, ...(secureContext && { secureContext }) })
+    : new HttpAgent(options)
   internals.observeRequests(agent, (request) => {
     request.prependListener("response", (response) => {
       if (followedStatuses.has(response.statusCode)) response.statusCode = redirectStatus

@@ -1,3 +1,4 @@
+import http from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Result } from "effect"
 import { withServerAddress } from "../../../../src/adapters/http/nodeHttp.ts"
@@ -70,19 +71,22 @@ describe("address of an MCP server", () => {
     })
   )
 
-  it.live("is unknown behind a proxy", () =>
+  it.live("is unknown behind a proxy, and known for a host of NO_PROXY", () =>
     Effect.gen(function* () {
-      const { url } = yield* makeVictim((_, response) => void response.writeHead(401).end())
-      const ask = Effect.gen(function* () {
+      const { port, url } = yield* makeVictim((_, response) => void response.writeHead(401).end())
+      const ask = Effect.fnUntraced(function* (url: string) {
         const fetch = yield* makeHttpFetch({ resumable: false, sseReadTimeout: Duration.zero, timeout: Duration.zero })
         return yield* addressSeen(yield* Effect.promise(() => fetch(url)))
       })
-      assert.deepStrictEqual(yield* ask, ["127.0.0.1"])
+      assert.deepStrictEqual(yield* ask(url), ["127.0.0.1"])
       yield* Effect.acquireRelease(
-        Effect.sync(() => void (process.env["NODE_USE_ENV_PROXY"] = "1")),
-        () => Effect.sync(() => delete process.env["NODE_USE_ENV_PROXY"])
+        Effect.sync(() => http.setGlobalProxyFromEnv({ http_proxy: url, no_proxy: "localhost" })),
+        (restore) => Effect.sync(restore)
       )
-      assert.deepStrictEqual(yield* ask, [undefined])
+      for (const proxied of ["http://mcp.example/", "http://10.1.2.3/"]) {
+        assert.deepStrictEqual(yield* ask(proxied), [undefined])
+      }
+      assert.deepStrictEqual(yield* ask(`http://localhost:${port}/`), ["127.0.0.1"])
     })
   )
 })
