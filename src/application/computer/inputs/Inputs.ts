@@ -1,4 +1,16 @@
-import { Config, Context, Data, Effect, Fiber, FiberMap, Layer, Option, type Scope } from "effect"
+import {
+  Config,
+  ConfigProvider,
+  Context,
+  Data,
+  Effect,
+  Fiber,
+  FiberMap,
+  Layer,
+  Option,
+  Result,
+  type Scope
+} from "effect"
 import {
   validateInputValue,
   defaultInputValue,
@@ -54,14 +66,27 @@ const acceptAs = (input: Input, value: InputValue, source: ResolvedInput["source
     onFailure: (problem) => missing(input, `${where} is ${problem}`)
   })
 
+const readVariable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
+
+/** Reads an environment variable; an empty one has the empty text as its value. */
 export const readEnvironment = Effect.fnUntraced(function* (name: string) {
-  return Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
+  const value = yield* readVariable(name)
+  if (Option.isSome(value)) return value.value
+  // By default, a provider takes an empty variable as missing.
+  const withEmptyValues = ConfigProvider.fromEnv({ preserveEmptyStrings: true })
+  const found = yield* Effect.provideService(readVariable(name), ConfigProvider.ConfigProvider, withEmptyValues)
+  return Option.getOrUndefined(Option.filter(found, (text) => text === ""))
 })
+
+/** An empty variable is a value of a prompt, and of a pick only as one of its options. */
+const isUsable = (input: Input, value: string): boolean =>
+  value !== "" || Result.isSuccess(validateInputValue(input, value))
 
 const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
   for (const name of inputEnvironmentNames(input.id, server)) {
     const value = yield* readEnvironment(name)
-    if (value !== undefined) return Option.some(yield* acceptAs(input, value, "environment", name))
+    if (value !== undefined && isUsable(input, value))
+      return Option.some(yield* acceptAs(input, value, "environment", name))
   }
   return Option.none<ResolvedInput>()
 })

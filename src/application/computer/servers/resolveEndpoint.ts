@@ -33,9 +33,9 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
       const { fallback, name } = reference
       const value = yield* readEnvironment(name)
       if (value !== undefined) secrets.add(value)
-      return (
-        value ?? fallback ?? (yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` }))
-      )
+      // As in a shell, the fallback also replaces the empty text.
+      const resolved = value === "" ? (fallback ?? value) : (value ?? fallback)
+      return resolved ?? (yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` }))
     }
     case "Variable": {
       const value = findVariable(variables, server.name, reference.name)

@@ -94,6 +94,33 @@ describe("resolveEndpoint", () => {
     })
   )
 
+  it.effect.each([
+    ["${env:A2C_TEST_EMPTY}", ""],
+    ["--token=${env:A2C_TEST_EMPTY}", "--token="],
+    ["${env:A2C_TEST_EMPTY:-none}", "none"],
+    ["${env:A2C_TEST_EMPTY:-}", ""],
+    ["${input:test_empty}", ""],
+    ["<${input:test_empty}>", "<>"],
+    ["${input:test_empty_pick}", "S"],
+    ["${input:test_empty_option}", ""]
+  ] as const)("takes an empty environment variable as the empty text: %s is %j", ([placeholder, expected]) =>
+    Effect.gen(function* () {
+      const names = ["A2C_TEST_EMPTY", "A2C_SMCP_TEST_EMPTY", "A2C_SMCP_TEST_EMPTY_PICK", "A2C_SMCP_TEST_EMPTY_OPTION"]
+      yield* Effect.acquireRelease(
+        Effect.sync(() => Object.assign(process.env, Object.fromEntries(names.map((name) => [name, ""])))),
+        () => Effect.sync(() => names.forEach((name) => delete process.env[name]))
+      )
+      const { args } = yield* resolved(placeholder, {
+        inputs: [
+          { type: "promptString", id: "test_empty", default: "default" },
+          { type: "pickString", id: "test_empty_pick", options: ["S"], default: "S" },
+          { type: "pickString", id: "test_empty_option", options: ["", "S"], default: "S" }
+        ]
+      })
+      assert.deepStrictEqual(args, [expected])
+    })
+  )
+
   it.effect("fails for a missing environment variable without a fallback", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(resolved("${env:TOKEN}"))
