@@ -470,6 +470,16 @@ describe("MCP endpoint", () => {
     })
   )
 
+  for (const path of ["/mcp/", "/mcp/?key=1"]) {
+    live(`serves ${path}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const { request } = yield* connectHttp(`${url}${path}`)
+        const { content } = yield* request("tools/call", { name: "echo", arguments: {} })
+        assert.deepStrictEqual(content, [{ type: "text", text: "{}" }])
+      })
+    )
+  }
+
   for (const [headers, status] of [
     [{}, 401],
     [{ "X-API-Key": "guess" }, 401],

@@ -10,7 +10,7 @@ import {
 } from "../../http/AccessPolicy.ts"
 import { basicPassword } from "../../auth/basicPassword.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
-import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
+import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
 import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
@@ -145,13 +145,13 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   }
 
   http.on("request", (request, response) => {
-    if (requestPath(request) !== "/mcp") return void run(handleRequest(request, response))
+    if (!isMcpPath(requestPath(request))) return void run(handleRequest(request, response))
     const headers = corsHeaders(access, request.headers)
     mcp(request, response, { earlyResponse: checkMcpAccess(request), headers })
   })
   // The client sends its body only after it is asked to, which the handler of a tool call does itself.
   http.on("checkContinue", (request, response) => {
-    if (requestPath(request) === "/mcp") response.writeContinue()
+    if (isMcpPath(requestPath(request))) response.writeContinue()
     http.emit("request", request, response)
   })
 

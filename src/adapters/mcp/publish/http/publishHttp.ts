@@ -31,6 +31,9 @@ export class PublishError extends Data.TaggedError("PublishError")<{ readonly me
 
 const mcpPath = "/mcp"
 
+/** True for the path of MCP, also with a slash at its end. */
+export const isMcpPath = (path: string | undefined): boolean => path === mcpPath || path === `${mcpPath}/`
+
 /** In milliseconds. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 1000 }
 
@@ -51,7 +54,7 @@ const earlyResponseTo = (
     const challenge: Record<string, string> = denied.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
     return jsonRpcErrorResponse(denied.status, jsonRpcCodes.connectionClosed, denied.message, challenge)
   }
-  if (url.split("?")[0] !== mcpPath) {
+  if (!isMcpPath(url.split("?")[0])) {
     return jsonRpcErrorResponse(404, jsonRpcCodes.connectionClosed, `MCP is served at ${mcpPath}`)
   }
   return isPreflight ? new Response(null, { status: 204 }) : undefined

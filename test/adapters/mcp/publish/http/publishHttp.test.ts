@@ -164,9 +164,26 @@ describe("publishHttp", () => {
       })
   )
 
-  live("serves no other path", {}, ({ url }) =>
+  for (const path of ["/mcp/", "/mcp/?key=1", "/mcp?key=1"]) {
+    live(`serves ${path}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        const session = yield* begin(url.replace("/mcp", path))
+        assert.strictEqual((yield* ping(url.replace("/mcp", path), session)).status, 200)
+      })
+    )
+  }
+
+  for (const path of ["/other", "/", "/mcp//", "/mcp/x", "/mcps", "/x/mcp/"]) {
+    live(`serves no other path: ${path}`, {}, ({ url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ask(url.replace("/mcp", path))).status, 404)
+      })
+    )
+  }
+
+  live("checks the token at /mcp/", { token: Redacted.make("a-token-of-sixteen") }, ({ url }) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* ask(url.replace("/mcp", "/other"))).status, 404)
+      assert.strictEqual((yield* ask(`${url}/`)).status, 401)
     })
   )
 
