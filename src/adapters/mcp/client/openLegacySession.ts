@@ -10,6 +10,7 @@ import {
 } from "../../../application/ports/McpSession.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
+import { invalidResult } from "../jsonRpcMessages.ts"
 import { sessionError } from "../sessionError.ts"
 import { asObject } from "../../../domain/json.ts"
 import { allChanges, clientCapabilities, decodeChange, decodeInfo, logLevel, maxPendingChanges } from "./mcpMessages.ts"
@@ -99,8 +100,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
         }),
       catch: sdkErrorToSessionError
     }).pipe(
-      // The reason of the loss is more specific than the error of the request.
-      Effect.catch((failure) => (Deferred.isDoneUnsafe(lost) ? Effect.flip(closed) : Effect.fail(failure))),
+      Effect.catch((failure) => {
+        // The reason of the loss is more specific than the error of the request.
+        if (Deferred.isDoneUnsafe(lost)) return Effect.flip(closed)
+        // In an open session the server sent this error.
+        return Effect.fail(failure === closedByServer ? sessionError("protocol", failure.message) : failure)
+      }),
       (sent) => (responder === undefined ? sent : inputs.during(responder, sent))
     )
 
@@ -137,7 +142,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   const requests = yield* makeSessionRequests(request)
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
-    yield* request("resources/subscribe", { uri })
+    // Only the fact of a result counts.
+    yield* Effect.catchIf(
+      request("resources/subscribe", { uri }),
+      ({ message }) => message === invalidResult.message,
+      () => Effect.void
+    )
     // The server drops subscriptions with the session anyway.
     yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
   })

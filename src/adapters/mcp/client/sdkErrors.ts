@@ -3,6 +3,7 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { invalidResult } from "../jsonRpcMessages.ts"
 import { sessionError } from "../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
@@ -30,7 +31,7 @@ export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
     return isClosed ? closedByServer : jsonRpcErrorToSessionError(error, message)
   }
   if (error instanceof UnauthorizedError) return sessionError("unauthorized", "MCP server requires authorization")
-  if (error instanceof z.ZodError) return sessionError("protocol", "the response is not an MCP result")
+  if (error instanceof z.ZodError) return sessionError("protocol", invalidResult.message)
   if (!(error instanceof Error)) return sessionError("unavailable", String(error))
   if (error.message === "Not connected") return sessionError("closed", "not connected")
   const reset = connectionResetFailure(error)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import { maxMessageBytes } from "../mcpMessages.ts"
+import type { BodyRepair } from "./bodyRepair.ts"
 
 /** How a response body ended, unless the client canceled it. */
 export interface BodyEnd {
@@ -15,6 +16,8 @@ export interface BodyOptions {
   readonly idleTimeout: number
   readonly isEventStream: boolean
   readonly signal?: AbortSignal | null | undefined
+  /** Missing for a body without messages. */
+  readonly repair?: BodyRepair | undefined
   /** Runs at the end of the body. A returned event is appended, and the body then ends without an error. */
   readonly onEnd: (end: BodyEnd) => string | undefined
 }
@@ -44,7 +47,7 @@ const makeBodyScanner = (isEventStream: boolean) => {
 /** Wraps a response body as a web stream. The idle timer stops while the reader applies backpressure. */
 export const readBody = (
   incoming: IncomingMessage,
-  { onEnd, signal, idleTimeout, isEventStream }: BodyOptions
+  { onEnd, signal, idleTimeout, isEventStream, repair }: BodyOptions
 ): ReadableStream => {
   const scanner = makeBodyScanner(isEventStream)
   let timer: NodeJS.Timeout | undefined
@@ -72,6 +75,8 @@ export const readBody = (
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
         const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
+        const rest = error === undefined || finalEvent !== undefined ? repair?.end() : undefined
+        if (rest !== undefined && rest.length > 0) controller.enqueue(rest)
         if (finalEvent !== undefined) controller.enqueue(Buffer.from(finalEvent))
         if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
@@ -80,7 +85,8 @@ export const readBody = (
         if (tooLarge) return
         tooLarge = scanner.scan(chunk) > maxMessageBytes
         if (tooLarge) return abort(`message exceeds ${maxMessageBytes} bytes`)
-        controller.enqueue(chunk)
+        const ready = repair === undefined ? chunk : repair.push(chunk)
+        if (ready !== undefined) controller.enqueue(ready)
         if ((controller.desiredSize ?? 0) > 0) return restartTimer()
         incoming.pause()
         stopTimer()

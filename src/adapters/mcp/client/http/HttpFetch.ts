@@ -4,6 +4,7 @@ import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
 import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
+import { makeBodyRepair } from "./bodyRepair.ts"
 import { readBody } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
@@ -41,7 +42,8 @@ const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration
 const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : parseJsonOrThrow(body))
   const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
-  return { method, id: method === undefined ? undefined : id, cancelledId }
+  const isRequest = method !== undefined && (typeof id === "string" || typeof id === "number")
+  return { method, id: isRequest ? id : undefined, cancelledId }
 }
 
 /**
@@ -109,11 +111,14 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
           incoming.resume()
           return resolve(toResponse(incoming, null))
         }
-        const isEventStream = incoming.headers["content-type"]?.includes("text/event-stream") === true
+        const contentType = incoming.headers["content-type"] ?? ""
+        const isEventStream = contentType.includes("text/event-stream")
+        const hasMessages = isEventStream || (status < 300 && contentType.includes("json"))
         const stream = readBody(incoming, {
           idleTimeout,
           signal,
           isEventStream,
+          repair: hasMessages ? makeBodyRepair(isEventStream, posted.id) : undefined,
           onEnd: (end) => {
             if (!isEventStream) return undefined
             onEvent({ _tag: "StreamEnded", sent, reason: end.reason })

@@ -152,7 +152,8 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     let state: JsonObject = {}
     for (let round = 0; round < inputRequiredRetry.maxAttempts; round++) {
       const response = yield* sendRequest(method, { ...params, ...state }, onNotification, onProgress !== undefined)
-      const { resultType = "complete", ...result } = response
+      const { resultType: givenType, ...result } = response
+      const resultType = givenType ?? "complete"
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
       if (resultType === "task") return yield* awaitTask(request, result, { onProgress, responder })
@@ -181,10 +182,12 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     return sendRequest("subscriptions/listen", { notifications: wanted }, onNotification)
   }
 
-  /** Returns the server's description; also serves as a liveness check. */
+  /** Returns the server's description. */
   const discover = request("server/discover", {})
+  /** Any result is a sign that the server runs. */
+  const ping = Effect.asVoid(sendRequest("server/discover", {}, () => undefined))
   yield* Queue.take(livenessChecks).pipe(
-    Effect.andThen(discover),
+    Effect.andThen(ping),
     Effect.catch(({ reason, message }) =>
       Effect.sync(
         () => (reason === "unavailable" || reason === "closed") && markLost(`MCP server does not respond: ${message}`)
@@ -194,7 +197,7 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     Effect.forkScoped
   )
 
-  return { discover, request, listen, logged, lost, markLost }
+  return { discover, ping, request, listen, logged, lost, markLost }
 })
 
 export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

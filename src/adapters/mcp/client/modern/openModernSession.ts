@@ -55,7 +55,7 @@ export const openModernSession = Effect.fnUntraced(function* (
     info,
     ...requests,
     watch,
-    ping: Effect.asVoid(client.discover),
+    ping: client.ping,
     closed: lost,
     degraded: Deferred.await(degraded)
   }

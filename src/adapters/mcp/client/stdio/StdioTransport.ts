@@ -1,16 +1,16 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
-import { parseJson } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
+import { decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
+import { unreadableResponse } from "../../unreadableMessages.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
@@ -19,37 +19,6 @@ const maxQueuedWrites = 64
 
 /** Limits for the last stderr line that is kept. A child of the process may keep stderr open. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
-
-const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
-  const message = parseJson(text)
-  if (message === undefined) return Result.fail("not JSON")
-  return JSONRPCMessageSchema.safeParse(message).success
-    ? Result.succeed(message as JSONRPCMessage)
-    : Result.fail("not a JSON-RPC message")
-}
-
-/** Bytes searched for the request id at each end of a message. */
-const searchedBytes = 512
-
-/** An id is a number, or a string without escapes and control characters. */
-const responseIdPatterns = {
-  atStart: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
-  atEnd: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
-  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
-}
-
-const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
-
-/** Makes an error response for an unreadable one, if its edges contain the request id. */
-const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
-  const head = asciiIn(bytes.subarray(0, searchedBytes))
-  if (responseIdPatterns.notAResponse.test(head)) return undefined
-  const id = (responseIdPatterns.atStart.exec(head) ??
-    responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
-  return id === undefined
-    ? undefined
-    : { jsonrpc: "2.0", id: parseJson(id) as string | number, error: { code: jsonRpcCodes.internalError, message } }
-}
 
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = systemErrorCode(defect)
@@ -105,13 +74,13 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.promise(() => lastReply)
   )
   /** The SDK handles notifications a moment later: a response would overtake them, and lose the progress of its call. */
-  const handled = (message: JSONRPCMessage) => {
+  const handled = (message: JsonRpcMessage) => {
     if (!("method" in message)) return Effect.void
     return "id" in message ? replyQueued : Effect.yieldNow
   }
   /** An exception of the receiver, such as excessive nesting, must not stop the reader. */
-  const deliver = (message: JSONRPCMessage) =>
-    Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
+  const deliver = (message: JsonRpcMessage) =>
+    Effect.try({ try: () => transport.onmessage?.(message as JSONRPCMessage), catch: String }).pipe(
       Effect.catch(ignoreOutput),
       Effect.andThen(handled(message))
     )
@@ -123,13 +92,17 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
         message === undefined ? Effect.void : deliver(message)
       )
     }
-    const text = codec.decode(line.bytes)
-    if (Result.isFailure(text)) {
-      const message = unreadableResponse(line.bytes, `The response cannot be decoded: ${text.failure}`)
-      return message === undefined ? ignoreOutput(text.failure) : deliver(message)
+    const ignoreLine = (reason: string) => {
+      const message = unreadableResponse(line.bytes, `The response cannot be decoded: ${reason}`)
+      return message === undefined ? ignoreOutput(reason) : deliver(message)
     }
+    const text = codec.decode(line.bytes)
+    if (Result.isFailure(text)) return ignoreLine(text.failure)
     if (text.success.trim() === "") return Effect.void
-    return Result.match(parseMessage(text.success), { onFailure: ignoreOutput, onSuccess: deliver })
+    const decoded = decodeMessages(text.success)
+    if (decoded === undefined) return ignoreLine("not JSON")
+    const delivered = Effect.forEach(decoded.messages, deliver, { discard: true })
+    return decoded.skipped === 0 ? delivered : Effect.andThen(delivered, ignoreOutput("not a JSON-RPC message"))
   }
   /** A defect costs one line and does not stop the reader. */
   const handleLineSafely = (line: Line) =>

@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import type { McpChange } from "../../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { type Asked, json, makeHttpPeer, open, stream } from "../http/HttpPeer.ts"
+import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
 
 const complete = { resultType: "complete" }
 const done = { content: [{ type: "text", text: "done" }] }
@@ -246,4 +247,61 @@ describe("MCP 2026-07-28 server", () => {
       }).pipe(Effect.scoped)
     )
   }
+})
+
+describe("odd response of a MCP 2026-07-28 server", () => {
+  const carriers = {
+    "a JSON document": (text: string, response: ServerResponse) =>
+      response.writeHead(200, { "Content-Type": "application/json" }).end(text),
+    "an event stream": (text: string, response: ServerResponse) => stream(response, `data: ${text}\n\n`)
+  }
+  /** Sends `text` instead of the response to each later request with this method. */
+  const openOdd = (oddMethod: string, text: string, send: (typeof carriers)["a JSON document"]) =>
+    Effect.gen(function* () {
+      let discovered = false
+      const peer = yield* makeHttpPeer(({ id, method }, response) => {
+        if (method === "initialize") return json(response, id, { error: refusals.version }, 400)
+        if (method !== oddMethod || (method === "server/discover" && !discovered)) {
+          discovered = true
+          return json(response, id, {
+            result: { resultType: null, supportedVersions: ["2026-07-28"], capabilities: { tools: null }, _meta: null }
+          })
+        }
+        return send(withId(text, JSON.stringify(id)), response)
+      })
+      return yield* open(peer)
+    })
+  // The ids of this era are texts.
+  const usesTextId = ({ text }: OddResponse) => !/"\{id\}|\{id\}\./.test(text)
+
+  for (const [carrier, send] of Object.entries(carriers)) {
+    it.live.each(repairedResponses.filter(usesTextId))(`gives the result of $title in ${carrier}`, ({ text }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const session = yield* openOdd("tools/call", text, send)
+          assert.property(yield* session.callTool("x", {}), "content")
+        })
+      )
+    )
+
+    it.live.each(failedResponses)(`fails the call at once after $title in ${carrier}`, (odd) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const session = yield* openOdd("tools/call", odd.text, send)
+          assert.include((yield* Effect.flip(session.callTool("x", {}))).message, odd.reason)
+        })
+      )
+    )
+  }
+
+  it.live.each(['{"resultType":"other"}', '{"resultType":"task","taskId":"1"}', '{"resultType":"input_required"}'])(
+    "takes the result %s for an answer to a ping",
+    (result) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const text = `{"jsonrpc":"2.0","id":{id},"result":${result}}`
+          yield* (yield* openOdd("server/discover", text, carriers["a JSON document"])).ping
+        })
+      )
+  )
 })

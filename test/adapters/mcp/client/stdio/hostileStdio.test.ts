@@ -1,10 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
 import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
 import { honestMessage } from "../../../../fuzz/live/mcpPeer.ts"
+import { failedResponses, repairedResponses, withId } from "../oddResponses.ts"
 import { layerOf } from "./childrenInMemory.ts"
 
 const parameters = {
@@ -63,6 +64,102 @@ describe("stdio server", () => {
         assert.deepStrictEqual(seen, [1, 2])
       })
     )
+  )
+})
+
+describe("odd response over stdio", () => {
+  const callOnce = (text: string) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) => (method === "tools/call" ? withId(text, id) : undefined))
+        return yield* session.callTool("x", {})
+      })
+    )
+
+  it.live.each(repairedResponses)("gives the result of a response with $title", ({ text }) =>
+    Effect.map(callOnce(text), (result) => assert.property(result, "content"))
+  )
+
+  it.live.each(failedResponses)("fails the call at once after $title", (odd) =>
+    Effect.map(Effect.flip(callOnce(odd.text)), ({ message, reason }) => {
+      assert.strictEqual(reason, "protocol")
+      assert.include(message, odd.reason)
+    })
+  )
+
+  it.live.each(["[]", "null", '"pong"', "7"])("takes a result %s for an answer to a ping", (result) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "ping" ? `{"jsonrpc":"2.0","id":${id},"result":${result}}` : undefined
+        )
+        // An error of the protocol is a response.
+        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+      })
+    )
+  )
+
+  it.live("takes an error that reads like a closed connection for an answer", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "ping"
+            ? `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"Connection closed"}}`
+            : undefined
+        )
+        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+      })
+    )
+  )
+
+  it.live("subscribes when the result is null", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "resources/subscribe" ? `{"jsonrpc":"2.0","id":${id},"result":null}` : undefined
+        )
+        yield* Effect.asVoid(session.watch({ tools: false, resources: false, uris: ["window://peer/main"] }))
+      })
+    )
+  )
+
+  it.live.each([
+    '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":null}',
+    '[{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":null}}]',
+    '{"id":null,"method":"notifications/tools/list_changed","params":[]}'
+  ])("keeps the notification %s", (text) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "ping" ? `${text}\n${honestMessage("peer", id, method, {})}` : undefined
+        )
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+        const change = yield* Effect.forkChild(Stream.runHead(changes))
+        yield* session.ping
+        assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
+      })
+    )
+  )
+
+  it.live.each([
+    ["odd members", '"progress":2,"total":"3","message":7', [2]],
+    ["a null total", '"progress":2,"total":null,"message":null', [2]],
+    ["no progress", '"total":3', []]
+  ] as ReadonlyArray<readonly [string, string, ReadonlyArray<number>]>)(
+    "reports what is usable of progress with %s",
+    ([, members, expected]) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const session = yield* open((id, method) =>
+            method === "tools/call"
+              ? `{"method":"notifications/progress","params":{"progressToken":"${id}",${members}}}\n${honestMessage("peer", id, method, {})}`
+              : undefined
+          )
+          const seen: Array<number> = []
+          yield* session.callTool("x", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
+          assert.deepStrictEqual(seen, expected)
+        })
+      )
   )
 })
 

@@ -1,0 +1,157 @@
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
+import { unreadableResponse } from "../../unreadableMessages.ts"
+
+/** Rewrites the messages of a response body where the SDKs would reject them. Other bytes pass unchanged. */
+export interface BodyRepair {
+  /** Gives what is complete, if anything. */
+  readonly push: (chunk: Uint8Array) => Uint8Array | undefined
+  /** Gives the rest of a body that ended. */
+  readonly end: () => Uint8Array | undefined
+}
+
+type RequestId = string | number | undefined
+
+const notJson = "The response cannot be decoded: not JSON"
+
+const toText = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+
+const isResponse = (message: JsonRpcMessage) => !("method" in message)
+
+const errorResponse = (id: string | number, message: string): JsonRpcMessage => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code: jsonRpcCodes.internalError, message }
+})
+
+/** The only response to a request belongs to it under any id, since both share an HTTP exchange. */
+const withResponse = (messages: ReadonlyArray<JsonRpcMessage>, requestId: RequestId): ReadonlyArray<JsonRpcMessage> => {
+  const responses = messages.filter(isResponse)
+  if (requestId === undefined || responses.some(({ id }) => id === requestId)) return messages
+  return responses.length === 1
+    ? messages.map((message) => (isResponse(message) ? { ...message, id: requestId } : message))
+    : [...messages, errorResponse(requestId, "The response does not answer the request")]
+}
+
+const repairDocument = (bytes: Uint8Array, requestId: RequestId): Uint8Array => {
+  const decoded = decodeMessages(toText(bytes), requestId)
+  if (decoded === undefined) {
+    return requestId === undefined ? bytes : Buffer.from(JSON.stringify(errorResponse(requestId, notJson)))
+  }
+  const messages = withResponse(decoded.messages, requestId)
+  if (decoded.isUnchanged && messages === decoded.messages) return bytes
+  return Buffer.from(JSON.stringify(messages.length === 1 ? messages[0] : messages))
+}
+
+/** Collects a JSON document. */
+const makeDocumentRepair = (requestId: RequestId): BodyRepair => {
+  const chunks: Array<Uint8Array> = []
+  return {
+    push: (chunk) => {
+      chunks.push(chunk)
+      return undefined
+    },
+    end: () => repairDocument(Buffer.concat(chunks), requestId)
+  }
+}
+
+/** The ends of lines that end an event. A rest of `\n` before the next event is an empty line. */
+const eventEnds = ["\n\n", "\r\r", "\n\r", "\r\n\r\n"]
+
+const longestEnd = 4
+
+const fieldOf = (line: string): readonly [name: string, value: string] => {
+  const colon = line.indexOf(":")
+  if (colon < 0) return [line, ""]
+  return [line.slice(0, colon), line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)]
+}
+
+/** Gives the messages of an event unless it can stay as it is. */
+const repairData = (data: string, requestId: RequestId, isCut: boolean): ReadonlyArray<JsonRpcMessage> | undefined => {
+  const decoded = decodeMessages(data, requestId)
+  if (decoded === undefined) {
+    const response = isCut ? undefined : unreadableResponse(Buffer.from(data), notJson)
+    return response && [response]
+  }
+  const isSingle = decoded.messages.length === 1 && !data.trimStart().startsWith("[")
+  return decoded.messages.length === 0 || (decoded.isUnchanged && isSingle) ? undefined : decoded.messages
+}
+
+/** Rewrites one event, with one event for each message of a batch. */
+const repairEvent = (lines: ReadonlyArray<string>, requestId: RequestId, isCut: boolean): string | undefined => {
+  const fields = lines.map(fieldOf)
+  const data = fields.flatMap(([name, value]) => (name === "data" ? [value] : []))
+  const type = fields.findLast(([name]) => name === "event")?.[1] ?? ""
+  if (data.length === 0 || (type !== "" && type !== "message")) return undefined
+  const messages = repairData(data.join("\n"), requestId, isCut)
+  if (messages === undefined) return undefined
+  const others = lines.filter((_, index) => fields[index]?.[0] !== "data").map((line) => `${line}\n`)
+  const events = messages.map((message) => `data: ${JSON.stringify(message)}\n\n`)
+  // The id counts once all messages have arrived.
+  return [...events.slice(0, -1), ...others, ...events.slice(-1)].join("")
+}
+
+/** Rewrites events that are complete, or cut at the end of the body. */
+const repairEvents = (bytes: Uint8Array, requestId: RequestId, isCut: boolean): Uint8Array => {
+  const lines = toText(bytes)
+    .replace(/^\u{feff}/u, "")
+    .split(/\r\n|\n|\r/)
+  const rest = lines.pop() ?? ""
+  if (rest !== "") lines.push(rest)
+  if (isCut) lines.push("")
+  let event: Array<string> = []
+  let isChanged = false
+  let text = ""
+  for (const line of lines) {
+    if (line !== "") {
+      event.push(line)
+      continue
+    }
+    const repaired = repairEvent(event, requestId, isCut)
+    isChanged ||= repaired !== undefined
+    text += repaired ?? `${event.map((unchanged) => `${unchanged}\n`).join("")}\n`
+    event = []
+  }
+  return isChanged ? Buffer.from(text) : bytes
+}
+
+/** Passes on whole events. */
+const makeEventRepair = (requestId: RequestId): BodyRepair => {
+  let pending: Array<Uint8Array> = []
+  let tail: Uint8Array = new Uint8Array()
+  const keep = (rest: Uint8Array, before: Uint8Array) => {
+    pending.push(rest)
+    tail = Buffer.concat([before, rest]).subarray(1 - longestEnd)
+  }
+  const repair = (bytes: Uint8Array, isCut: boolean): Uint8Array => {
+    try {
+      return repairEvents(bytes, requestId, isCut)
+    } catch {
+      // Excessive nesting, which cannot be encoded.
+      return bytes
+    }
+  }
+  return {
+    push: (chunk) => {
+      const searched = Buffer.concat([tail, chunk])
+      const ends = eventEnds.flatMap((end) => {
+        const at = searched.lastIndexOf(end)
+        return at < 0 ? [] : [at + end.length - tail.length]
+      })
+      const end = Math.max(0, ...ends)
+      if (end === 0) {
+        keep(chunk, tail)
+        return undefined
+      }
+      const complete = Buffer.concat([...pending, chunk.subarray(0, end)])
+      pending = []
+      keep(chunk.subarray(end), new Uint8Array())
+      return repair(complete, false)
+    },
+    end: () => repair(Buffer.concat(pending), true)
+  }
+}
+
+/** Repairs the body that answers a request, or one without. */
+export const makeBodyRepair = (isEventStream: boolean, requestId: RequestId): BodyRepair =>
+  isEventStream ? makeEventRepair(requestId) : makeDocumentRepair(requestId)

@@ -1,0 +1,172 @@
+import { asString, isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+
+type RequestId = string | number
+
+interface MessageError {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** A JSON-RPC message that the MCP SDKs accept. */
+export type JsonRpcMessage = { readonly jsonrpc: "2.0" } & (
+  | { readonly id?: RequestId; readonly method: string; readonly params?: JsonObject }
+  | { readonly id: RequestId; readonly result: JsonObject }
+  | { readonly id?: RequestId; readonly error: MessageError }
+)
+
+/** The error of a response whose result is not an object. */
+export const invalidResult: MessageError = {
+  code: jsonRpcCodes.internalError,
+  message: "the response is not an MCP result"
+}
+
+const emptyResponse: MessageError = {
+  code: jsonRpcCodes.internalError,
+  message: "the response has neither a result nor an error"
+}
+
+const relatedTaskKey = "io.modelcontextprotocol/related-task"
+
+const isRequestId = (id: unknown): id is RequestId => typeof id === "string" || Number.isSafeInteger(id)
+
+/** Our ids are numbers, or texts that are no numbers. A response without a usable id belongs to `requestId`. */
+const responseIdOf = (id: unknown, requestId: RequestId | undefined): RequestId | undefined => {
+  if (!isRequestId(id)) return requestId
+  const number = typeof id === "string" && id.trim() !== "" ? Number(id) : Number.NaN
+  return id !== requestId && Number.isSafeInteger(number) ? number : id
+}
+
+/** Gives the same object when it has the same members. */
+const unlessEqual = <A extends JsonObject>(original: JsonObject, repaired: A): A => {
+  const names = Object.keys(original)
+  return names.length === Object.keys(repaired).length && names.every((name) => original[name] === repaired[name])
+    ? (original as A)
+    : repaired
+}
+
+const pickMembers = (object: JsonObject, isKept: (value: unknown, name: string) => boolean): JsonObject =>
+  Object.entries(object).every(([name, value]) => isKept(value, name))
+    ? object
+    : Object.fromEntries(Object.entries(object).filter(([name, value]) => isKept(value, name)))
+
+const isMetaMember = (value: unknown, name: string): boolean => {
+  if (name === "progressToken") return isRequestId(value)
+  return name !== relatedTaskKey || (isJsonObject(value) && typeof value["taskId"] === "string")
+}
+
+/** Drops an unusable `_meta`, and its unusable members. */
+const repairMeta = (holder: JsonObject): JsonObject => {
+  const { _meta: meta, ...others } = holder
+  if (meta === undefined) return holder
+  return isJsonObject(meta) ? unlessEqual(holder, { ...holder, _meta: pickMembers(meta, isMetaMember) }) : others
+}
+
+/** The data of a log message may be null. */
+const isParameter = (value: unknown, name: string): boolean => value !== null || name === "data"
+
+const isProgressMember = (value: unknown, name: string): boolean => {
+  if (name === "total") return typeof value === "number"
+  return name !== "message" || typeof value === "string"
+}
+
+const repairParams = (method: string, params: unknown): JsonObject | undefined => {
+  if (!isJsonObject(params)) return undefined
+  const repaired = repairMeta(pickMembers(params, isParameter))
+  return method === "notifications/progress" ? pickMembers(repaired, isProgressMember) : repaired
+}
+
+/** The depth of the members that describe a server. */
+const descriptionDepth = 4
+
+const dropNulls = (object: JsonObject, depth: number): JsonObject =>
+  Object.fromEntries(
+    Object.entries(object).flatMap(([name, value]) =>
+      value === null ? [] : [[name, isJsonObject(value) && depth > 1 ? dropNulls(value, depth - 1) : value]]
+    )
+  )
+
+const hasNull = (object: JsonObject, depth: number): boolean =>
+  Object.values(object).some(
+    (value) => value === null || (isJsonObject(value) && depth > 1 && hasNull(value, depth - 1))
+  )
+
+/** The SDKs refuse a server whose description has members that are null. */
+const repairResult = (result: JsonObject): JsonObject => {
+  const repaired = repairMeta(result)
+  const isDescription = "protocolVersion" in repaired || "supportedVersions" in repaired
+  return isDescription && hasNull(repaired, descriptionDepth) ? dropNulls(repaired, descriptionDepth) : repaired
+}
+
+const repairError = (error: unknown): MessageError => {
+  if (!isJsonObject(error)) {
+    const message = typeof error === "string" && error !== "" ? error : "the error has no message"
+    return { code: jsonRpcCodes.internalError, message }
+  }
+  const { code: given, data, message } = error
+  const code = typeof given === "string" && given.trim() !== "" ? Number(given) : given
+  const repaired = {
+    code: Number.isSafeInteger(code) ? (code as number) : jsonRpcCodes.internalError,
+    message: asString(message) ?? asString(data) ?? "the error has no message",
+    ...(data !== undefined && { data })
+  }
+  return unlessEqual(error, repaired)
+}
+
+/** False for members that some implementations send beside a result. */
+const isReason = (error: unknown): boolean =>
+  isJsonObject(error) ? Object.keys(error).length > 0 : typeof error === "string" && error !== ""
+
+/**
+ * Repairs a decoded message where its meaning is plain: it drops what is null or unknown, and a response that is neither a
+ * result nor an error becomes an error. Gives the same object for a valid message, and `undefined` for a value that is not a
+ * message.
+ */
+export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMessage | undefined => {
+  if (!isJsonObject(value)) return undefined
+  const { error = null, id: givenId, method, params, result = null } = value
+  const jsonrpc = "2.0" as const
+  if (typeof method === "string" && method !== "" && error === null && result === null) {
+    const repaired = repairParams(method, params)
+    return unlessEqual(value, {
+      jsonrpc,
+      method,
+      ...(isRequestId(givenId) && { id: givenId }),
+      ...(repaired !== undefined && { params: repaired })
+    })
+  }
+  const id = responseIdOf(givenId, requestId)
+  if (isJsonObject(result) && !isReason(error)) {
+    return id === undefined ? undefined : unlessEqual(value, { jsonrpc, id, result: repairResult(result) })
+  }
+  const isResponse = error !== null || "result" in value || id !== undefined
+  if (!isResponse || (id === undefined && error === null)) return undefined
+  const reason = error === null ? ("result" in value ? invalidResult : emptyResponse) : repairError(error)
+  return unlessEqual(value, { jsonrpc, ...(id !== undefined && { id }), error: reason })
+}
+
+const byteOrderMark = "\u{feff}"
+
+/** The messages of a JSON text, and the number of other values in it. */
+export interface DecodedMessages {
+  readonly messages: ReadonlyArray<JsonRpcMessage>
+  readonly skipped: number
+  /** The text holds these messages exactly. */
+  readonly isUnchanged: boolean
+}
+
+/** Decodes a message, or a batch of messages; `undefined` for a text that is not JSON. */
+export const decodeMessages = (text: string, requestId?: RequestId): DecodedMessages | undefined => {
+  const hasMark = text.startsWith(byteOrderMark)
+  const value = parseJson(hasMark ? text.slice(byteOrderMark.length) : text)
+  if (value === undefined) return undefined
+  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+  const repaired = values.map((item) => repairMessage(item, requestId))
+  const messages = repaired.filter((message) => message !== undefined)
+  return {
+    messages,
+    skipped: values.length - messages.length,
+    isUnchanged: !hasMark && repaired.every((message, index) => message === values[index])
+  }
+}

@@ -1,0 +1,193 @@
+import type { ServerResponse } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
+import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+
+const description = {
+  protocolVersion: "2025-06-18",
+  capabilities: { tools: { listChanged: true } },
+  serverInfo: { name: "odd", version: "1" }
+}
+const textOf = (id: unknown) => JSON.stringify(id) ?? ""
+const done = { content: [{ type: "text", text: "done" }] }
+
+/** How a server sends the responses to calls. */
+const carriers = {
+  "a JSON document": (text: string, response: ServerResponse) =>
+    response.writeHead(200, { "Content-Type": "application/json" }).end(text),
+  "an event stream": (text: string, response: ServerResponse) => stream(response, `data: ${text}\n\n`),
+  "an event stream with other line ends": (text: string, response: ServerResponse) => {
+    const [first, second] = [text.slice(0, 20), text.slice(20)]
+    stream(response, `: hello\r\n\r\nevent: message\r\nid: 5\r\ndata: ${first}`)
+    setImmediate(() => response.write(`${second}\r\n\r\n`))
+  }
+}
+
+/** A server that sends `answer` to every call, and has one stream for notifications. */
+const makeOddServer = Effect.fnUntraced(function* (answer: (asked: Asked, response: ServerResponse) => unknown) {
+  let notifications: ServerResponse | undefined
+  const peer = yield* makeHttpPeer((asked, response) => {
+    const { id, method, verb } = asked
+    if (verb === "GET") return (notifications = stream(response, ": ready\n\n"))
+    if (verb === "DELETE") return response.writeHead(200).end()
+    if (method === "initialize") return json(response, id, { result: description }, 200, { "Mcp-Session-Id": "s" })
+    if (id === undefined) return response.writeHead(202).end()
+    return answer(asked, response)
+  })
+  return { ...peer, notify: (text: string) => void notifications?.write(`data: ${text}\n\n`) }
+})
+
+const callOnce = (answer: (asked: Asked, response: ServerResponse) => unknown) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeOddServer(answer))
+      return yield* session.callTool("x", {})
+    })
+  )
+
+for (const [carrier, send] of Object.entries(carriers)) {
+  const answer =
+    ({ text }: OddResponse) =>
+    ({ id }: Asked, response: ServerResponse) =>
+      send(withId(text, id), response)
+  describe(`odd response in ${carrier}`, () => {
+    it.live.each(repairedResponses)("gives the result of a response with $title", (odd) =>
+      Effect.map(callOnce(answer(odd)), ({ content }) => assert.deepStrictEqual(content, done.content))
+    )
+
+    it.live.each(failedResponses)("fails the call at once after $title", (odd) =>
+      Effect.map(Effect.flip(callOnce(answer(odd))), ({ message, reason }) => {
+        assert.strictEqual(reason, "protocol")
+        assert.include(message, odd.reason)
+      })
+    )
+  })
+}
+
+describe("response to one HTTP request", () => {
+  it.live.each([
+    ["null", '"id":null,'],
+    ["another text", '"id":"server-error",'],
+    ["none", ""]
+  ])("belongs to it when its id is %s", ([, member]) =>
+    Effect.map(
+      Effect.flip(
+        callOnce((_, response) => {
+          const text = `{"jsonrpc":"2.0",${member}"error":{"code":-32600,"message":"bad request"}}`
+          return carriers["a JSON document"](text, response)
+        })
+      ),
+      ({ code, message }) => assert.deepStrictEqual([code, message], [-32600, "bad request"])
+    )
+  )
+
+  it.live.each(["[]", "7", '{"jsonrpc":"2.0","method":"notifications/x"}', "", "<html>"])(
+    "is missing in the JSON document '%s', which fails the call at once",
+    (text) =>
+      Effect.map(
+        Effect.flip(callOnce((_, response) => carriers["a JSON document"](text, response))),
+        ({ message, reason }) => {
+          assert.strictEqual(reason, "protocol")
+          assert.match(message, /does not answer|cannot be decoded/)
+        }
+      )
+  )
+})
+
+describe("server with text ids", () => {
+  it.live("completes the handshake, in documents and streams", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+          if (verb !== "POST") return response.writeHead(405).end()
+          if (id === undefined) return response.writeHead(202).end()
+          const text = JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: { ...description, ...done } })
+          return method === "initialize"
+            ? stream(response, `data: ${text}\n\n`)
+            : response.writeHead(200, { "Content-Type": "application/json" }).end(text)
+        })
+        const session = yield* open(peer)
+        assert.property(yield* session.callTool("x", {}), "content")
+      })
+    )
+  )
+
+  it.live("answers a call on the notification stream", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeOddServer(({ id }, response) => {
+          response.writeHead(202).end()
+          peer.notify(JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: done }))
+        })
+        const session = yield* open(peer)
+        yield* peer.until("GET")
+        assert.property(yield* session.callTool("x", {}), "content")
+      })
+    )
+  )
+})
+
+describe("server description", () => {
+  it.live("opens a session when members are null", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer(({ id, method }, response) => {
+          if (method !== "initialize") return response.writeHead(202).end()
+          const capabilities = { tools: { listChanged: null }, logging: null }
+          const serverInfo = { ...description.serverInfo, title: null }
+          const result = { ...description, capabilities, serverInfo, instructions: null, _meta: null }
+          return json(response, id, { result })
+        })
+        const { info } = yield* open(peer)
+        assert.deepStrictEqual([info.name, info.instructions], ["odd", undefined])
+      })
+    )
+  )
+})
+
+describe("odd message between good ones", () => {
+  it.live("ends its own call and no other, over HTTP with SSE", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let events: ServerResponse | undefined
+        const say = (text: string) => void events?.write(`data: ${text}\n\n`)
+        const waiting: Array<unknown> = []
+        const peer = yield* makeHttpPeer(({ id, method, params, verb }, response) => {
+          if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+          response.writeHead(202).end()
+          if (method === "initialize") return say(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+          if (params.name === "wait") return waiting.push(id)
+          if (params.name !== "odd") return undefined
+          say("not JSON")
+          say(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
+          return say(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
+        })
+        const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+        const other = yield* Effect.forkChild(session.callTool("wait", {}))
+        yield* peer.until("wait")
+        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, "not an MCP result")
+        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+      })
+    )
+  )
+
+  it.live.each([
+    ["null parameters", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":null}'],
+    ["a list of parameters", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":[]}'],
+    ["null metadata", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":null}}'],
+    ["a null id", '{"jsonrpc":"2.0","id":null,"method":"notifications/tools/list_changed"}'],
+    ["null response members", '{"method":"notifications/tools/list_changed","result":null,"error":null}']
+  ])("keeps a notification with %s", ([, text = ""]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeOddServer(() => undefined)
+        const session = yield* open(peer)
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+        const change = yield* Effect.forkChild(Stream.runHead(changes))
+        peer.notify(text)
+        assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
+      })
+    )
+  )
+})
