@@ -116,6 +116,48 @@ describe("multipart form", () => {
     })
   )
 
+  const emptyInput = (name: string) =>
+    `Content-Disposition: form-data; name="${name}"; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n`
+  const textField = (name: string, text: string) => `Content-Disposition: form-data; name="${name}"\r\n\r\n${text}`
+  const fileInput = (name: string, filename: string, text: string) =>
+    `Content-Disposition: form-data; name="${name}"; filename="${filename}"\r\nContent-Type: text/plain\r\n\r\n${text}`
+
+  for (const [browser, boundary] of [
+    ["Chromium", "----WebKitFormBoundaryABCDEFGHIJKLMNOP"],
+    ["Firefox", "-----------------------------9051914041544843365972754266"],
+    ["Firefox 140", "----geckoformboundary7c1de7b4a3d9fd2a5fd1c77c1e0dfa0b"]
+  ] as const) {
+    const postForm = (url: string, ...parts: ReadonlyArray<string>) =>
+      post(url, `${parts.map((part) => `--${boundary}\r\n${part}\r\n`).join("")}--${boundary}--\r\n`, {
+        "Content-Type": `multipart/form-data; boundary=${boundary}`
+      })
+    for (const [title, parts, params, files] of [
+      ["one empty file input", [emptyInput("file")], {}, {}],
+      ["an empty input of several files", [emptyInput("more")], {}, {}],
+      [
+        "empty inputs between text fields",
+        [textField("text", "a"), emptyInput("file"), textField("n", ""), emptyInput("more"), textField("z", "b")],
+        { text: "a", n: "", z: "b" },
+        {}
+      ],
+      ["a file beside an empty input", [emptyInput("file"), fileInput("more", "a.txt", "hi")], {}, { more: ["a.txt"] }],
+      ["an empty file", [fileInput("file", "empty.txt", "")], {}, { file: ["empty.txt"] }],
+      ["an empty file with the name of its input", [fileInput("file", "file", "")], {}, { file: ["file"] }],
+      ["two files", [fileInput("more", "a", ""), fileInput("more", "b", "x")], {}, { more: ["a", "b"] }]
+    ] as const) {
+      live(`takes ${title} from ${browser}`, {}, ({ calls, uploads, url }) =>
+        Effect.gen(function* () {
+          assert.strictEqual((yield* postForm(`${url}/tools/form`, ...parts)).status, 200)
+          const call = yield* Queue.take(calls)
+          assert.deepStrictEqual(call.params, params)
+          const names = Object.entries(call.files).map(([name, all]) => [name, all.map(({ filename }) => filename)])
+          assert.deepStrictEqual(Object.fromEntries(names), files)
+          assert.deepStrictEqual(yield* uploads, [])
+        })
+      )
+    }
+  }
+
   for (const [what, entry, expected] of [
     ["a file for a parameter of another type", ["text", new File(["x"], "a")], "has no file parameter of this name"],
     ["two files for one parameter", ["file", new File(["x"], "b")], "accepts one file here"]

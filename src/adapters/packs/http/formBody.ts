@@ -53,6 +53,13 @@ const fileExtension = (name: string): string => {
   return /^\.[a-z0-9]{1,10}$/i.test(extension) ? extension : ""
 }
 
+/**
+ * True for a part without a file name. An empty one is a file input without a selection: browsers send `filename=""`, Node
+ * sends no file name, where the parser gives the name of the input.
+ */
+const isUnnamed = ({ contentType, key, name }: Multipart.File): boolean =>
+  name === "" || (name === key && contentType === "application/octet-stream")
+
 /** Streams a file to disk and returns its size in bytes. */
 const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: number) =>
   Effect.gen(function* () {
@@ -153,8 +160,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     const filename = safeFilename(file.name)
     const path = join(folder, `${count++}${fileExtension(filename)}`)
     const size = yield* writeUpload(path, file, maxFileBytes)
-    // Browsers send an empty part without a name for a file input without a selection.
-    if (size === 0 && file.name === file.key) return
+    if (size === 0 && isUnnamed(file)) return
     files.set(file.key, [...before, { filename, contentType: file.contentType, size, path }])
   })
 
