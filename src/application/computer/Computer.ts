@@ -24,6 +24,7 @@ import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeInspector } from "./office/Inspector.ts"
+import { makeCallers } from "./office/callers.ts"
 import { makeCallReporter } from "./office/callReporter.ts"
 import { featuresOf, makeServerOutputs, type OperatorAccess } from "./office/operatorAccess.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
@@ -137,8 +138,9 @@ const make = Effect.fnUntraced(function* (
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
   const isExplained = operators.calls === true || approvers.includes("page")
   const approvals = yield* withRedactedLogs(makeApprovals(name))
-  const approvalRequests = yield* makeApprovalRequests(approvals)
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, secrets, reporter, connection.place))
+  const approvalRequests = yield* makeApprovalRequests(approvals, calls.tasks)
+  const callers = makeCallers()
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
@@ -148,7 +150,7 @@ const make = Effect.fnUntraced(function* (
   const blobs = makeBlobs({ computer: name, readSkill })
   const uploads = yield* makeUploads(options.uploads)
   /** Ends the work for the Agent of the office. */
-  const endRequests = Effect.andThen(calls.reset, uploads.reset)
+  const endRequests = Effect.andThen(Effect.sync(callers.forget), Effect.andThen(calls.reset, uploads.reset))
 
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {
@@ -158,6 +160,7 @@ const make = Effect.fnUntraced(function* (
         servers,
         calls,
         approvals: approvalRequests,
+        callers,
         desktop,
         documents,
         skills,

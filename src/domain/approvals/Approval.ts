@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts"
+import type { Caller } from "./Caller.ts"
 import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import type { ToolChange } from "./toolPins.ts"
@@ -18,6 +19,7 @@ export interface Approval {
   readonly tool: string
   /** Its alias, or else its name at the MCP server. */
   readonly shortName: string
+  readonly caller: Caller
   /** The name of the caller: an Agent, or `operator:` and the subject of an operator. */
   readonly requester: string
   readonly params: JsonObject

@@ -52,6 +52,7 @@ const denied = { action: "deny", by: "terminal" } as const
 const request = (params: JsonObject = {}): Approval => ({
   computer: "desk",
   id: "0",
+  caller: { _tag: "Agent", name: "ada", membership: 1 },
   requester: "ada",
   reqId: "r",
   server: "files",

@@ -12,6 +12,7 @@ const approval: Approval = {
   server: "notes",
   tool: "notes_write",
   shortName: "write",
+  caller: { _tag: "Agent", name: "thinker", membership: 1 },
   requester: "thinker",
   params: { path: "a.md" },
   argumentsDigest: "d1",

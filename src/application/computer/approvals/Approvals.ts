@@ -16,6 +16,7 @@ import { type CallPlace, coversApproval, isExpired } from "../../../domain/appro
 import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson } from "../../../domain/json.ts"
+import { callerName } from "../../../domain/approvals/Caller.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -36,7 +37,7 @@ const maxDecided = 100
 const hookApprover = "program"
 
 /** A call that needs an approval. */
-export interface ApprovalRequest extends Pick<Approval, "reqId" | "requester" | "params" | "askedBy"> {
+export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "params" | "askedBy"> {
   readonly entry: CatalogueEntry
   readonly config: ServerConfig | undefined
   readonly place: CallPlace | undefined
@@ -235,7 +236,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
 
   /** What every approval states about its call. */
   const describe = Effect.fnUntraced(function* (
-    { config, entry, params, place, reqId, requester }: Omit<ApprovalRequest, "askedBy" | "reason">,
+    { caller, config, entry, params, place, reqId }: Omit<ApprovalRequest, "askedBy" | "reason">,
     limit: Duration.Duration
   ) {
     const requestedAt = now()
@@ -246,7 +247,8 @@ export const makeApprovals = Effect.fnUntraced(function* (
       server: entry.server,
       tool: entry.tool.name,
       shortName: entry.shortName,
-      requester,
+      caller,
+      requester: callerName(caller),
       params,
       argumentsDigest: sha256Hex(canonicalJson(params)),
       toolDigest: memory.digestOf(entry, config),

@@ -1,4 +1,5 @@
 import { Clock, Effect } from "effect"
+import type { Approval } from "../../../domain/approvals/Approval.ts"
 import {
   approvalCodecs,
   type ApprovalView,
@@ -8,10 +9,12 @@ import {
   toAnswer,
   toApprovalView
 } from "../../../domain/approvals/ApprovalView.ts"
+import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { ApprovalsRequest, DecideApprovalRequest } from "../../../domain/model/messages/requests.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { CallTasks } from "../calls/CallTasks.ts"
 import type { Approvals } from "./Approvals.ts"
 
 /** An Agent may always answer the questions of its calls: they are for the caller, and consent is the owner's. */
@@ -20,9 +23,14 @@ const notAllowed = () => forbidden("This Computer does not let Agents decide abo
 export type ApprovalRequests = Effect.Success<ReturnType<typeof makeApprovalRequests>>
 
 /** Serves the requests of Agents and operators that decide about calls, as far as the owner of the Computer allows it. */
-export const makeApprovalRequests = Effect.fnUntraced(function* ({ decide, find, open }: Approvals) {
+export const makeApprovalRequests = Effect.fnUntraced(function* (
+  { decide, find, open }: Approvals,
+  tasks: Pick<CallTasks, "isHeldBy">
+) {
   const { approvers } = yield* ComputerSettings
   const isAllowed = (approver: (typeof approvers)[number]) => approvers.includes(approver)
+  const isOwn = ({ caller: asked, reqId }: Approval, caller: OfficeCaller): boolean =>
+    isSameCaller(asked, caller) || tasks.isHeldBy(caller, reqId)
 
   /** The approval after a decision, or as it is. */
   const show = (id: string, kind: "list" | "one" = "one"): Effect.Effect<ApprovalView, ProtocolError> =>
@@ -47,10 +55,10 @@ export const makeApprovalRequests = Effect.fnUntraced(function* ({ decide, find,
   })
 
   return {
-    /** The open approvals of the calls of an Agent, or all of one. */
-    list: ({ agent, approvalId, reqId }: ApprovalsRequest) =>
+    /** The open approvals of the calls of a caller, or all of one. */
+    list: ({ approvalId, reqId }: ApprovalsRequest, caller: OfficeCaller) =>
       Effect.gen(function* () {
-        const own = open().filter(({ id, requester }) => requester === agent && (approvalId ?? id) === id)
+        const own = open().filter((one) => isOwn(one, caller) && (approvalId ?? one.id) === one.id)
         const shown = isAllowed("agent") ? own : own.filter(({ input }) => input !== undefined)
         if (!isAllowed("agent") && shown.length === 0) return yield* notAllowed()
         const kind = approvalId === undefined ? "list" : "one"
@@ -59,12 +67,12 @@ export const makeApprovalRequests = Effect.fnUntraced(function* ({ decide, find,
           approvals: yield* Effect.forEach(shown.slice(0, maxListedApprovals), ({ id }) => show(id, kind))
         }
       }),
-    /** Decides about a call of the deciding Agent. */
-    decide: ({ agent, approvalId, reqId, ...answer }: DecideApprovalRequest) =>
+    /** Decides about a call of the deciding caller. */
+    decide: ({ agent, approvalId, reqId, ...answer }: DecideApprovalRequest, caller: OfficeCaller) =>
       Effect.gen(function* () {
         const found = find(approvalId)?.approval
         if (!isAllowed("agent") && found?.input === undefined) return yield* notAllowed()
-        if (found?.requester !== agent) return yield* notFound("No call of this Agent waits for it")
+        if (found === undefined || !isOwn(found, caller)) return yield* notFound("No call of this Agent waits for it")
         yield* decide(approvalId, toAnswer(answer), `agent ${agent}`)
         return { reqId, approval: yield* show(approvalId, "list") }
       }),

@@ -1,11 +1,9 @@
 import { Duration } from "effect"
+import type { Caller } from "../../../domain/approvals/Caller.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 
-/** A call of an Agent, or a local one, whose `agent` is its requester. */
-export type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
-  readonly agent: string | undefined
-  readonly isLocal: boolean
-}
+/** A call, from the office or from this Computer. */
+export type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & { readonly caller: Caller }
 
 /** The time that a call leaves, after it has waited, to run the tool or to tell what it waited for. */
 export const timeAfterWait = (timeout: Duration.Duration): Duration.Duration =>

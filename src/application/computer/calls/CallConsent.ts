@@ -2,6 +2,7 @@ import { Duration, Effect, Option } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
@@ -72,21 +73,21 @@ export const makeCallConsent = Effect.fnUntraced(function* (
 
   /** Waits for the decision of an approver. `isExtended` tells whether the wait is no part of the execution time. */
   const askApprovers = Effect.fnUntraced(function* (
-    call: Call & { readonly agent: string },
+    call: Call,
     entry: CatalogueEntry,
     { by: askedBy, reason }: PolicyDecision,
     place: CallPlace | undefined,
     left: Duration.Duration
   ) {
-    const { agent: requester, isLocal, params, reqId } = call
+    const { caller, params, reqId } = call
     let isAnnounced = false
     let isExtended = false
     const decision = yield* approvals.request(
-      { reqId, requester, params, askedBy, reason, entry, config: configOf(entry.server), place },
+      { reqId, caller, params, askedBy, reason, entry, config: configOf(entry.server), place },
       {
         limit: Duration.subtract(left, timeAfterWait(left)),
         announce: Effect.fnUntraced(function* (approval) {
-          if (isLocal) return true
+          if (!isInOffice(caller)) return true
           yield* Effect.sleep(reportDelay)
           // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
           isAnnounced = true
@@ -113,10 +114,11 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     entry: CatalogueEntry,
     remaining: Effect.Effect<Duration.Duration>
   ) {
-    const { agent, params, toolName: tool } = call
+    const { caller, params, toolName: tool } = call
+    const agent = callerName(caller)
     const place = placeNow()
     const audit = (decision: AuditedDecision) => auditDecision(call, entry, place?.office, decision)
-    if (agent === undefined) {
+    if (caller._tag === "Owner") {
       audit({ action: "allow", by: "owner" })
       return { denial: undefined, remaining, extendedBy: notExtended }
     }
@@ -150,7 +152,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (
       return { denial: confirmationRequired(text), remaining, extendedBy: notExtended }
     }
     const left = yield* remaining
-    const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, place, left), () =>
+    const asking = Effect.onInterrupt(askApprovers(call, entry, decided.value, place, left), () =>
       Effect.sync(() => audit({ action: "cancelled" }))
     )
     const { decision, isExtended } = yield* asking

@@ -1,6 +1,7 @@
 import { Clock, Deferred, Duration, Effect, Semaphore } from "effect"
 import { formatDecision } from "../../../domain/approvals/Approval.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
 import { type InputAnswer, type InputRequest, inputModes, secretAnswers } from "../../../domain/model/InputRequest.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { type InputResponder, type McpCallOptions } from "../../ports/McpSession.ts"
@@ -53,10 +54,10 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
   }
 
   const makeAnswer = ({ call, entry, extendedBy, responder, timer }: AskingCall): InputResponder["answer"] => {
-    const { agent, isLocal, params, reqId } = call
-    const requester = agent ?? "owner"
+    const { caller, params, reqId } = call
+    const isLocal = !isInOffice(caller)
     const local = responder && {
-      by: requester,
+      by: callerName(caller),
       answer: ({ input }: { input: InputRequest }) => responder.answer(input)
     }
     const turns = Semaphore.makeUnsafe(1)
@@ -89,7 +90,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       const extended = Duration.min(approvalTimeout, Duration.subtract(maxExtension, Duration.millis(waitedMillis)))
       const unreachable = yield* Deferred.make<undefined>()
       const asking = approvals.ask(
-        { reqId, requester, params, entry, config: servers.find(entry.server)?.config, place, input, responder: local },
+        { reqId, caller, params, entry, config: servers.find(entry.server)?.config, place, input, responder: local },
         {
           limit: Duration.subtract(left, timeAfterWait(left)),
           extended,
@@ -119,7 +120,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       if (!isLocal) yield* report({ reqId, status: { _tag: "Decided", computer, isAllowed, by, isQuestion: true } })
       yield* Effect.logInfo("question decided", {
         tool: entry.tool.name,
-        agent,
+        agent: caller._tag === "Owner" ? undefined : callerName(caller),
         decision: formatDecision(decision, { input })
       })
       audit(auditedDecision(decision))

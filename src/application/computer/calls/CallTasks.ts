@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Exit, FiberMap, Stream, SubscriptionRef } from "effect"
+import { callerKey, isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { type TaskQuery, taskRetention, type TaskStart } from "../../../domain/model/messages/tasks.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -32,12 +33,14 @@ export interface TaskState {
 
 interface Task {
   readonly fingerprint: string
+  /** The latest caller that has shown the id of the task. */
+  holder: OfficeCaller
   readonly state: SubscriptionRef.SubscriptionRef<TaskState>
   /** Approximate size of the result in characters. */
   size: number
 }
 
-type StartedBy = TaskStart & { readonly agent: string }
+type StartedBy = TaskStart & { readonly caller: OfficeCaller }
 
 /** Runs the call of a task, and reports its statuses. */
 type Execute = (task: StartedBy, reporter: CallReporter) => Effect.Effect<ToolResult>
@@ -52,7 +55,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
   /** In order of their start. */
   const tasks = new Map<string, Task>()
 
-  const keyOf = (agent: string, id: string) => JSON.stringify([agent, id])
+  const keyOf = (caller: OfficeCaller, id: string) => JSON.stringify([callerKey(caller), id])
   const stateOf = ({ state }: Task) => SubscriptionRef.getUnsafe(state)
   const change = (task: Pick<Task, "state">, changed: Partial<TaskState>) =>
     SubscriptionRef.update(task.state, (state) => ({
@@ -75,22 +78,26 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     }
   }
 
-  const find = (agent: string, id: string) => {
-    evict()
-    const task = tasks.get(keyOf(agent, id))
-    return task === undefined ? Effect.fail(unknownTask()) : Effect.succeed(task)
-  }
+  /** Finds a task of callers of one name by its id, which proves that it is the caller's. */
+  const find = (caller: OfficeCaller, id: string) =>
+    Effect.suspend(() => {
+      evict()
+      const task = tasks.get(keyOf(caller, id))
+      if (task === undefined) return Effect.fail(unknownTask())
+      task.holder = caller
+      return Effect.succeed(task)
+    })
 
   const start = Effect.fnUntraced(function* (started: StartedBy): Effect.fn.Return<TaskState, ProtocolError> {
     evict()
-    const { agent, id, params, tool } = started
-    const key = keyOf(agent, id)
+    const { caller, id, params, tool } = started
+    const key = keyOf(caller, id)
     const fingerprint = canonicalJson({ tool, params })
     const existing = tasks.get(key)
     if (existing !== undefined) {
-      return existing.fingerprint === fingerprint
-        ? stateOf(existing)
-        : yield* badRequest("This id was used for another call")
+      if (existing.fingerprint !== fingerprint) return yield* badRequest("This id was used for another call")
+      existing.holder = caller
+      return stateOf(existing)
     }
     if ((yield* FiberMap.size(running)) >= limits.running) return yield* tooManyTasks()
     const now = clock.currentTimeMillisUnsafe()
@@ -122,7 +129,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     )
     // Registered before it starts: its first steps may report.
     yield* FiberMap.run(running, key, execution, { startImmediately: false })
-    tasks.set(key, { fingerprint, state, size: 0 })
+    tasks.set(key, { fingerprint, holder: caller, state, size: 0 })
     return yield* SubscriptionRef.get(state)
   }, Effect.uninterruptible)
 
@@ -130,10 +137,10 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     start,
     /** The state of a task: at once, or after the version that the Agent has seen, for the time that it waits. */
     get: Effect.fnUntraced(function* (
-      agent: string,
+      caller: OfficeCaller,
       { id, seen = 0, wait = 0 }: TaskQuery
     ): Effect.fn.Return<TaskState, ProtocolError> {
-      const task = yield* find(agent, id)
+      const task = yield* find(caller, id)
       const changed = SubscriptionRef.changes(task.state).pipe(
         Stream.filter(({ version }) => version > seen),
         Stream.runHead
@@ -142,13 +149,18 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
       return stateOf(task)
     }),
     /** Cancels a task, unless it has ended. */
-    cancel: Effect.fnUntraced(function* (agent: string, id: string): Effect.fn.Return<TaskState, ProtocolError> {
-      const task = yield* find(agent, id)
-      yield* FiberMap.remove(running, keyOf(agent, id))
+    cancel: Effect.fnUntraced(function* (caller: OfficeCaller, id: string): Effect.fn.Return<TaskState, ProtocolError> {
+      const task = yield* find(caller, id)
+      yield* FiberMap.remove(running, keyOf(caller, id))
       // A call that has not begun ends without a change of its state.
       if (stateOf(task).state === "working") yield* change(task, { state: "cancelled" })
       return stateOf(task)
     }),
+    /** True when this caller has started the task of this id, or shown its id since. */
+    isHeldBy: (caller: OfficeCaller, id: string): boolean => {
+      const task = tasks.get(keyOf(caller, id))
+      return task !== undefined && isSameCaller(task.holder, caller)
+    },
     /** Cancels and forgets all tasks. */
     reset: Effect.andThen(
       FiberMap.clear(running),

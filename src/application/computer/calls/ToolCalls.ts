@@ -1,6 +1,7 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } from "effect"
 import { type CallStatus, maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import { type Caller, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -146,21 +147,21 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   /** Waits for something, and reports the status of an Agent's call once this takes long. */
   const waitReporting = <A, E, R>(
-    { isLocal, reqId }: Call,
+    { caller, reqId }: Call,
     waiting: Effect.Effect<A, E, R>,
     status: () => CallStatus
   ) => {
-    if (isLocal) return waiting
+    if (!isInOffice(caller)) return waiting
     const report = Effect.suspend(() => reporter.report({ reqId, status: status() }))
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
   }
 
   /** Reports the progress of an Agent's call, the first step and then some of the next ones. */
-  const makeProgressReport = ({ isLocal, reqId }: Call) => {
+  const makeProgressReport = ({ caller, reqId }: Call) => {
     let nextAt = 0
     return ({ message, progress, total }: McpProgress): Effect.Effect<void> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (isLocal || now < nextAt) return Effect.void
+        if (!isInOffice(caller) || now < nextAt) return Effect.void
         nextAt = now + progressInterval
         const shown = message?.slice(0, maxProgressMessageLength).toWellFormed()
         const step = { progress, ...definedOnly({ total, message: shown }) }
@@ -178,7 +179,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     server: RunningMcpServer,
     onRequest: NonNullable<RunningMcpServer["onRequest"]>
   ) {
-    const { agent, toolName } = call
+    const { caller, toolName } = call
     const opening = Effect.mapError(openSession(server), (error) => failureResult(entry.serverId, error))
     const digest = consent.digestOf(entry)
     const session = yield* waitReporting(call, opening, () => ({
@@ -187,7 +188,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       servers: truncateServerNames([server.config.name])
     }))
     const isSameRun = session === onRequest.live
-    const isAllowed = agent === undefined || isSameRun || consent.isUnchanged(toolName, digest)
+    const isAllowed = caller._tag === "Owner" || isSameRun || consent.isUnchanged(toolName, digest)
     return isAllowed ? session : yield* Effect.fail(toolDisabled(toolName))
   })
 
@@ -291,7 +292,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const tasks = yield* makeCallTasks(({ id: reqId, timeout, tool: toolName, ...call }, ownReporter) =>
     Effect.acquireUseRelease(
       Effect.sync(() => void taskReporters.set(reqId, ownReporter)),
-      () => execute({ ...call, isLocal: false, reqId, toolName }, Duration.seconds(timeout)),
+      () => execute({ ...call, reqId, toolName }, Duration.seconds(timeout)),
       () => Effect.sync(() => void taskReporters.delete(reqId))
     )
   )
@@ -299,12 +300,13 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   return {
     tasks,
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
-    call: (request: ToolCallRequest) =>
-      run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),
-    callLocally: ({ params, requester: agent, responder, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
-      Effect.flatMap(makeRequestId, (reqId) =>
-        execute({ agent, isLocal: true, params, reqId, toolName }, timeout, responder)
-      ),
+    call: (request: ToolCallRequest, caller: OfficeCaller) =>
+      run(request, execute({ ...request, caller }, Duration.seconds(request.timeout))),
+    callLocally: ({ params, requester, responder, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
+      Effect.flatMap(makeRequestId, (reqId) => {
+        const caller: Caller = requester === undefined ? { _tag: "Owner" } : { _tag: "Local", name: requester }
+        return execute({ caller, params, reqId, toolName }, timeout, responder)
+      }),
     explain: consent.explain,
     cancel,
     reset,

@@ -1,6 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import type { ApprovalDecision } from "../../../domain/approvals/Approval.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
@@ -36,7 +37,7 @@ export const auditedDecision = (decision: ApprovalDecision): AuditedDecision => 
 }
 
 interface DecidedCall {
-  readonly agent: string | undefined
+  readonly caller: Caller
   readonly reqId: string
   readonly params: JsonObject
 }
@@ -46,7 +47,7 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) 
   const clock = yield* Clock.Clock
   const audit = Option.getOrUndefined(yield* Effect.serviceOption(AuditLog))
   return (
-    { agent, params, reqId }: DecidedCall,
+    { caller, params, reqId }: DecidedCall,
     { originalName, server, tool }: CatalogueEntry,
     office: string | undefined,
     { reason, until, ...decision }: AuditedDecision
@@ -59,7 +60,7 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) 
       server,
       tool: tool.name,
       original_name: originalName,
-      ...definedOnly({ office, agent: agent === undefined ? undefined : truncateText(agent) }),
+      ...definedOnly({ office, agent: caller._tag === "Owner" ? undefined : truncateText(callerName(caller)) }),
       ...definedOnly(decision),
       ...definedOnly({
         reason: reason === undefined ? undefined : truncateText(reason),

@@ -17,6 +17,7 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
+import type { Callers } from "../office/callers.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
@@ -80,6 +81,7 @@ const encodeView = Schema.encodeSync(TaskView)
 export const makeMcpRequests = (
   { findById, identify, snapshot }: ServerSupervisor,
   tasks: CallTasks,
+  callers: Callers,
   { encodeCallStatus }: ProtocolLine,
   encodeResult: EncodeResult
 ) => {
@@ -105,15 +107,15 @@ export const makeMcpRequests = (
     "servers/list": () => list,
     "tasks/start": (request) =>
       Effect.flatMap(decodeParams(decodeStart, request.params), (task) =>
-        showTask(request, tasks.start({ ...task, agent: request.agent }))
+        showTask(request, tasks.start({ ...task, caller: callers.named(request.agent) }))
       ),
     "tasks/get": (request) =>
       Effect.flatMap(decodeParams(decodeQuery, request.params), (query) =>
-        showTask(request, tasks.get(request.agent, query))
+        showTask(request, tasks.get(callers.named(request.agent), query))
       ),
     "tasks/cancel": (request) =>
       Effect.flatMap(decodeParams(decodeQuery, request.params), ({ id }) =>
-        showTask(request, tasks.cancel(request.agent, id))
+        showTask(request, tasks.cancel(callers.named(request.agent), id))
       )
   }
 

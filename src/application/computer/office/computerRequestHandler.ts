@@ -36,6 +36,7 @@ import type { Documents } from "../content/Documents.ts"
 import { makeMcpRequests } from "../content/McpRequests.ts"
 import type { Skills } from "../content/Skills.ts"
 import type { Uploads } from "../content/Uploads.ts"
+import type { Callers } from "./callers.ts"
 import { truncateToFit } from "./truncateToFit.ts"
 import type { Inspector } from "./Inspector.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
@@ -46,6 +47,7 @@ interface ComputerServices {
   readonly servers: ServerSupervisor
   readonly calls: ToolCalls
   readonly approvals: ApprovalRequests
+  readonly callers: Callers
   readonly desktop: Desktop
   readonly documents: Documents
   readonly skills: Skills
@@ -72,6 +74,7 @@ export const makeComputerRequestHandler = (
   {
     approvals,
     blobs,
+    callers,
     calls,
     desktop,
     documents,
@@ -146,7 +149,7 @@ export const makeComputerRequestHandler = (
       (given) => asObject(line.calls.toolCall.reply.encode(given)),
       (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
     )
-  const mcp = makeMcpRequests(servers, calls.tasks, line, encodeTaskResult)
+  const mcp = makeMcpRequests(servers, calls.tasks, callers, line, encodeTaskResult)
 
   const encodeList = <A, Reply>(
     { event, reply }: Pick<CallDefinition<unknown, Reply>, "event" | "reply">,
@@ -184,7 +187,8 @@ export const makeComputerRequestHandler = (
   const handlersByCall: { readonly [K in keyof typeof line.calls]: ReadonlyArray<readonly [string, Handler]> } = {
     toolCall: handlersFor(
       line.calls.toolCall,
-      (request) => (request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request)),
+      (request) =>
+        request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request, callers.named(request.agent)),
       encodeToolResult
     ),
     getTools: handlersFor(
@@ -214,8 +218,12 @@ export const makeComputerRequestHandler = (
     getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
     getResources: handlersFor(line.calls.getResources, documents.getResources),
     getFinder: handlersFor(line.calls.getFinder, documents.find),
-    getApprovals: handlersFor(line.calls.getApprovals, approvals.list),
-    decideApproval: handlersFor(line.calls.decideApproval, approvals.decide),
+    getApprovals: handlersFor(line.calls.getApprovals, (request) =>
+      approvals.list(request, callers.named(request.agent))
+    ),
+    decideApproval: handlersFor(line.calls.decideApproval, (request) =>
+      approvals.decide(request, callers.named(request.agent))
+    ),
     getSkills: handlersFor(
       getSkills,
       ({ reqId }) => Effect.map(skills.list, (listed) => ({ skills: listed, reqId })),
@@ -258,7 +266,9 @@ export const makeComputerRequestHandler = (
     const notification = decoded.success
     if (notification._tag === "Cancelled") return calls.cancel(notification.reqId)
     const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
-    return agentLeft ? Effect.andThen(calls.reset, uploads.reset) : Effect.void
+    if (!agentLeft) return Effect.void
+    callers.forget()
+    return Effect.andThen(calls.reset, uploads.reset)
   }
 
   return (event, body) => {

@@ -1,4 +1,5 @@
 import type { Effect, Scope, Stream } from "effect"
+import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { PageCallMessage, PageCallRequest, PageCommand, PageReplies } from "../../../domain/page/PageCommand.ts"
@@ -13,7 +14,7 @@ export interface Operator {
 }
 
 /** The name of an operator among the members of an office. */
-export const operatorName = ({ identity }: Pick<Operator, "identity">): string => `operator:${identity.subject}`
+export const operatorName = ({ identity }: Pick<Operator, "identity">): string => nameOfOperator(identity.subject)
 
 export type PageReply = PageReplies[PageCommand["_tag"]]
 

@@ -6,6 +6,7 @@ import { type ApprovalRequest, makeApprovals } from "../../../../src/application
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
 import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
+import type { Caller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
@@ -22,11 +23,13 @@ const toolNamed = (name: string, description = "", server = "notes"): CatalogueE
 
 const write = toolNamed("write")
 
+const ada: Caller = { _tag: "Agent", name: "ada", membership: 1 }
+
 const lab = { office: "lab", line: "0.2" }
 
 const callOf = (entry = write, params: JsonObject = {}, place = lab): ApprovalRequest => ({
   reqId: "r1",
-  requester: "ada",
+  caller: ada,
   params,
   askedBy: "default",
   reason: undefined,
@@ -90,6 +93,7 @@ describe("Approvals", () => {
         server: "notes",
         tool: "write",
         shortName: "write",
+        caller: ada,
         requester: "ada",
         params: { text: "x" },
         requestedAt: 10_000,

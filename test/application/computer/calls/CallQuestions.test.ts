@@ -16,6 +16,7 @@ import type { InputAnswer, InputRequest } from "../../../../src/domain/model/Inp
 import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
 import { setupOf } from "../stage.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 const settle = TestClock.adjust(0)
 
@@ -73,7 +74,10 @@ const stage = Effect.fnUntraced(function* (
     const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
       Effect.tap(
         calls
-          .call({ agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes })
+          .call(
+            { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes },
+            officeCaller("ada", 1)
+          )
           .pipe(redactLogs(secrets), Effect.provide(logging), Effect.forkScoped),
         () => settle
       )

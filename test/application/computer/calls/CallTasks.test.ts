@@ -4,12 +4,16 @@ import { TestClock } from "effect/testing"
 import { makeCallTasks } from "../../../../src/application/computer/calls/CallTasks.ts"
 import type { CallReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
 import { estimateSize } from "../../../../src/application/computer/calls/CallExecutions.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
 
 /** The bounds that docs/limits.md states. */
 const bounds = { running: 64, kept: 256, characters: 32 * 1024 * 1024 }
 
 const resultOf = (text: string): ToolResult => ({ content: [{ type: "text", text }], isError: false })
+
+const ada = officeCaller("ada", 1)
+const bob = officeCaller("bob", 1)
 
 /** Tasks of an Agent whose calls end when the test ends them. */
 const makeTasks = Effect.gen(function* () {
@@ -24,16 +28,16 @@ const makeTasks = Effect.gen(function* () {
       return yield* Effect.onInterrupt(Deferred.await(end), () => Effect.sync(() => void cancelled.push(id)))
     })
   )
-  const call = (id: string, more: object = {}) => ({ agent: "ada", id, tool: "work", params: {}, timeout: 60, ...more })
+  const call = (id: string, more: object = {}) => ({ caller: ada, id, tool: "work", params: {}, timeout: 60, ...more })
   const start = (id: string, more?: object) =>
     Effect.tap(tasks.start(call(id, more)), () => Effect.repeat(Effect.yieldNow, { until: () => ends.has(id) }))
   const end = (id: string, result = resultOf("done")) =>
     Effect.gen(function* () {
       const ended = ends.get(id)
       if (ended !== undefined) yield* Deferred.succeed(ended, result)
-      yield* Effect.repeat(tasks.get("ada", { id }), { until: ({ state }) => state !== "working" })
+      yield* Effect.repeat(tasks.get(ada, { id }), { until: ({ state }) => state !== "working" })
     })
-  const isKnown = (id: string) => Effect.map(Effect.result(tasks.get("ada", { id })), Result.isSuccess)
+  const isKnown = (id: string) => Effect.map(Effect.result(tasks.get(ada, { id })), Result.isSuccess)
   return { tasks, call, start, end, cancelled, reporters, isKnown }
 })
 
@@ -134,7 +138,7 @@ describe("state of a task", () => {
       yield* TestClock.adjust("5 seconds")
       yield* end("t")
       yield* TestClock.adjust("5 seconds")
-      const { createdAt, updatedAt } = yield* tasks.get("ada", { id: "t" })
+      const { createdAt, updatedAt } = yield* tasks.get(ada, { id: "t" })
       assert.deepStrictEqual([createdAt, updatedAt], [1000, 6000])
     })
   )
@@ -148,7 +152,7 @@ describe("state of a task", () => {
         reqId: "t",
         status: { _tag: "Progressing", computer: "pc", progress: 1 }
       }) ?? Effect.void
-      assert.strictEqual((yield* tasks.get("ada", { id: "t" })).updatedAt, 3000)
+      assert.strictEqual((yield* tasks.get(ada, { id: "t" })).updatedAt, 3000)
     })
   )
 
@@ -165,8 +169,8 @@ describe("state of a task", () => {
     Effect.gen(function* () {
       const { end, start, tasks } = yield* makeTasks
       const { version } = yield* start("t")
-      assert.strictEqual((yield* tasks.get("ada", { id: "t", seen: version - 1, wait: 20 })).version, version)
-      const waiting = yield* Effect.forkChild(tasks.get("ada", { id: "t", seen: version, wait: 20 }), {
+      assert.strictEqual((yield* tasks.get(ada, { id: "t", seen: version - 1, wait: 20 })).version, version)
+      const waiting = yield* Effect.forkChild(tasks.get(ada, { id: "t", seen: version, wait: 20 }), {
         startImmediately: true
       })
       yield* TestClock.adjust("19 seconds")
@@ -180,7 +184,7 @@ describe("state of a task", () => {
     Effect.gen(function* () {
       const { start, tasks } = yield* makeTasks
       const { version } = yield* start("t")
-      const waiting = yield* Effect.forkChild(tasks.get("ada", { id: "t", seen: version, wait: 20 }))
+      const waiting = yield* Effect.forkChild(tasks.get(ada, { id: "t", seen: version, wait: 20 }))
       yield* TestClock.adjust("20 seconds")
       assert.deepInclude(yield* Fiber.join(waiting), { state: "working", version })
     })
@@ -211,9 +215,9 @@ describe("identity of a task", () => {
     Effect.gen(function* () {
       const { call, start, tasks } = yield* makeTasks
       yield* start("t")
-      yield* tasks.start({ ...call("t"), agent: "bob" })
-      assert.strictEqual((yield* tasks.cancel("bob", "t")).state, "cancelled")
-      assert.strictEqual((yield* tasks.get("ada", { id: "t" })).state, "working")
+      yield* tasks.start({ ...call("t"), caller: bob })
+      assert.strictEqual((yield* tasks.cancel(bob, "t")).state, "cancelled")
+      assert.strictEqual((yield* tasks.get(ada, { id: "t" })).state, "working")
     })
   )
 })
@@ -223,8 +227,8 @@ describe("cancellation of a task", () => {
     Effect.gen(function* () {
       const { call, tasks } = yield* makeTasks
       yield* tasks.start(call("t"))
-      assert.strictEqual((yield* tasks.cancel("ada", "t")).state, "cancelled")
-      assert.strictEqual((yield* tasks.get("ada", { id: "t" })).state, "cancelled")
+      assert.strictEqual((yield* tasks.cancel(ada, "t")).state, "cancelled")
+      assert.strictEqual((yield* tasks.get(ada, { id: "t" })).state, "cancelled")
     })
   )
 
@@ -232,7 +236,7 @@ describe("cancellation of a task", () => {
     Effect.gen(function* () {
       const { cancelled, start, tasks } = yield* makeTasks
       yield* start("t")
-      assert.strictEqual((yield* tasks.cancel("ada", "t")).state, "cancelled")
+      assert.strictEqual((yield* tasks.cancel(ada, "t")).state, "cancelled")
       assert.deepStrictEqual(cancelled, ["t"])
     })
   )
@@ -242,8 +246,8 @@ describe("cancellation of a task", () => {
       const { end, start, tasks } = yield* makeTasks
       yield* start("t")
       yield* end("t")
-      const ended = yield* tasks.get("ada", { id: "t" })
-      assert.deepStrictEqual(yield* tasks.cancel("ada", "t"), ended)
+      const ended = yield* tasks.get(ada, { id: "t" })
+      assert.deepStrictEqual(yield* tasks.cancel(ada, "t"), ended)
     })
   )
 })

@@ -19,6 +19,8 @@ import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 import { firstText } from "../../../firstText.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
+import type { ToolCallRequest } from "../../../../src/domain/model/messages/requests.ts"
 
 const runPending = TestClock.adjust(0)
 
@@ -36,7 +38,7 @@ const callsOn = Effect.fnUntraced(function* (
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
     const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), reporter)
     yield* runPending
-    return calls
+    return { ...calls, call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1)) }
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
     Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })

@@ -13,6 +13,7 @@ import { type ApprovalAnswer, fromInputAnswer } from "../../../../src/domain/app
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 /** What a responder does, and when: several at once, before and after the expiry at 30 seconds. */
 const Step = Schema.Struct({
@@ -67,7 +68,7 @@ const race = Effect.fnUntraced(function* (
     const decide = plant(approvals.decide, received)
     yield* TestClock.adjust(0)
     const request = { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout: 600 }
-    const calling = yield* Effect.forkScoped(call({ ...request, inputModes: ["form"] }))
+    const calling = yield* Effect.forkScoped(call({ ...request, inputModes: ["form"] }, officeCaller("ada", 1)))
     yield* TestClock.adjust(0)
     const id = approvals.open()[0]?.id ?? ""
     const act = Effect.fnUntraced(function* (step: Step) {

@@ -12,6 +12,7 @@ import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 const request = (toolName: string, reqId: string) => ({
   agent: "a",
@@ -44,7 +45,7 @@ const callsOn = Effect.gen(function* () {
   yield* TestClock.adjust(0)
   const start = (name: string, reqId = "r1"): Effect.Effect<Fiber.Fiber<string>, never, Scope.Scope> =>
     Effect.forkScoped(
-      Effect.map(Effect.orDie(calls.call(request(name, reqId))), (result) =>
+      Effect.map(Effect.orDie(calls.call(request(name, reqId), officeCaller("a", 1))), (result) =>
         result.isError ? `${errorCodeOf(result)}: ${String(result.content[0]?.["text"])}` : "done"
       )
     )

@@ -3,6 +3,7 @@ import { Deferred, Duration, Effect, Fiber, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { type CallTasks, makeCallTasks, type TaskState } from "../../../../src/application/computer/calls/CallTasks.ts"
 import type { CallReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
+import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 /** What an Agent or the tool does, and when: many steps fall into the same second. */
 const Step = Schema.Struct({
@@ -10,6 +11,8 @@ const Step = Schema.Struct({
   at: Schema.Literals([0, 1, 1, 2, 2, 3])
 })
 type Step = typeof Step.Type
+
+const ada = officeCaller("ada", 1)
 
 interface Race {
   readonly runs: number
@@ -39,7 +42,7 @@ const race = Effect.fnUntraced(function* (
       })
     )
     const { cancel, get, start } = plant(tasks, () => void runs++)
-    const task = { agent: "ada", id: "t", tool: "work", params: {}, timeout: 60 }
+    const task = { caller: ada, id: "t", tool: "work", params: {}, timeout: 60 }
     const note = (state: Effect.Effect<TaskState, { readonly code: number }>) =>
       Effect.map(Effect.result(state), (outcome) => {
         if (Result.isSuccess(outcome)) seen.push(outcome.success)
@@ -53,9 +56,9 @@ const race = Effect.fnUntraced(function* (
         case "other call":
           return yield* note(start({ ...task, params: { other: true } }))
         case "poll":
-          return yield* note(get("ada", { id: "t", seen: seen.at(-1)?.version ?? 0, wait: 1 }))
+          return yield* note(get(ada, { id: "t", seen: seen.at(-1)?.version ?? 0, wait: 1 }))
         case "cancel":
-          return yield* note(cancel("ada", "t"))
+          return yield* note(cancel(ada, "t"))
         case "progress":
           return yield* report?.({ reqId: "t", status: { _tag: "Progressing", computer: "pc", progress: at } }) ??
             Effect.void
@@ -66,7 +69,7 @@ const race = Effect.fnUntraced(function* (
     const acting = yield* Effect.forkScoped(Effect.forEach(steps, act, { concurrency: "unbounded", discard: true }))
     yield* TestClock.adjust("10 seconds")
     yield* Fiber.join(acting)
-    yield* note(get("ada", { id: "t" }))
+    yield* note(get(ada, { id: "t" }))
   }).pipe(Effect.scoped)
   return { runs, seen, rejections }
 })

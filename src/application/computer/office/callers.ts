@@ -1,0 +1,19 @@
+import { type OfficeCaller, officeCaller } from "../../../domain/approvals/Caller.ts"
+
+/** Tells the members of the offices of a Computer apart that join under one name. */
+export interface Callers {
+  /** The caller of a request that arrives now. */
+  readonly named: (name: string) => OfficeCaller
+  /** The Agent has left, or may have left unnoticed: a later one of its name is another caller. */
+  readonly forget: () => void
+}
+
+export const makeCallers = (): Callers => {
+  let membership = 1
+  return {
+    named: (name) => officeCaller(name, membership),
+    forget: () => {
+      membership += 1
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/** Begins the names of operators in an office. */
+const operatorPrefix = "operator:"
+
+/**
+ * Who asked for a call. The wire states a name only, so a Computer counts memberships: another member that joins under the
+ * same name is another caller.
+ */
+export type Caller =
+  /** The owner of the Computer, whose calls need no consent. */
+  | { readonly _tag: "Owner" }
+  /** A client of the Computer outside its office, by the name that the program of the Computer gives it. */
+  | { readonly _tag: "Local"; readonly name: string }
+  | { readonly _tag: "Agent"; readonly name: string; readonly membership: number }
+  /** An operator of the Server, by its authenticated subject. */
+  | { readonly _tag: "Operator"; readonly subject: string; readonly membership: number }
+
+/** A caller that the Server of the office has verified. */
+export type OfficeCaller = Extract<Caller, { readonly membership: number }>
+
+/** The name of an operator in an office. */
+export const operatorName = (subject: string): string => `${operatorPrefix}${subject}`
+
+/** The caller of a request from the office, by its name on the wire. */
+export const officeCaller = (name: string, membership: number): OfficeCaller =>
+  name.startsWith(operatorPrefix)
+    ? { _tag: "Operator", subject: name.slice(operatorPrefix.length), membership }
+    : { _tag: "Agent", name, membership }
+
+/** The name of a caller for people, rules and the audit. It is no identity: compare callers. */
+export const callerName = (caller: Caller): string => {
+  switch (caller._tag) {
+    case "Owner":
+      return "owner"
+    case "Operator":
+      return operatorName(caller.subject)
+    case "Local":
+    case "Agent":
+      return caller.name
+  }
+}
+
+export const isInOffice = (caller: Caller): caller is OfficeCaller =>
+  caller._tag === "Agent" || caller._tag === "Operator"
+
+/** The key of all memberships of a caller. It is no proof: another member may join under the same name. */
+export const callerKey = (caller: Caller): string => JSON.stringify([caller._tag, callerName(caller)])
+
+export const isSameCaller = (one: Caller, other: Caller): boolean =>
+  callerKey(one) === callerKey(other) &&
+  (!isInOffice(one) || (isInOffice(other) && one.membership === other.membership))

@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { textResult, tool } from "../../../conformance/members.ts"
+import { joined, link } from "../stage.ts"
+
+const form = { mode: "form", message: "Who?", schema: { type: "object" } } as const
+
+/** What a call waits for: the answer to a question of its MCP server, or consent. */
+type Kind = "question" | "approval"
+
+/** A Computer in an office, whose tool `work` waits. `ask` sends a request in the name of an Agent. */
+const waiting = Effect.fnUntraced(function* (kind: Kind) {
+  const work = tool("work", (_, { ask }) =>
+    Effect.as(kind === "question" ? ask(form) : Effect.void, textResult("done"))
+  )
+  const alpha = yield* makeMemoryMcpServer({ tools: [work] })
+  const lost = yield* Deferred.make<string>()
+  let connections = 0
+  const { ask, computer, receive } = yield* joined(
+    {
+      servers: { alpha },
+      configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
+      settings: { approvers: ["agent"], confirm: () => Effect.never, onInput: () => Effect.never }
+    },
+    Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
+  )
+  yield* TestClock.adjust(0)
+  const list = (agent: string, more: JsonObject = {}) =>
+    Effect.map(ask("client:get_approvals", { agent, ...more }), (reply) =>
+      (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map(({ id }) => id)
+    )
+  /** Gives the code of the error, if any. */
+  const decide = (agent: string, id: string) => {
+    const answer = { action: "allow", ...(kind === "question" && { content: {} }) }
+    return Effect.map(
+      ask("client:decide_approval", { agent, approval_id: id, ...answer }),
+      (reply) => asObject(reply)["code"]
+    )
+  }
+  const openId = Effect.map(
+    Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 1)),
+    (all) => Option.getOrThrow(all)[0]?.id ?? ""
+  )
+  const task = (agent: string, method: string, params: JsonObject) =>
+    Effect.map(ask("client:mcp", { agent, method, params }), (reply) => asObject(reply)["result"])
+  return { computer, decide, list, lost, openId, receive, task }
+})
+
+const start = { id: "t1", tool: "work", params: {}, timeout: 600, inputModes: ["form"] }
+
+describe("approval of a local call", () => {
+  it.effect.each(
+    (["question", "approval"] as const).flatMap((kind) =>
+      ([undefined, "brain", "operator:ann", "owner"] as const).flatMap((requester) =>
+        kind === "approval" && requester === undefined ? [] : [[kind, requester] as const]
+      )
+    )
+  )("is no business of a member of the office that has the name of its caller: %s of %s", ([kind, requester]) =>
+    Effect.gen(function* () {
+      const { computer, decide, list, openId } = yield* waiting(kind)
+      const name = requester ?? "owner"
+      const calling = yield* Effect.forkChild(
+        computer.callTool({ tool: "work", params: {}, ...(requester !== undefined && { requester }) })
+      )
+      yield* TestClock.adjust(0)
+      const id = yield* openId
+      assert.isEmpty(yield* list(name))
+      assert.isEmpty(yield* list(name, { approval_id: id }))
+      assert.strictEqual(yield* decide(name, id), 404)
+      yield* computer.decideApproval(id, { action: "deny" })
+      yield* Fiber.join(calling)
+    })
+  )
+})
+
+describe("approval of a task", () => {
+  const departures = ["leaves", "is lost with the connection of the Computer"] as const
+
+  it.effect.each(
+    (["question", "approval"] as const).flatMap((kind) =>
+      departures.flatMap((how) => ["brain", "operator:ann"].map((name) => [kind, how, name] as const))
+    )
+  )("is hidden from a member that joins under the name of its Agent: %s, after the Agent %s, %s", ([kind, how, name]) =>
+    Effect.gen(function* () {
+      const { decide, list, lost, openId, receive, task } = yield* waiting(kind)
+      yield* task(name, "tasks/start", start)
+      const id = yield* openId
+      assert.deepStrictEqual(yield* list(name), [id])
+      if (how === "leaves") yield* receive("notify:leave_office", { office_id: "o", agent: name })
+      else yield* Deferred.succeed(lost, "lost")
+      yield* TestClock.adjust("10 seconds")
+      assert.isEmpty(yield* list(name))
+      assert.isEmpty(yield* list(name, { approval_id: id }))
+      assert.isUndefined(yield* task(name, "tasks/get", { id: "guessed" }))
+      assert.strictEqual(yield* decide(name, id), 404)
+      // The id of the task is the right to it.
+      yield* task(name, "tasks/get", { id: "t1" })
+      assert.deepStrictEqual(yield* list(name), [id])
+      assert.isUndefined(yield* decide(name, id))
+    })
+  )
+
+  it.effect("stays with its Agent while members of other names ask for it, or leave", () =>
+    Effect.gen(function* () {
+      const { list, openId, receive, task } = yield* waiting("question")
+      yield* task("brain", "tasks/start", start)
+      yield* openId
+      assert.isUndefined(yield* task("other", "tasks/get", { id: "t1" }))
+      assert.lengthOf(yield* list("brain"), 1)
+      assert.isEmpty(yield* list("other"))
+      yield* receive("notify:leave_office", { office_id: "o", computer: "pc-2" })
+      assert.lengthOf(yield* list("brain"), 1)
+    })
+  )
+})
