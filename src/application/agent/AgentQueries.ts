@@ -3,7 +3,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/files/DocumentReader.ts"
-import { type AgentError, BadReply } from "./AgentErrors.ts"
+import type { AgentError } from "./AgentErrors.ts"
 import { type AgentRequests } from "./AgentRequests.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 
@@ -67,15 +67,18 @@ export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequ
   })
 
   return {
-    allResources: (computer, mcpServer) =>
-      collectPages(
-        (cursor) =>
-          Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources: items }) => ({
-            items,
-            nextCursor
-          })),
-        (message): AgentError => new BadReply({ message })
-      ),
+    allResources: Effect.fnUntraced(function* (computer, mcpServer) {
+      const { incomplete: reason, items } = yield* collectPages((cursor) =>
+        Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources }) => ({
+          items: resources,
+          nextCursor
+        }))
+      )
+      if (reason !== undefined) {
+        yield* Effect.logWarning("listing cut short", { computer, server: mcpServer, list: "resources", reason })
+      }
+      return items
+    }),
     fetchDocument
   }
 })

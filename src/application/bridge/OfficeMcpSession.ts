@@ -5,6 +5,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { answerAsHost } from "./hostAnswers.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeOfficeTasks } from "./officeTasks.ts"
@@ -110,7 +111,8 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   yield* agent.followServers
   // The instructions of a client that connects at once should name the MCP servers.
   yield* Effect.timeoutOption(agent.settled, startupSettleTimeout)
-  const servers = makeServerRequests(agent, options.maxToolNameLength)
+  const report = makeListingReport({ office: options.office })
+  const servers = makeServerRequests(agent, options.maxToolNameLength, report)
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(changeBacklog), PubSub.shutdown)
   let lastView = yield* agent.view
   let cached = { view: lastView, tools: exposeTools(lastView, options) }
@@ -148,12 +150,16 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       }
     },
     listTools: () =>
-      Effect.map(Effect.andThen(settled, current), ({ listed }) => ({ items: listed, nextCursor: undefined })),
+      Effect.andThen(settled, current).pipe(
+        Effect.flatMap(({ listed: items, omitted }) => report("tools", { items, omitted })),
+        Effect.map((items) => ({ items, nextCursor: undefined }))
+      ),
     listResources: () =>
       Effect.gen(function* () {
         yield* settled
         const items = yield* listOfficeResources(agent)
-        return { items: [...items, ...appResourcesIn(yield* agent.view)], nextCursor: undefined }
+        const apps = yield* report("resources", appResourcesIn(yield* agent.view))
+        return { items: [...items, ...apps], nextCursor: undefined }
       }),
     readResource: (uri) =>
       largeResults?.readResource(uri) ??

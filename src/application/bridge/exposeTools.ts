@@ -1,7 +1,9 @@
+import { Result } from "effect"
 import { appCallMeta, isAppOnly } from "../../domain/tools/appTools.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { shortToolName } from "../../domain/tools/naming.ts"
-import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
+import { publishTool } from "../../domain/tools/mcpConversion.ts"
+import type { OmittedItem } from "../../domain/tools/mcpListings.ts"
 import { type ComputerOffer, describeOffer } from "../../domain/tools/search/describeOffer.ts"
 import { makeToolIndex, type ToolIndex } from "../../domain/tools/search/ToolIndex.ts"
 import { asObject, type JsonObject } from "../../domain/json.ts"
@@ -38,6 +40,8 @@ export interface OfficeTools {
   readonly byName: ReadonlyMap<string, OfficeTool>
   /** The result of `tools/list`. */
   readonly listed: ReadonlyArray<JsonObject>
+  /** The tools that the list leaves out, because clients would reject it with them. */
+  readonly omitted: ReadonlyArray<OmittedItem>
   /** The index of these tools, built at the first search. */
   readonly index: () => ToolIndex
 }
@@ -55,14 +59,20 @@ export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOp
   return isSearched(count, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
 }
 
-/** Lists a tool for MCP; `_meta` names its origin. Its Computer can run it as a task, also for MCP servers without tasks. */
-export const toListing = (name: string, { computer, origin, tool }: OfficeTool): JsonObject => {
+/**
+ * Lists a tool for MCP; `_meta` names its origin. Its Computer can run it as a task, also for MCP servers without tasks. Fails
+ * for a tool that clients would reject with the whole list.
+ */
+export const toListing = (name: string, { computer, origin, tool }: OfficeTool) => {
   const place = { a2c_computer: computer, a2c_tool: tool.name }
   const appCall = origin?.appCall === undefined ? {} : appCallMeta(origin.appCall)
-  return {
-    ...toMcpTool(name, tool, { ...place, ...appCall }, origin?.details),
-    execution: { ...asObject(origin?.details["execution"]), taskSupport: "optional" }
-  }
+  return Result.map(
+    publishTool(name, tool, { ...place, ...appCall }, origin?.details),
+    (listed): JsonObject => ({
+      ...listed,
+      execution: { ...asObject(listed["execution"]), taskSupport: "optional" }
+    })
+  )
 }
 
 const isForModels = ({ meta }: Tool): boolean => !isAppOnly(meta)
@@ -95,7 +105,8 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): Offi
       isAppOnly(tool.meta) ||
       [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
   )
-  const listings = shown.map(([name, tool]) => toListing(name, tool))
+  const results = shown.map(([name, tool]) => toListing(name, tool))
+  const listings = results.flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
   let index: ToolIndex | undefined
   return {
     byName,
@@ -105,6 +116,7 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): Offi
       ...(maxResult === undefined ? [] : [resultToolListing]),
       ...(maxResult === undefined ? listings : listings.map(withoutOutputSchema))
     ],
+    omitted: results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : [])),
     index: () => (index ??= makeToolIndex(found.map(([name, { tool }]) => [name, tool])))
   }
 }

@@ -5,12 +5,13 @@ import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { withOfficeApp } from "../../domain/office/rewriteUris.ts"
 import { parseServerUri, toServerUri } from "../../domain/office/officeUris.ts"
 import { type AppCall, appCallOf, appUriOf } from "../../domain/tools/appTools.ts"
-import { withValidMembers } from "../../domain/tools/mcpListings.ts"
+import { type RepairedListing, repairListing } from "../../domain/tools/mcpListings.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { McpServerRequest } from "../agent/mcpChannel.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
+import type { ListingReport } from "../shared/listings/listingReport.ts"
 
 interface OfficePrompt {
   readonly computer: string
@@ -78,26 +79,44 @@ export const toolOriginsOf = (
       const { details, name, originalName = name } = listed
       const inner = appCallOf(metaOf(listed)) ?? { server: [], tool: originalName }
       const appCall = hasApps ? { ...inner, server: [computer, server, ...inner.server] } : undefined
-      return [name, { server, details: withOfficeApp(withValidMembers(details), { computer, server }), appCall }]
+      return [name, { server, details: withOfficeApp(details, { computer, server }), appCall }]
     })
   }
   return new Map(servers.flatMap(originsOf))
 }
 
-/** The apps that the MCP servers of an office list, as resources of the office. */
-export const appResourcesIn = (view: OfficeView): ReadonlyArray<JsonObject> =>
-  serversIn(view).flatMap(([computer, { apps = [], id: server }]) =>
-    apps.flatMap((app) => {
-      const uri = asString(app["uri"])
-      return uri === undefined ? [] : [{ ...app, uri: toServerUri({ computer, server, uri }) }]
+/** Lists items of all MCP servers with the URIs of the office, without those that clients would reject with the whole list. */
+const listWithUris = (
+  view: OfficeView,
+  list: "resources" | "resourceTemplates",
+  member: "uri" | "uriTemplate",
+  itemsOf: (server: McpServerInfo) => ReadonlyArray<JsonObject>
+): RepairedListing => {
+  const listings = serversIn(view).map(([computer, info]) => {
+    const { items, omitted } = repairListing(list, itemsOf(info))
+    const toOffice = (item: JsonObject) => ({
+      name: item[member],
+      ...item,
+      [member]: toServerUri({ computer, server: info.id, uri: stringOrEmpty(item[member]) })
     })
-  )
+    return { items: items.map(toOffice), omitted }
+  })
+  return { items: listings.flatMap(({ items }) => items), omitted: listings.flatMap(({ omitted }) => omitted) }
+}
+
+/** The apps that the MCP servers of an office list, as resources of the office. */
+export const appResourcesIn = (view: OfficeView): RepairedListing =>
+  listWithUris(view, "resources", "uri", ({ apps = [] }) => apps)
 
 const invalidParams = (message: string) =>
   new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message })
 
 /** Makes the requests to the MCP servers of an office: prompts, completions, resource templates and resources. */
-export const makeServerRequests = (agent: Agent["Service"], maxNameLength: number | undefined) => {
+export const makeServerRequests = (
+  agent: Agent["Service"],
+  maxNameLength: number | undefined,
+  report: ListingReport
+) => {
   const send = (computer: string, request: McpServerRequest) =>
     Effect.mapError(agent.mcpRequest(computer, request), (error) =>
       error._tag === "McpSessionError" ? error : new McpSessionError({ reason: "unavailable", message: error.message })
@@ -128,8 +147,11 @@ export const makeServerRequests = (agent: Agent["Service"], maxNameLength: numbe
     request: Effect.fnUntraced(function* (method: McpMethod, params: JsonObject) {
       switch (method) {
         case "prompts/list": {
-          const prompts = promptsIn(yield* agent.view, maxNameLength)
-          return { prompts: [...prompts].map(([name, { prompt }]) => ({ ...withValidMembers(prompt), name })) }
+          const prompts = [...promptsIn(yield* agent.view, maxNameLength)].map(([name, { prompt }]) => ({
+            ...prompt,
+            name
+          }))
+          return { prompts: yield* report("prompts", repairListing("prompts", prompts)) }
         }
         case "prompts/get": {
           const { computer, prompt, server } = yield* findPrompt(params["name"])
@@ -137,17 +159,11 @@ export const makeServerRequests = (agent: Agent["Service"], maxNameLength: numbe
         }
         case "completion/complete":
           return yield* complete(params)
-        case "resources/templates/list":
-          return {
-            resourceTemplates: serversIn(yield* agent.view).flatMap(([computer, { id: server, templates }]) =>
-              templates.flatMap((template) => {
-                const uri = asString(template["uriTemplate"])
-                return uri === undefined
-                  ? []
-                  : [{ name: uri, ...withValidMembers(template), uriTemplate: toServerUri({ computer, server, uri }) }]
-              })
-            )
-          }
+        case "resources/templates/list": {
+          const list = "resourceTemplates"
+          const listing = listWithUris(yield* agent.view, list, "uriTemplate", ({ templates }) => templates)
+          return { resourceTemplates: yield* report(list, listing) }
+        }
       }
     }),
     /** Reads a resource of an MCP server; `undefined` for other URIs. The contents have the URIs of the office. */

@@ -1,3 +1,4 @@
+import { Result } from "effect"
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
 import { singleLine } from "../../domain/tools/singleLine.ts"
@@ -47,8 +48,9 @@ export const describeTools = (tools: OfficeTools, { names }: JsonObject): JsonOb
   for (const name of Array.isArray(names) ? names : []) {
     if (typeof name !== "string") continue
     const tool = tools.byName.get(name)
-    if (tool === undefined || isAppOnly(tool.tool.meta)) return unknownTool(name, tools)
-    listings.push(toListing(name, tool))
+    const listing = tool === undefined || isAppOnly(tool.tool.meta) ? undefined : toListing(name, tool)
+    if (listing === undefined || Result.isFailure(listing)) return unknownTool(name, tools)
+    listings.push(listing.success)
   }
   return textResult(JSON.stringify(listings, null, 2))
 }

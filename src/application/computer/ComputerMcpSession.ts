@@ -1,6 +1,6 @@
-import { Duration, Effect, Stream } from "effect"
+import { Duration, Effect, Result, Stream } from "effect"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
-import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
+import { publishTool, toMcpResult } from "../../domain/tools/mcpConversion.ts"
 import type { McpSession } from "../ports/McpSession.ts"
 import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import { Computer } from "./Computer.ts"
@@ -21,7 +21,10 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
     ...toolsOnlySession("a2c-computer"),
     listTools: () =>
       Effect.map(catalogue, ({ entries }) => ({
-        items: [...entries].flatMap(([name, { tool }]) => (isAppOnly(tool.meta) ? [] : [toMcpTool(name, tool)])),
+        items: [...entries].flatMap(([name, { tool }]) => {
+          const listing = publishTool(name, tool)
+          return isAppOnly(tool.meta) || Result.isFailure(listing) ? [] : [listing.success]
+        }),
         nextCursor: undefined
       })),
     callTool: (tool, params, { responder } = {}) =>

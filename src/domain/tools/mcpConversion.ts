@@ -1,8 +1,12 @@
-import { asObject, type JsonObject } from "../json.ts"
-import type { Tool } from "../model/Tool.ts"
-import { parseAnnotations } from "./toolAnnotations.ts"
 import { Result } from "effect"
+import { asObject, isJsonObject, type JsonObject } from "../json.ts"
+import type { Tool } from "../model/Tool.ts"
+import { definedOnly } from "../objects.ts"
 import { parseToolResult, roundedIntegersKey, type ToolResult } from "../model/ToolResult.ts"
+import { isSelfContained } from "../schemas/repairSchema.ts"
+import { type OmittedItem, repairListed, withoutReservedKeys } from "./mcpListings.ts"
+import { parseAnnotations } from "./toolAnnotations.ts"
+import { toolMetaKey } from "./toolMeta.ts"
 
 /**
  * Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. `details` are what its
@@ -22,17 +26,34 @@ export const toMcpTool = (
     inputSchema: { type: "object", ...paramsSchema },
     ...(returnSchema !== null && { outputSchema: returnSchema }),
     ...(annotations !== undefined && { annotations }),
-    _meta: { ...meta, ...asObject(details["_meta"]), ...origin }
+    _meta: {
+      ...withoutReservedKeys(meta ?? {}, (key) => key === toolMetaKey),
+      ...withoutReservedKeys(asObject(details["_meta"])),
+      ...origin
+    }
   }
 }
 
+/** Gives the schema of results that every revision of MCP and every client accepts, if it is one. */
+const toOutputSchema = ({ $id: _, ...schema }: JsonObject): JsonObject | undefined => {
+  const { properties, type = properties === undefined ? undefined : "object" } = schema
+  return type === "object" && isSelfContained(schema) ? { ...schema, type } : undefined
+}
+
+/** Lists a tool for MCP clients of any revision, as {@link toMcpTool} makes it. Fails for a tool that they cannot call. */
+export const publishTool = (...tool: Parameters<typeof toMcpTool>): Result.Result<JsonObject, OmittedItem> =>
+  Result.map(repairListed("tools", toMcpTool(...tool)), ({ outputSchema, ...listed }) => ({
+    ...listed,
+    ...definedOnly({ outputSchema: isJsonObject(outputSchema) ? toOutputSchema(outputSchema) : undefined })
+  }))
+
 /** Converts the result of an MCP server for the office: `_meta` becomes `meta`, without reserved keys (spec §6.4). */
 export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(parseToolResult(mcpResult), (result) => {
-    if (result.meta === undefined) return result
-    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_") || key === roundedIntegersKey)
-    return { ...result, meta: Object.fromEntries(kept) }
-  })
+  Result.map(parseToolResult(mcpResult), (result) =>
+    result.meta === undefined
+      ? result
+      : { ...result, meta: withoutReservedKeys(result.meta, (key) => key === roundedIntegersKey) }
+  )
 
 /** Converts a result of the office to MCP: `meta` becomes `_meta`. */
 export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({

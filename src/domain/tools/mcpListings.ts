@@ -1,43 +1,167 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { Result } from "effect"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { repairSchema } from "../schemas/repairSchema.ts"
+import { toolMetaKey } from "./toolMeta.ts"
 
-const isString = (value: unknown): boolean => typeof value === "string"
+/** Gives a value in the form that MCP requires; `undefined` where its meaning is not plain. */
+type Repair = (value: unknown) => unknown
 
-const isOptional = (value: unknown, check: (value: unknown) => boolean): boolean => value === undefined || check(value)
+type Fields = { readonly [member: string]: Repair }
 
-const isArrayOf =
-  (check: (item: unknown) => boolean) =>
-  (value: unknown): boolean =>
-    Array.isArray(value) && value.every((item) => check(item))
+const text: Repair = asString
+const flag: Repair = (value) => (typeof value === "boolean" ? value : undefined)
 
-const isIcon = (icon: unknown): boolean =>
-  isJsonObject(icon) &&
-  isString(icon["src"]) &&
-  isOptional(icon["mimeType"], isString) &&
-  isOptional(icon["sizes"], isArrayOf(isString)) &&
-  isOptional(icon["theme"], (theme) => theme === "light" || theme === "dark")
+const oneOf =
+  (...names: ReadonlyArray<unknown>): Repair =>
+  (value) =>
+    names.includes(value) ? value : undefined
 
-const isPromptArgument = (argument: unknown): boolean =>
-  isJsonObject(argument) &&
-  isString(argument["name"]) &&
-  isOptional(argument["description"], isString) &&
-  isOptional(argument["required"], (required) => typeof required === "boolean")
+/** A list without its odd items; a single item is a list of one. */
+const listOf =
+  (repair: Repair): Repair =>
+  (value) => {
+    const items = [value].flat().flatMap((item: unknown) => repair(item) ?? [])
+    return items.length > 0 || (Array.isArray(value) && value.length === 0) ? items : undefined
+  }
 
-const checks: { readonly [member: string]: (value: unknown) => boolean } = {
-  title: isString,
-  description: isString,
-  mimeType: isString,
-  icons: isArrayOf(isIcon),
-  arguments: isArrayOf(isPromptArgument),
-  annotations: isJsonObject,
-  execution: isJsonObject,
-  _meta: isJsonObject
+/** Leaves out the odd members of an object. Members that MCP does not know stay. */
+const repairMembers = (fields: Fields, value: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(value).flatMap(([member, found]) => {
+      const repaired = Object.hasOwn(fields, member) ? fields[member]?.(found) : found
+      return repaired === undefined ? [] : [[member, repaired]]
+    })
+  )
+
+const objectOf =
+  (fields: Fields, required?: string): Repair =>
+  (value) => {
+    if (!isJsonObject(value)) return undefined
+    const repaired = repairMembers(fields, value)
+    return required === undefined || repaired[required] !== undefined ? repaired : undefined
+  }
+
+const themes: ReadonlyArray<unknown> = ["light", "dark", null, undefined]
+
+/** An icon for an unknown theme fits nowhere. */
+const icon: Repair = (value) =>
+  themes.includes(asObject(value)["theme"])
+    ? objectOf({ src: text, mimeType: text, sizes: listOf(text), theme: oneOf("light", "dark") }, "src")(value)
+    : undefined
+
+const size: Repair = (value) => {
+  const bytes = typeof value === "string" && value.trim() !== "" ? Number(value) : value
+  return typeof bytes === "number" && Number.isFinite(bytes) ? bytes : undefined
+}
+
+const isTimestamp = (value: string): boolean => {
+  const [, date = "", time = ""] = /^(\d{4}-\d\d-\d\d)T(.*)$/s.exec(value) ?? []
+  const hour = "([01]\\d|2[0-3]):[0-5]\\d"
+  const day = new Date(`${date}T00:00:00Z`)
+  return (
+    new RegExp(`^${hour}(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]${hour})$`).test(time) &&
+    // A day that its month has not becomes another one.
+    !Number.isNaN(day.getTime()) &&
+    day.toISOString().startsWith(date)
+  )
+}
+
+const annotations = objectOf({
+  audience: listOf(oneOf("user", "assistant")),
+  priority: (value) => (typeof value === "number" && value >= 0 && value <= 1 ? value : undefined),
+  lastModified: (value) => (typeof value === "string" && isTimestamp(value) ? value : undefined)
+})
+
+const hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
+
+/** A tool gets its arguments as an object: a schema of another type has no plain meaning. */
+const isOfOtherType = (schema: unknown): boolean => {
+  const { type = "object" } = repairSchema(asObject(schema))
+  return ![type].flat().includes("object")
+}
+
+const inputSchema: Repair = (value) => {
+  if (!isJsonObject(value)) return undefined
+  const schema = repairSchema(value)
+  return Object.hasOwn(value, "type") ? { ...schema, type: "object" } : schema
+}
+
+const argument = objectOf({ name: text, title: text, description: text, required: flag }, "name")
+
+const shared: Fields = { title: text, description: text, icons: listOf(icon), _meta: objectOf({}) }
+
+/** The form of the items of all lists of MCP servers; an item goes by its first field. */
+const listings = {
+  tools: {
+    name: text,
+    ...shared,
+    inputSchema,
+    outputSchema: (value: unknown) => (isJsonObject(value) ? repairSchema(value) : undefined),
+    annotations: objectOf({ title: text, ...Object.fromEntries(hints.map((hint) => [hint, flag])) }),
+    execution: objectOf({ taskSupport: oneOf("required", "optional", "forbidden") })
+  },
+  resources: { uri: text, name: text, ...shared, mimeType: text, size, annotations },
+  resourceTemplates: { uriTemplate: text, name: text, ...shared, mimeType: text, annotations },
+  prompts: { name: text, ...shared, arguments: listOf(argument) }
+} satisfies { readonly [list: string]: Fields }
+
+export type ListName = keyof typeof listings
+
+/** An item of a list that is left out. */
+export interface OmittedItem {
+  /** Empty for an item without a name. */
+  readonly name: string
+  readonly reason: string
 }
 
 /**
- * Drops the members of a listed tool, prompt or template that MCP does not allow. Clients reject a whole list for one of
- * them, and with it the items of other MCP servers.
+ * Gives an item of a list in the form that MCP requires: odd optional members are left out, at every depth. Fails with the
+ * reason where the item makes no sense without one. Clients reject a whole list for one odd item.
  */
-export const withValidMembers = (listed: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(listed).filter(([member, value]) => !Object.hasOwn(checks, member) || checks[member]?.(value))
-  )
+export const repairListed = (list: ListName, item: unknown): Result.Result<JsonObject, OmittedItem> => {
+  const fields: Fields = listings[list]
+  const [identity = "name"] = Object.keys(fields)
+  const fail = (reason: string) => Result.fail({ name: stringOrEmpty(asObject(item)[identity]), reason })
+  if (!isJsonObject(item)) return fail("not an object")
+  const problem = checkJsonBody({ [list]: [item] })
+  if (problem !== undefined) return fail(problem)
+  if (list === "tools" && isOfOtherType(item["inputSchema"])) return fail("inputSchema: its type is not object")
+  const repaired = repairMembers(fields, item)
+  return repaired[identity] === undefined ? fail(`${identity}: not a text`) : Result.succeed(repaired)
+}
+
+/** Leaves out the keys of metadata that only this project sets, except some. */
+export const withoutReservedKeys = (meta: JsonObject, isKept = (_key: string): boolean => false): JsonObject =>
+  Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith("a2c_") || isKept(key)))
+
+/** {@link withoutReservedKeys} for the metadata of a listed item. */
+export const withoutReservedMeta = (item: JsonObject, isKept?: (key: string) => boolean): JsonObject =>
+  isJsonObject(item["_meta"]) ? { ...item, _meta: withoutReservedKeys(item["_meta"], isKept) } : item
+
+/**
+ * The reserved keys that an MCP server of this name may set: the tags of its tools. An office or a gateway of this project
+ * tells more, which has a meaning for its own tools alone.
+ */
+export const reservedKeysOf =
+  (serverName: string) =>
+  (key: string): boolean =>
+    key === toolMetaKey || serverName.startsWith("a2c-")
+
+/** A list of an MCP server with the items that clients accept, and those that are left out. */
+export interface RepairedListing {
+  readonly items: ReadonlyArray<JsonObject>
+  readonly omitted: ReadonlyArray<OmittedItem>
+}
+
+/** {@link repairListed} for all items of a list, without reserved keys. */
+export const repairListing = (
+  list: ListName,
+  items: ReadonlyArray<unknown>,
+  isKept?: (key: string) => boolean
+): RepairedListing => {
+  const results = items.map((item) => repairListed(list, item))
+  return {
+    items: results.flatMap((result) => (Result.isSuccess(result) ? [withoutReservedMeta(result.success, isKept)] : [])),
+    omitted: results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
+  }
+}

@@ -61,9 +61,7 @@ function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
 }
 
 /** The key of a tool's `meta` for the Computer's settings as JSON text (spec §7.2). */
-const toolMetaKey = "a2c_tool_meta"
-
-/** The key of a tool's `meta` for its MCP annotations as JSON text. */
+export const toolMetaKey = "a2c_tool_meta"
 
 /** Merges the settings of a tool with the default, field by field; the tool's own settings win (spec §7.4). */
 export const mergeToolMeta = (fallback: ToolMeta | null, own: ToolMeta | undefined): ToolMeta | undefined => {

@@ -19,7 +19,7 @@ import {
 } from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import { listAllResources } from "./runSession.ts"
+import { listResources } from "../../shared/listings/serverListings.ts"
 import { serverConfigOf } from "./supervisedSession.ts"
 import { findIdentityConflict, superviseServer } from "./superviseServer.ts"
 
@@ -215,7 +215,8 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   const refreshResources: ServerSupervisor["refreshResources"] = (server) => {
     const session = backgroundSessionOf(server)
     if (session === undefined) return Effect.succeed(server.resources)
-    return listAllResources(session).pipe(
+    return listResources(session).pipe(
+      Effect.map(({ items }) => items),
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
         store.updateServer(server.config.name, (state) =>

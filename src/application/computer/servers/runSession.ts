@@ -1,21 +1,20 @@
 import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import { type JsonObject, objectsIn } from "../../../domain/json.ts"
-import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
 import {
   type McpChange,
   McpConnector,
-  type McpMethod,
   type McpProgress,
   McpSessionError,
   type McpSession
 } from "../../ports/McpSession.ts"
+import { makeListingReport } from "../../shared/listings/listingReport.ts"
+import { serverListings } from "../../shared/listings/serverListings.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { listAllPages } from "../../shared/paging.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
 import { isDocumentUri, type RunningMcpServer } from "./ServersSnapshot.ts"
@@ -73,36 +72,6 @@ const instrumentSession = (session: McpSession, secrets: Secrets, activity: Call
   }
 }
 
-const listAllTools = ({ info, listTools: page }: McpSession) =>
-  info.capabilities.tools ? listAllPages(page) : Effect.succeed([])
-
-export const listAllResources = ({ info, listResources: page }: McpSession) =>
-  info.capabilities.resources ? listAllPages(page) : Effect.succeed([])
-
-/** Lists all items of a kind that the session may lack. */
-const listIfSupported = (
-  { request }: McpSession,
-  method: McpMethod,
-  key: string,
-  isSupported: boolean | undefined
-): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>
-  request === undefined || isSupported !== true
-    ? Effect.succeed([])
-    : listAllPages((cursor) =>
-        Effect.map(request(method, definedOnly({ cursor })), ({ nextCursor, [key]: listed }) => ({
-          items: objectsIn(listed),
-          nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
-        }))
-      )
-
-/** Not every server with resources knows templates. */
-const listTemplates = (session: McpSession) =>
-  Effect.catchIf(
-    listIfSupported(session, "resources/templates/list", "resourceTemplates", session.info.capabilities.resources),
-    ({ code, reason }) => reason === "unsupported" || code === jsonRpcCodes.methodNotFound,
-    () => Effect.succeed([])
-  )
-
 /** The levels of RFC 5424 that are more severe than a notice. */
 const warningLevels: ReadonlyArray<string> = ["warning", "error", "critical", "alert", "emergency"]
 
@@ -131,15 +100,13 @@ export const runSession = Effect.fnUntraced(function* (
     message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
   const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
+  const report = makeListingReport({ server: name })
   const { changes, list, others, session, tools } = yield* Effect.gen(function* () {
     const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
     const { prompts = false } = session.info.capabilities
-    const list = {
-      tools: listAllTools(session),
-      resources: listAllResources(session),
-      prompts: listIfSupported(session, "prompts/list", "prompts", prompts),
-      templates: listTemplates(session)
-    }
+    const list = Record.map(serverListings(session), (listing, what) =>
+      Effect.flatMap(listing, (listed) => report(what, listed))
+    )
     const changes = yield* session.watch({ tools: true, resources: true, prompts, uris: [], logs: true })
     const tools = yield* list.tools
     const others = { resources: list.resources, prompts: list.prompts, templates: list.templates }

@@ -1,32 +1,9 @@
 import { isJsonObject, type JsonObject, maxJsonDepth } from "../../json.ts"
+import { schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "../../schemas/keywords.ts"
 import { decodePointerSegment, resolveRef } from "../params/jsonSchema.ts"
 
 /** Limit of subschemas in one schema; the rest becomes `{}`. */
 const maxSchemas = 10_000
-
-/** Keywords by their value: one subschema, a list of subschemas, or a map of subschemas. */
-const singleSchemaKeywords: ReadonlySet<string> = new Set([
-  "additionalItems",
-  "additionalProperties",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties"
-])
-const schemaListKeywords: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
-const schemaMapKeywords: ReadonlySet<string> = new Set([
-  "$defs",
-  "definitions",
-  "dependentSchemas",
-  "patternProperties",
-  "properties"
-])
 
 /** Identifiers and anchors: they mean something else, or nothing, inside a larger document. */
 const documentScopeKeywords: ReadonlySet<string> = new Set([

@@ -30,6 +30,17 @@ const makeToComputerUri = (uri: string, depth: number) => {
   }
 }
 
+/** The names of tools at the Computer, by those at their MCP server. The first tool of a name keeps it. */
+const namedTools = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, string> => {
+  const byName = new Map<string, string>()
+  for (const tool of tools) {
+    const name = stringOrEmpty(tool["name"])
+    const own = appCallOf(metaOf(tool))?.tool ?? (stringOrEmpty(tool["originalName"]) || name)
+    if (!byName.has(own)) byName.set(own, name)
+  }
+  return byName
+}
+
 /** Finds the app of a tool in the list of MCP servers that a Computer gives. */
 export const findApp = (list: JsonObject, toolName: string): ToolApp | undefined => {
   for (const server of objectsIn(list["servers"])) {
@@ -46,12 +57,7 @@ export const findApp = (list: JsonObject, toolName: string): ToolApp | undefined
     return {
       server: stringOrEmpty(server["id"]),
       uri,
-      tools: new Map(
-        callable.map((other) => {
-          const name = stringOrEmpty(other["name"])
-          return [appCallOf(metaOf(other))?.tool ?? (stringOrEmpty(other["originalName"]) || name), name]
-        })
-      ),
+      tools: namedTools(callable),
       toComputerUri: makeToComputerUri(uri, path.length)
     }
   }

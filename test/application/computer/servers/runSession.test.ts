@@ -134,6 +134,84 @@ describe("runSession", () => {
     })
   )
 
+  it.effect("keeps the pages of a listing that repeats its cursor, and logs it once", () =>
+    Effect.gen(function* () {
+      const { logs, memory, state } = yield* alpha(
+        (session) => ({
+          listTools: (cursor) =>
+            Effect.map(session.listTools(), ({ items }) => ({
+              items: cursor === undefined ? items : [{ name: "two" }],
+              nextCursor: "again"
+            }))
+        }),
+        { tools: [tool("one")] }
+      )
+      yield* memory.notify({ _tag: "ToolsChanged" })
+      yield* letGo
+      const now = yield* state
+      assert.deepStrictEqual(now?._tag === "Ready" ? now.tools.map(({ name }) => name) : [], ["one", "two"])
+      const lines = logs.filter((line) => line.includes("listing cut short"))
+      assert.lengthOf(lines, 1)
+      assert.include(lines[0], "a cursor was repeated")
+    })
+  )
+
+  it.effect("leaves out the odd items of all listings, and logs each once", () =>
+    Effect.gen(function* () {
+      const answer = (method: string) =>
+        Effect.succeed(
+          method === "prompts/list"
+            ? { prompts: [{}, 7, { name: "p" }] }
+            : { resourceTemplates: [{ uriTemplate: null }] }
+        )
+      const { logs, memory, state } = yield* alpha(
+        (session) => ({
+          listTools: () =>
+            Effect.succeed({
+              items: [{ name: 5 }, { name: "t", inputSchema: { type: "array" } }, { name: "u" }],
+              nextCursor: undefined
+            }),
+          listResources: () =>
+            Effect.map(session.listResources(), ({ items }) => ({
+              items: [{ uri: 5 }, ...items],
+              nextCursor: undefined
+            }))
+        }),
+        { answer, capabilities: { prompts: true }, resources: [resource("file:///x")] }
+      )
+      yield* memory.notify({ _tag: "ToolsChanged" })
+      yield* letGo
+      const now = yield* state
+      const listed = now?._tag === "Ready" ? [now.tools, now.resources, now.prompts, now.templates] : []
+      assert.deepStrictEqual(
+        listed.map((items) => items.length),
+        [1, 1, 1, 0]
+      )
+      const lines = logs.filter((line) => line.includes("items omitted from listing"))
+      assert.deepStrictEqual(
+        ["tools", "resources", "prompts", "templates"].map(
+          (list) => lines.filter((line) => new RegExp(`list\\W+${list}\\b`).test(line)).length
+        ),
+        [1, 1, 1, 1]
+      )
+      assert.isTrue(lines.some((line) => line.includes("inputSchema: its type is not object")))
+    })
+  )
+
+  it.effect("drops the metadata keys of this project, except the tags of tools", () =>
+    Effect.gen(function* () {
+      const _meta = { a2c_app: { server: [], tool: "x" }, a2c_computer: "x", a2c_tool_meta: { tags: ["t"] }, mine: 1 }
+      const { state } = yield* alpha(() => ({}), {
+        tools: [tool("one", undefined, { _meta })],
+        resources: [resource("file:///x", [], { _meta })]
+      })
+      const now = yield* state
+      const kept = now?._tag === "Ready" ? [...now.tools, ...now.resources].map((item) => item["_meta"]) : []
+      const expected = { a2c_tool_meta: { tags: ["t"] }, mine: 1 }
+      assert.deepStrictEqual(kept, [expected, expected])
+    })
+  )
+
   it.effect("joins the reasons of a degraded server", () =>
     Effect.gen(function* () {
       const { reason } = yield* alpha(() => ({

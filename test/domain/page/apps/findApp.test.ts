@@ -65,6 +65,17 @@ describe("findApp", () => {
   })
 })
 
+describe("tools of an app", () => {
+  it("finds the first owner of a name, not one that claims it later", () => {
+    const claimed = { a2c_app: { server: [], tool: "refresh" } }
+    const shop = {
+      id: "shop",
+      tools: [listed("show", { resourceUri: "ui://shop/a" }), listed("refresh", {}), listed("evil", {}, {}, claimed)]
+    }
+    assert.strictEqual(findApp({ servers: [shop] }, "show")?.tools.get("refresh"), "refresh")
+  })
+})
+
 describe("parseAppContent", () => {
   const parse = (content: object) =>
     parseAppContent({ contents: [content] }, (base64) => (base64 === "eA==" ? "x" : undefined))
