@@ -1,7 +1,10 @@
 import { PassThrough, type Readable, type Writable } from "node:stream"
+import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { type Line, makeLineSplitter, newline } from "../client/stdio/LineSplitter.ts"
+import { decodeClientLine } from "./clientMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
@@ -33,21 +36,32 @@ export interface PublishStdioOptions {
 /** Events of a stream that ends; several may occur. */
 const endEvents = ["end", "close", "error"]
 
-/** Copies a stream into one that stays open when the source ends. `onEnd` closes the copy. */
-const pipeInput = Effect.fnUntraced(function* (stdin: Readable, onEnd: (input: PassThrough) => void) {
+/** Opens the input of the SDK's transport, which only ends: {@link readLines} has the messages. */
+const openInput = Effect.fnUntraced(function* (stdin: Readable, onEnd: (input: PassThrough) => void) {
   const input = new PassThrough()
   const ended = () => onEnd(input)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const ending of endEvents) stdin.off(ending, ended)
-      stdin.unpipe(input).pause()
     })
   )
   for (const ending of endEvents) stdin.once(ending, ended)
-  stdin.pipe(input, { end: false })
   if (stdin.readableEnded || stdin.destroyed) ended()
   return input
 })
+
+/** Reads lines until the scope closes. The last line may lack its newline. */
+const readLines = (stdin: Readable, onLine: (line: Line) => void) => {
+  const split = makeLineSplitter(maxMessageBytes)
+  const onData = (chunk: Uint8Array | string) => {
+    for (const line of split(typeof chunk === "string" ? Buffer.from(chunk) : chunk)) onLine(line)
+  }
+  const onEnd = () => onData(Uint8Array.of(newline))
+  return Effect.acquireRelease(
+    Effect.sync(() => void stdin.on("data", onData).once("end", onEnd)),
+    () => Effect.sync(() => void stdin.off("data", onData).off("end", onEnd).pause())
+  )
+}
 
 /**
  * Serves a session as an MCP server over a pair of streams, in any MCP revision up to 2026-07-28; the client's first
@@ -64,7 +78,7 @@ export const publishStdio = Effect.fnUntraced(
     const clientClosed = yield* Deferred.make<void>()
     const listenFibers = yield* FiberMap.make<unknown>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
-    const input = yield* pipeInput(stdin, (opened) =>
+    const input = yield* openInput(stdin, (opened) =>
       fork(
         Effect.sleep(inputSettleDelay).pipe(
           Effect.andThen(drained),
@@ -72,7 +86,7 @@ export const publishStdio = Effect.fnUntraced(
         )
       )
     )
-    const transport = new StdioServerTransport(input, stdout, { maxBufferSize: maxMessageBytes })
+    const transport = new StdioServerTransport(input, stdout)
 
     const sendError = (id: string | number, { code, message }: JsonRpcError) =>
       Effect.ignore(Effect.tryPromise(() => transport.send({ jsonrpc: "2.0", id, error: { code, message } })))
@@ -116,6 +130,17 @@ export const publishStdio = Effect.fnUntraced(
       }),
       (handle) => Effect.ignore(Effect.tryPromise(() => handle.close()))
     )
+    const handleMessage = (decoded: ReturnType<typeof decodeClientLine>[number]) => {
+      if ("message" in decoded) transport.onmessage?.(decoded.message as JSONRPCMessage)
+      else fork(Effect.ignore(Effect.tryPromise(() => transport.send(decoded.rejection as JSONRPCMessage))))
+    }
+    yield* readLines(stdin, (line) => {
+      try {
+        decodeClientLine(line).forEach(handleMessage)
+      } catch (error) {
+        fork(Effect.logDebug("stdin line ignored", { reason: String(error) }))
+      }
+    })
     const sessionEnded = Effect.flatMap(session.closed, (failure) => Effect.andThen(drained, Effect.fail(failure)))
     yield* Effect.raceFirst(Deferred.await(clientClosed), sessionEnded)
   },

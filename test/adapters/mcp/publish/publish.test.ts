@@ -419,4 +419,46 @@ describe("publishStdio", () => {
       assert.strictEqual((yield* Effect.flip(Fiber.join(published))).message, "the house burnt down")
     }).pipe(Effect.scoped)
   )
+
+  it.live.each([
+    ["null parameters", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":null}', "result"],
+    ["a list of parameters", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":[]}', "result"],
+    ["null metadata", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":null}}', "result"],
+    [
+      "a null token",
+      '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":{"progressToken":null}}}',
+      "result"
+    ],
+    ["a null cursor", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"cursor":null}}', "result"],
+    [
+      "null arguments",
+      '{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"count","arguments":null}}',
+      "result"
+    ],
+    ["no version", '{"id":5,"method":"ping"}', "result"],
+    ["a number as version", '{"jsonrpc":2,"id":5,"method":"ping"}', "result"],
+    ["unknown members", '{"jsonrpc":"2.0","id":5,"method":"ping","auth":{},"result":null}', "result"],
+    ["a text as parameters", '{"jsonrpc":"2.0","id":5,"method":"tools/call","params":"x"}', "error"],
+    ["a batch", '[{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","id":5,"method":"ping"}]', "result"],
+    ["a byte order mark", '\u{feff}{"jsonrpc":"2.0","id":5,"method":"ping"}', "result"],
+    ["a carriage return", '{"jsonrpc":"2.0","id":5,"method":"ping"}\r', "result"],
+    ["no method", '{"jsonrpc":"2.0","id":5}', "error"],
+    ["a number as method", '{"jsonrpc":"2.0","id":5,"method":7}', "error"],
+    ["a number that JSON lacks", '{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"x":NaN}}', "error"]
+  ] as const)("answers a request with %s over stdio", ([, line, expected]) =>
+    Effect.gen(function* () {
+      const { session } = yield* makeWorld()
+      const { published, stdin, stdout } = yield* overStreams(session)
+      stdin.end(`${lineOf(initialize)}${line}\n`)
+      yield* Fiber.join(published)
+      const answers = String(stdout.read())
+        .trimEnd()
+        .split("\n")
+        .map((text) => JSON.parse(text) as JsonObject)
+      assert.property(
+        answers.find(({ id }) => id === 5),
+        expected
+      )
+    }).pipe(Effect.scoped)
+  )
 })

@@ -2,6 +2,7 @@ import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { repairClientBody } from "../clientMessages.ts"
 
 /** Handles a web request. Its signal aborts when the connection closes or the response ends. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>
@@ -72,12 +73,16 @@ const callHandler = async (
       "Retry-After": "2"
     })
   }
-  const body = parseJson(read.text)
+  const body = parseJson(read.text.replace(/^\u{feff}/u, ""))
   if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
-  return problem === undefined
-    ? handler(toWebRequest(request, signal), body)
-    : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
+  if (problem !== undefined) {
+    return jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
+  }
+  const repaired = repairClientBody(body)
+  return "rejection" in repaired
+    ? Response.json(repaired.rejection, { status: 400 })
+    : handler(toWebRequest(request, signal), repaired.body)
 }
 
 /** Sends a body with backpressure and cancels it when the connection closes. */

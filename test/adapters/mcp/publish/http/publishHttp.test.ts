@@ -330,4 +330,22 @@ describe("a message of a published session", () => {
       yield* Effect.repeat(statusOf(url, 40_000), { until: (status) => status === 400 })
     })
   )
+
+  it.live.each([
+    ["null parameters", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":null}', "result"],
+    ["a list of parameters", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":[]}', "result"],
+    ["null metadata", '{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"_meta":null,"cursor":null}}', "result"],
+    ["no version", '{"id":5,"method":"ping","error":null}', "result"],
+    ["a byte order mark", '\u{feff}{"jsonrpc":"2.0","id":5,"method":"ping"}', "result"],
+    ["a number as method", '{"jsonrpc":"2.0","id":5,"method":7}', "error"],
+    ["a fraction as id", '{"jsonrpc":"2.0","id":5.5,"method":"ping"}', "error"]
+  ] as const)("answers a request with %s", ([, body, expected]) =>
+    Effect.gen(function* () {
+      const { url } = yield* published()
+      const headers = { ...defaultHeaders, "Mcp-Session-Id": yield* begin(url) }
+      const text = yield* Effect.promise(async () => (await fetch(url, { method: "POST", headers, body })).text())
+      assert.include(text, `"${expected}":`)
+      assert.match(text, /"id":5/)
+    }).pipe(Effect.scoped)
+  )
 })
