@@ -4,7 +4,7 @@ import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
-import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
+import { spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
@@ -12,6 +12,7 @@ import { decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { unreadableResponse } from "../../unreadableMessages.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
+import { commandProblem, folderProblem } from "./startProblems.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 /** Backpressure: callers wait when the server does not read its input. */
@@ -31,7 +32,11 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.mapError((message) => sessionError("unavailable", message))
   )
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
-  const child = yield* spawnGuarded(makeCommand(parameters, process.env)).pipe(
+  const command = makeCommand(parameters, process.env)
+  const { cwd = null } = command.options
+  const problem = cwd === null ? undefined : yield* folderProblem(cwd)
+  if (problem !== undefined) return yield* sessionError("unavailable", problem)
+  const child = yield* spawnGuarded(command).pipe(
     Effect.mapError(({ message }) => sessionError("unavailable", message)),
     // Node throws for some system errors, such as an argument list that is too long.
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
@@ -145,16 +150,18 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   )
 
   const lost = yield* Deferred.make<McpSessionError>()
-  const exitError = (exit: Exit.Exit<number, unknown>): McpSessionError => {
+  const exitError = Effect.fnUntraced(function* (exit: Exit.Exit<number, unknown>) {
     if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastStderrLine)
-    return exit.value === missingProgramCode
-      ? sessionError("closed", `command "${parameters.command}" not found`)
-      : sessionError("closed", `the process exited with code ${exit.value}`, lastStderrLine)
-  }
+    const path = parameters.env?.["PATH"] ?? process.env["PATH"] ?? ""
+    const reason = yield* commandProblem(exit.value, { command: parameters.command, cwd, path })
+    return reason === undefined
+      ? sessionError("closed", `the process exited with code ${exit.value}`, lastStderrLine)
+      : sessionError("closed", reason)
+  })
   const reportExit = Effect.gen(function* () {
     const exit = yield* Effect.exit(child.exitCode)
     yield* Effect.timeoutOption(Fiber.await(stderrReader), stderrLimits.timeoutAfterExit)
-    yield* Deferred.succeed(lost, exitError(exit))
+    yield* Deferred.succeed(lost, yield* exitError(exit))
     transport.onclose?.()
   })
   yield* Effect.forkScoped(reportExit)

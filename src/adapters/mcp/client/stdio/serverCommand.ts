@@ -11,7 +11,7 @@ export const makeCommand = ({ args, command, cwd, env }: StdioParameters, enviro
     inheritedNames.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
   )
   return ChildProcess.make(command, args, {
-    ...(cwd !== null && { cwd }),
+    ...(cwd !== null && cwd !== "" && { cwd }),
     env: { ...given, ...env },
     forceKillAfter: shutdownTimeouts.afterTerminate
   })

@@ -63,17 +63,68 @@ describe("stdio MCP server", () => {
   )
 
   live(
-    "reports a missing command and a missing directory",
+    "reports an unknown encoding",
     Effect.gen(function* () {
       const { connect } = yield* McpConnector
-      const missing = yield* Effect.flip(connect("x", { type: "stdio", ...parameters("no-such-command") }))
-      assert.include(missing.message, '"no-such-command" not found')
-      const nowhere = { ...parameters(process.execPath, peer), cwd: "/no/such/directory" }
-      assert.strictEqual((yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).reason, "unavailable")
-      const file = { ...parameters(process.execPath, peer), cwd: peer }
-      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...file }))).message, "ENOTDIR")
       const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
       assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
+    })
+  )
+
+  const failureOf = (given: object) =>
+    McpConnector.use(({ connect }) =>
+      Effect.flip(connect("x", { type: "stdio", ...parameters(process.execPath, peer), ...given }))
+    ).pipe(Effect.scoped, Effect.provide(Live))
+
+  it.live.each([
+    ["/no/such/folder", '"/no/such/folder" does not exist: create it, or correct cwd in the configuration'],
+    ["no/such/folder", '"no/such/folder" does not exist: create it, or correct cwd in the configuration'],
+    ["~/project", '"~/project" does not exist: only shells replace ~, so use ${userHome} or the whole path'],
+    [peer, `${JSON.stringify(peer)} is a file: correct cwd in the configuration`],
+    [`${peer}/x`, `${JSON.stringify(`${peer}/x`)} is below a file: correct cwd in the configuration`],
+    [`/${"x".repeat(300)}`, `"/${"x".repeat(300)}" cannot be used: ENAMETOOLONG`],
+    ["/a\0b", '"/a\\u0000b" cannot be used: ERR_INVALID_ARG_VALUE']
+  ])("names a folder in which it cannot start: %j", ([cwd, problem]) =>
+    Effect.gen(function* () {
+      const { message, reason } = yield* failureOf({ cwd })
+      assert.deepStrictEqual([reason, message], ["unavailable", `the folder cwd ${problem}`])
+    })
+  )
+
+  const plainFileUrl = new URL("../../../../../package.json", import.meta.url)
+  const plainFile = fileURLToPath(plainFileUrl)
+  it.live.each([
+    ["no-such-command", "not found"],
+    ["/no/such/command", "not found"],
+    ["./no-such-command", "not found"],
+    [plainFile, "is not executable: make it executable with chmod +x, or start it with its interpreter"],
+    ["/tmp", "is a folder"]
+  ])("names a command that cannot be started: %s", ([command, problem]) =>
+    Effect.gen(function* () {
+      const { message, reason } = yield* failureOf({ command })
+      assert.deepStrictEqual([reason, message], ["unavailable", `command "${command}" ${problem}`])
+    })
+  )
+
+  it.live.each([126, 127])("does not take the exit code %i of a program for a missing command", (code) =>
+    Effect.gen(function* () {
+      const { message, output } = yield* failureOf({ command: "sh", args: ["-c", `echo gone >&2; exit ${code}`] })
+      assert.deepStrictEqual([message, output], [`the process exited with code ${code}`, "gone"])
+    })
+  )
+
+  it.live("looks for a command below its folder and in its PATH", () =>
+    Effect.gen(function* () {
+      const elsewhere = { command: "package.json", env: { PATH: "." }, cwd: fileURLToPath(new URL(".", plainFileUrl)) }
+      assert.include((yield* failureOf(elsewhere)).message, "is not executable")
+    })
+  )
+
+  live(
+    "starts in the folder of the Computer when cwd is empty",
+    Effect.gen(function* () {
+      const { connect } = yield* McpConnector
+      yield* connect("x", { type: "stdio", ...parameters(process.execPath, peer), cwd: "" })
     })
   )
 

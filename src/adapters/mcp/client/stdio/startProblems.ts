@@ -1,0 +1,65 @@
+import { access, constants, stat } from "node:fs/promises"
+import { delimiter, isAbsolute, join, resolve } from "node:path"
+import { Effect } from "effect"
+import { systemErrorCode } from "../../../../domain/errorMessage.ts"
+import { missingProgramCode } from "../../../process/spawnGuarded.ts"
+
+/** The exit code of the shell for a program that exists and cannot be started. */
+const notExecutableCode = 126
+
+const errorCodeOf = (attempt: Promise<unknown>): Promise<string | undefined> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => systemErrorCode(error) ?? "unknown error"
+  )
+
+/** The reason why a process cannot start in a folder. */
+export const folderProblem = (cwd: string): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    const info = await stat(cwd).catch((error: unknown) => systemErrorCode(error) ?? "unknown error")
+    const folder = `the folder cwd ${JSON.stringify(cwd)}`
+    if (typeof info === "object" && !info.isDirectory()) return `${folder} is a file: correct cwd in the configuration`
+    const code = typeof info === "string" ? info : await errorCodeOf(access(cwd, constants.X_OK))
+    switch (code) {
+      case undefined:
+        return undefined
+      case "ENOENT":
+        return cwd.startsWith("~")
+          ? `${folder} does not exist: only shells replace ~, so use \${userHome} or the whole path`
+          : `${folder} does not exist: create it, or correct cwd in the configuration`
+      case "ENOTDIR":
+        return `${folder} is below a file: correct cwd in the configuration`
+      case "EACCES":
+      case "EPERM":
+        return `${folder} cannot be entered by the user of this Computer: permission denied`
+      default:
+        return `${folder} cannot be used: ${code}`
+    }
+  })
+
+/** The files that a shell tries for a command. */
+const candidatesOf = (command: string, cwd: string, path: string): ReadonlyArray<string> =>
+  isAbsolute(command) || command.includes("/")
+    ? [resolve(cwd, command)]
+    : path.split(delimiter).map((folder) => join(resolve(cwd, folder), command))
+
+/**
+ * The reason why the shell could not start a command, from its exit code. A program that did start may exit with the same
+ * codes: then there is no reason.
+ */
+export const commandProblem = (
+  exitCode: number,
+  { command, cwd, path }: { readonly command: string; readonly cwd: string | null; readonly path: string }
+): Effect.Effect<string | undefined> =>
+  Effect.promise(async () => {
+    if (exitCode !== missingProgramCode && exitCode !== notExecutableCode) return undefined
+    const found: Array<string> = []
+    for (const file of candidatesOf(command, cwd ?? process.cwd(), path)) {
+      const info = await stat(file).catch(() => undefined)
+      if (info === undefined) continue
+      if (info.isDirectory()) found.push("is a folder")
+      else if ((await errorCodeOf(access(file, constants.X_OK))) === undefined) return undefined
+      else found.push("is not executable: make it executable with chmod +x, or start it with its interpreter")
+    }
+    return `command "${command}" ${found[0] ?? "not found"}`
+  })
