@@ -129,7 +129,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
 }
 
 /**
- * A rejoin may outlast more: another member may hold the name, a proxy answers 404 while its Server restarts, and a
+ * A rejoin may outlast more: another member may hold the name, a proxy answers for its Server with 403 or 404, and a
  * certificate that has expired is renewed.
  */
 const isRejoinRetryable = (error: JoinFailed): boolean =>

@@ -180,9 +180,10 @@ export class VersionRejected extends Data.TaggedError("VersionRejected")<{
 /** The Server cannot be reached. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly message: string
-  /** A retry cannot succeed: the address or the certificate is invalid. */
+  /** A retry cannot succeed: the address or the certificate is invalid, or something else answers at the address. */
   readonly permanent?: boolean
-  readonly reason?: "untrusted_certificate" | "invalid_certificate"
+  /** Present for causes that may end while a member reconnects. */
+  readonly reason?: "untrusted_certificate" | "invalid_certificate" | "intermediary_response"
 }> {}
 
 export type ConnectError = VersionRejected | AdmissionRejected | Unreachable

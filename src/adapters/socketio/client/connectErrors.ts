@@ -55,6 +55,18 @@ const decodeVersionMismatch = Schema.decodeUnknownOption(
 /** Engine.IO's code for an unknown session id, sent with status 400. */
 const unknownSessionCode = 1
 
+/** Engine.IO's highest code of a rejected request. */
+const lastEngineCode = 5
+
+/** The error in the body of a Server's response; `undefined` for the page of something in between. */
+const errorInBody = (status: number, body: unknown) => {
+  const { code, message } = asObject(body)
+  const isServers =
+    typeof code === "number" &&
+    (code === status || code === errorCodes.versionMismatch || (status === 400 && code >= 0 && code <= lastEngineCode))
+  return isServers && typeof message === "string" ? { code, message } : undefined
+}
+
 /** The reason of a rejection without a Server at the path. */
 export const notFoundReason = "no_server"
 
@@ -73,6 +85,11 @@ export const versionCloseError = (details: unknown): RawConnectError | undefined
 /** Statuses of proxies that invite a retry: request timeout, too early, too many requests. */
 const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
+const intermediary = "something in between, such as a proxy or a firewall, not of an A2C-SMCP server"
+
+/** The message of Engine.IO for a response that it cannot decode. */
+const undecodableMessage = "server error"
+
 export const makeUnreachable = (url: string, reason: string): Unreachable =>
   new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
 
@@ -82,20 +99,22 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
   if (mismatch !== undefined) {
     return new VersionRejected({ message: formatMismatch(mismatch), mismatch })
   }
-  const { code: bodyCode, message: bodyMessage } = asObject(body)
-  const code = typeof bodyCode === "number" ? bodyCode : status
-  if (status === 400 && code === unknownSessionCode) {
+  const error = errorInBody(status, body)
+  if (status === 400 && error?.code === unknownSessionCode) {
     return makeUnreachable(url, "unknown session id (Server restarted, or request routed to another one)")
   }
   if (status >= 300 && status < 400) return makeUnreachable(url, "it redirects to another URL: use that one")
   if (status === 404)
-    return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}`, reason: notFoundReason })
+    return new AdmissionRejected({
+      code: errorCodes.notFound,
+      message: `No A2C-SMCP server is at ${url}`,
+      reason: notFoundReason
+    })
   if (status < 400 || status >= 500) return makeUnreachable(url, `the server answered with HTTP ${status}`)
-  return new AdmissionRejected({
-    code,
-    message: asString(bodyMessage) || `The server answered with HTTP ${status}`,
-    retryable: retryableStatuses.has(status)
-  })
+  const retryable = retryableStatuses.has(status)
+  if (error !== undefined) return new AdmissionRejected({ ...error, retryable })
+  const message = `Cannot reach ${url}: HTTP ${status} is the response of ${intermediary}`
+  return new Unreachable({ message, permanent: !retryable, reason: "intermediary_response" })
 }
 
 /** Sends one plain HTTP request for the reason of a rejected WebSocket, whose error has no body (spec §2.4). */
@@ -149,6 +168,7 @@ export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): E
     const unnamed = new VersionRejected({ message: "Protocol version mismatch", mismatch: undefined })
     return Effect.map(probeRejection(attempt), (error) => (error._tag === "VersionRejected" ? error : unnamed))
   }
+  if (message === undecodableMessage) return Effect.succeed(makeUnreachable(url, `the response is of ${intermediary}`))
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
   }

@@ -1,0 +1,136 @@
+import { createServer, type IncomingMessage, request as httpRequest } from "node:http"
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
+import { Effect, type Scope } from "effect"
+
+/** What happens to the upgrades of a proxy: a status rejects them, and `stop` passes frames until `stopFrames`. */
+export type Upgrades = "pass" | "hang" | "no frames" | "close" | "stop" | number
+
+/** A response of the proxy itself. */
+export interface Page {
+  readonly status: number
+  readonly type: string
+  readonly body: string
+}
+
+/** An HTTP proxy that may answer itself. */
+export interface HttpProxy {
+  readonly url: string
+  /** The page instead of the Server's response; undefined passes the request on. */
+  answer: () => Page | undefined
+  upgrades: Upgrades
+  /** The requests that open a connection or an upgrade, as `polling`, `websocket` or `upgrade`. */
+  readonly opened: Array<string>
+  /** The open WebSockets that pass frames. */
+  readonly webSockets: () => number
+  /** Passes no frames of the open WebSockets any more, without a notice to either end. */
+  readonly stopFrames: () => void
+  /** Closes all connections. */
+  readonly closeAll: () => void
+}
+
+const isSession = (url: string | undefined): boolean => url?.includes("&sid=") === true
+
+const headLines = ({ headers, method, url }: IncomingMessage): string =>
+  [`${method} ${url} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`)].join(
+    "\r\n"
+  )
+
+const endOfHead = "\r\n\r\n"
+
+/** Opens a proxy in front of the Server on a local port. */
+export const openHttpProxy = Effect.fnUntraced(function* (
+  target: number
+): Effect.fn.Return<HttpProxy, never, Scope.Scope> {
+  const sockets = new Set<Socket>()
+  const tunnels = new Set<{ isStopped: boolean }>()
+  const own = (socket: Socket) => {
+    sockets.add(socket)
+    socket.on("error", () => socket.destroy())
+    socket.on("close", () => sockets.delete(socket))
+  }
+
+  const tunnel = (request: IncomingMessage, near: Socket, passesFrames: boolean) => {
+    const state = { isStopped: false }
+    const far = connectTcp(target, "127.0.0.1")
+    own(far)
+    far.write(`${headLines(request)}${endOfHead}`)
+    let head = ""
+    far.on("data", (chunk: Buffer) => {
+      if (passesFrames) return state.isStopped || near.write(chunk)
+      if (head.includes(endOfHead)) return undefined
+      head += chunk.toString("latin1")
+      const end = head.indexOf(endOfHead)
+      return end < 0 || near.write(head.slice(0, end + endOfHead.length), "latin1")
+    })
+    near.on("data", (chunk: Buffer) => {
+      if (passesFrames && !state.isStopped) far.write(chunk)
+    })
+    far.on("close", () => state.isStopped || near.destroy())
+    near.on("close", () => {
+      tunnels.delete(state)
+      far.destroy()
+    })
+    tunnels.add(state)
+  }
+
+  const http = yield* Effect.acquireRelease(
+    Effect.sync(() => createServer()),
+    (server) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+        for (const socket of sockets) socket.destroy()
+      })
+  )
+  const port = yield* Effect.callback<number>((resume) => {
+    http.listen(0, "127.0.0.1", () => resume(Effect.succeed((http.address() as AddressInfo).port)))
+  })
+  const proxy: HttpProxy = {
+    url: `http://127.0.0.1:${port}`,
+    answer: () => undefined,
+    upgrades: "pass",
+    opened: [],
+    webSockets: () => [...tunnels].filter(({ isStopped }) => !isStopped).length,
+    stopFrames: () => {
+      for (const state of tunnels) state.isStopped = true
+    },
+    closeAll: () => {
+      for (const socket of sockets) socket.destroy()
+    }
+  }
+  http.on("connection", own)
+  http.on("request", (request, response) => {
+    if (!isSession(request.url)) proxy.opened.push("polling")
+    const page = proxy.answer()
+    if (page !== undefined) {
+      response.writeHead(page.status, { "content-type": page.type, location: "/login", connection: "close" })
+      response.end(page.body)
+      return
+    }
+    const { headers, method, url: path } = request
+    const passed = httpRequest({ port: target, host: "127.0.0.1", path, method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(response)
+    })
+    passed.on("error", () => response.destroy())
+    response.on("close", () => passed.destroy())
+    request.pipe(passed)
+  })
+  http.on("upgrade", (request: IncomingMessage, near: Socket) => {
+    const { upgrades } = proxy
+    proxy.opened.push(isSession(request.url) ? "upgrade" : "websocket")
+    if (upgrades === "hang") return
+    if (upgrades === "close") {
+      near.destroy()
+      return
+    }
+    if (typeof upgrades === "number") {
+      near.end(
+        `HTTP/1.1 ${upgrades} Odd\r\ncontent-type: text/html\r\ncontent-length: 4\r\nconnection: close\r\n\r\n<p/>`
+      )
+      return
+    }
+    tunnel(request, near, upgrades !== "no frames")
+  })
+  return proxy
+})
