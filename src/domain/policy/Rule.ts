@@ -26,6 +26,8 @@ export interface PolicyCall {
   readonly tool: string
   /** Its alias, or else its name at the MCP server. */
   readonly shortName: string
+  /** Its name at the MCP server. */
+  readonly originalName: string
   /** The MCP annotations of the tool. The MCP server declares them: they are only as trustworthy as the server. */
   readonly annotations: JsonObject | undefined
   readonly params: JsonObject

@@ -41,19 +41,23 @@ export const makeRuleDecider = (rules: ReadonlyArray<Rule>): ((call: PolicyCall)
   const numbered = rules.map((rule, index) => ({ rule, rest: withoutTool(rule), decision: decisionOf(rule, index) }))
   const byTool = new Map<
     string,
-    { readonly call: Pick<PolicyCall, "computer" | "server" | "shortName">; readonly candidates: typeof numbered }
+    {
+      readonly call: Pick<PolicyCall, "computer" | "server" | "shortName" | "originalName">
+      readonly candidates: typeof numbered
+    }
   >()
   const candidatesFor = (call: PolicyCall): typeof numbered => {
     const known = byTool.get(call.tool)
     const isSameTool =
       known?.call.server === call.server &&
       known.call.shortName === call.shortName &&
+      known.call.originalName === call.originalName &&
       known.call.computer === call.computer
     if (isSameTool) return known.candidates
     if (byTool.size >= maxTools) byTool.clear()
     const candidates = numbered.filter(({ rule }) => meetsTool(rule, call))
-    const { computer, server, shortName } = call
-    byTool.set(call.tool, { call: { computer, server, shortName }, candidates })
+    const { computer, originalName, server, shortName } = call
+    byTool.set(call.tool, { call: { computer, originalName, server, shortName }, candidates })
     return candidates
   }
   return (call) => candidatesFor(call).find(({ rest }) => findMismatch(rest, call) === undefined)?.decision

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
+import { listToolNames, type ToolNames } from "../tools/naming.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
 import { type ArgumentTest, type PolicyCall, type Rule, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
 
@@ -38,14 +39,15 @@ const annotationOf = (annotations: JsonObject | undefined, name: TestedAnnotatio
   return name === "destructiveHint" || name === "openWorldHint"
 }
 
-/** True when a pattern matches a tool by its exposed or short name; `server/tool` patterns match with the server. */
+/** True when a pattern matches a tool by any of its names; `server/tool` patterns match with the server. */
 export const matchesTool = (
   patterns: ReadonlyArray<string>,
-  { server, shortName, tool }: Pick<PolicyCall, "server" | "shortName" | "tool">
+  call: Pick<PolicyCall, "server" | keyof ToolNames>
 ): boolean =>
-  matchesToolPattern(patterns, server, tool) ||
+  matchesToolPattern(patterns, call.server, call.tool) ||
   // On the way of every call, and mostly the same name.
-  (shortName !== tool && matchesToolPattern(patterns, server, shortName))
+  ((call.shortName !== call.tool || call.originalName !== call.tool) &&
+    listToolNames(call).some((name) => matchesToolPattern(patterns, call.server, name)))
 
 /** True when a text meets given patterns; an absent text meets none. */
 const meetsPatterns = (patterns: ReadonlyArray<string> | undefined, text: string | undefined): boolean =>

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
-import { type Naming, plainNaming } from "./naming.ts"
+import { listToolNames, type Naming, plainNaming } from "./naming.ts"
 import { formatToolMeta, mergeToolMeta, parseDeclaredTags, withDeclaredTags } from "./toolMeta.ts"
 
 export interface ServerTools {
@@ -107,7 +107,7 @@ export const buildCatalogue = (
       if (hasInvalidTags) invalidTags.push({ server, originalName })
       const hide = (reason: HiddenTool["reason"]) => hidden.push({ server, originalName, name: tool.name, reason })
       if (originalName === "") hide("no_name")
-      else if ([originalName, shortName, tool.name].some((name) => forbiddenHere.has(name))) {
+      else if (listToolNames({ originalName, shortName, tool: tool.name }).some((name) => forbiddenHere.has(name))) {
         forbidden.add(naming.toolName(config, originalName)).add(tool.name)
         hide("forbidden")
       } else if (entries.has(tool.name)) hide("name_taken")

@@ -18,6 +18,22 @@ export const shortToolName = ({ bundleId, name }: Pick<Tool, "name" | "bundleId"
     ? name.slice(bundleId.length + separator.length)
     : name
 
+/** The names of a tool at a Computer. */
+export interface ToolNames {
+  /** The exposed name. */
+  readonly tool: string
+  /** Its alias, or else its name at the MCP server. */
+  readonly shortName: string
+  /** Its name at the MCP server. */
+  readonly originalName: string
+}
+
+/** All names by which rules and patterns know a tool: an alias hides neither its own name nor how that is exposed. */
+export const listToolNames = ({ originalName, shortName, tool }: ToolNames): ReadonlyArray<string> =>
+  originalName === shortName
+    ? [tool, shortName]
+    : [tool, shortName, originalName, `${tool.slice(0, tool.length - shortName.length)}${originalName}`]
+
 /** Servers and tools go by their own names. */
 export const plainNaming: Naming = { serverId: ({ name }) => name, toolName: (_, tool) => tool }
 

@@ -29,6 +29,7 @@ const Calls = Schema.Array(
     server: Schema.Literals(["notes", "files"]),
     tool: Schema.Literals(["write", "read"]),
     shortName: Schema.Literals(["write", "short"]),
+    originalName: Schema.Literals(["write", "short"]),
     annotations: Schema.Struct({ readOnlyHint: Schema.Boolean }),
     params: Schema.Struct({ path: Schema.Literals(["a", "b"]) })
   })
@@ -48,10 +49,11 @@ describe("makeRuleDecider", () => {
   it.each([
     ["server", { server: "files" }],
     ["short name", { shortName: "other" }],
+    ["own name", { originalName: "other" }],
     ["Computer", { computer: "lab" }]
   ])("tells calls apart whose %s differs", (_name, difference) => {
     const [field = "", wanted = ""] = Object.entries(difference)[0] ?? []
-    const rule: Rule = { action: "deny", ...(field === "shortName" ? { tool: [wanted] } : { [field]: [wanted] }) }
+    const rule: Rule = { action: "deny", ...(field.endsWith("Name") ? { tool: [wanted] } : { [field]: [wanted] }) }
     const decide = makeRuleDecider([rule])
     const [one, other] = [policyCall, { ...policyCall, ...difference }]
     assert.deepStrictEqual(
@@ -63,7 +65,7 @@ describe("makeRuleDecider", () => {
   it("decides calls of more tools than it remembers", () => {
     const decide = makeRuleDecider([{ action: "deny", tool: ["write5"] }, allow])
     const names = Array.from({ length: 2500 }, (_, index) => `write${index % 1250}`)
-    const decided = names.map((tool) => decide({ ...policyCall, tool, shortName: tool })?.by)
+    const decided = names.map((tool) => decide({ ...policyCall, tool, shortName: tool, originalName: tool })?.by)
     assert.deepStrictEqual(
       decided,
       names.map((tool) => (tool === "write5" ? "rule 1" : "rule 2"))

@@ -58,7 +58,7 @@ describe("decideByRules", () => {
     "agrees with its explanation",
     [Rules, Facts],
     ([rules, facts]) => {
-      const tried = { ...call, server: "s", ...facts, shortName: facts.tool }
+      const tried = { ...call, server: "s", ...facts, shortName: facts.tool, originalName: facts.tool }
       const decision = decideByRules(rules, tried)
       const { decision: explained, steps } = explainByRules(rules, tried)
       assert.deepStrictEqual(explained, decision)

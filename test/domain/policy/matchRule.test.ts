@@ -37,6 +37,15 @@ describe("patterns of a rule", () => {
     }
   )
 
+  it.each(["erase", "notes_erase", "notes/erase", "notes/notes_erase", "*/erase", "er*", "write", "notes_write"])(
+    "matches an aliased tool by %s",
+    (pattern) => {
+      const aliased = { ...call, originalName: "erase" }
+      assert.isTrue(matchesTool([pattern], aliased))
+      assert.isUndefined(findMismatch({ action: "deny", tool: [pattern] }, aliased))
+    }
+  )
+
   it.each(["other/write", "notes/", "writ", "rite", "notes"])("does not match a tool by %s", (pattern) => {
     assert.isFalse(matchesTool([pattern], call))
   })

@@ -8,6 +8,7 @@ export const policyCall: PolicyCall = {
   server: "notes",
   tool: "write",
   shortName: "write",
+  originalName: "write",
   annotations: undefined,
   params: {}
 }

@@ -36,7 +36,7 @@ describe("policyOfFile", () => {
         ]) {
           const policy = Context.get(yield* Layer.build(yield* policyOfFile(yield* policyFile(text))), Policy)
           assert.strictEqual((yield* policy.decide(call))?.action, "deny")
-          assert.isUndefined(yield* policy.decide({ ...call, tool: "read", shortName: "read" }))
+          assert.isUndefined(yield* policy.decide({ ...call, tool: "read", shortName: "read", originalName: "read" }))
         }
       })
     )

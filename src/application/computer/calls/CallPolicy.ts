@@ -39,13 +39,17 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const { approve } = yield* ComputerSettings
   const policy = Option.getOrUndefined(yield* Effect.serviceOption(Policy))
 
-  const callOf = ({ server, shortName, tool }: CatalogueEntry, { params, place, subject }: CallFacts): PolicyCall => ({
+  const callOf = (
+    { originalName, server, shortName, tool }: CatalogueEntry,
+    { params, place, subject }: CallFacts
+  ): PolicyCall => ({
     subject,
     office: place?.office,
     computer,
     server,
     tool: tool.name,
     shortName,
+    originalName,
     // Parsed when a policy reads them.
     get annotations() {
       return parseAnnotations(tool.meta)

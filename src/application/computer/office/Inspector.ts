@@ -133,9 +133,9 @@ export const makeInspector = Effect.fnUntraced(function* (
     }
   }
 
-  const consentOf = ({ autoApply, server, shortName, tool }: CatalogueEntry): InspectedConsent["rule"] => {
+  const consentOf = ({ autoApply, tool, ...names }: CatalogueEntry): InspectedConsent["rule"] => {
     if (hasPolicy) return "decided by a policy"
-    const runs = autoApply || matchesTool(approve, { server, shortName, tool: tool.name })
+    const runs = autoApply || matchesTool(approve, { ...names, tool: tool.name })
     return runs ? "runs without consent" : "needs consent"
   }
 

@@ -7,10 +7,11 @@ import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
 import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { PolicyAction, PolicyCall, Rule } from "../../../../src/domain/policy/Rule.ts"
+import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { staged } from "../stage.ts"
+import { joined, link, setupOf, staged, type Staged } from "../stage.ts"
 
 /** A Computer with a tool that reads and one that writes, whose calls are recorded. */
 const deciding = Effect.fnUntraced(function* (
@@ -124,6 +125,7 @@ describe("a policy", () => {
           server: "notes",
           tool: "read",
           shortName: "read",
+          originalName: "read",
           annotations: { readOnlyHint: true },
           params: { a: 1 }
         }
@@ -183,6 +185,89 @@ describe("a policy", () => {
       yield* Queue.offer(updates, [{ action: "allow" }])
       yield* TestClock.adjust(0)
       assert.isFalse((yield* call("write")).isError)
+    })
+  )
+})
+
+describe("a tool with an alias", () => {
+  const aliased = { notes: { tool_meta: { write: { alias: "put" } } } }
+
+  /** A Computer in an office, whose tool `write` goes by `put`. */
+  const renamed = Effect.fnUntraced(function* (
+    protocol: LineName,
+    stage: Partial<Staged>,
+    configure: Staged["configure"] = aliased
+  ) {
+    const ran: Array<string> = []
+    const write = tool("write", () => Effect.sync(() => (ran.push("write"), textResult("write"))))
+    const notes = yield* makeMemoryMcpServer({ tools: [write] })
+    const { computer } = yield* joined({ ...stage, servers: { notes }, configure }, Effect.succeed(link), protocol)
+    yield* TestClock.adjust("1 second")
+    const callAll = Effect.fnUntraced(function* () {
+      const names = [...(yield* computer.catalogue).entries.keys()]
+      const results = yield* Effect.forEach(names, (name) =>
+        computer.callTool({ tool: name, params: {}, requester: "agent" })
+      )
+      return results.map((result) => errorCodeOf(result))
+    })
+    return { callAll, computer, ran }
+  })
+
+  const names: ReadonlyArray<readonly [LineName, string]> = [
+    ["0.2", "write"],
+    ["0.2", "notes/write"],
+    ["0.2", "put"],
+    ["0.3", "write"],
+    ["0.3", "notes__write"],
+    ["0.3", "notes/notes__wr*"],
+    ["0.4", "notes__put"]
+  ]
+
+  it.effect.each(names)("on line %s is denied by a rule on %s", ([protocol, pattern]) =>
+    Effect.gen(function* () {
+      const rules = rulesOf({ action: "deny", tool: [pattern] }, { action: "allow" })
+      const { callAll, ran } = yield* renamed(protocol, { policy: rules })
+      assert.deepStrictEqual(yield* callAll(), [4005])
+      assert.isEmpty(ran)
+    })
+  )
+
+  it.effect.each(names)("on line %s runs with the approved pattern %s", ([protocol, pattern]) =>
+    Effect.gen(function* () {
+      const { callAll } = yield* renamed(protocol, { settings: { approve: [pattern] } })
+      assert.deepStrictEqual(yield* callAll(), [undefined])
+    })
+  )
+
+  it.effect.each(names)("on line %s is not offered when %s is forbidden", ([protocol, pattern]) =>
+    Effect.gen(function* () {
+      const { notes } = aliased
+      const forbidden_tools = [pattern.replace(/^notes\//, "").replace("*", "ite")]
+      const { callAll } = yield* renamed(protocol, {}, { notes: { ...notes, forbidden_tools } })
+      assert.isEmpty(yield* callAll())
+    })
+  )
+
+  it.effect("is denied when a reload gives it the name of a tool that was allowed", () =>
+    Effect.gen(function* () {
+      const rules = rulesOf({ action: "deny", tool: ["write"] }, { action: "allow" })
+      const ran: Array<string> = []
+      const noted = (name: string) => tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))))
+      const notes = yield* makeMemoryMcpServer({ tools: [noted("read"), noted("write")] })
+      const { computer } = yield* staged({
+        servers: { notes },
+        configure: { notes: { tool_meta: { read: { alias: "do" } } } },
+        policy: rules
+      })
+      yield* TestClock.adjust(0)
+      const call = computer.callTool({ tool: "do", params: {}, requester: "agent" })
+      assert.isFalse((yield* call).isError)
+      yield* computer.reconfigure(
+        setupOf(["notes"], { configure: { notes: { tool_meta: { write: { alias: "do" } } } } })
+      )
+      yield* TestClock.adjust(0)
+      assert.isTrue((yield* call).isError)
+      assert.deepStrictEqual(ran, ["read"])
     })
   )
 })
