@@ -9,6 +9,7 @@ import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
 import { type HttpEvent, makeHttpFetch, requestInit } from "./HttpFetch.ts"
+import { detectSessionRefusals, namesSession, type SessionRefusals } from "./sessionRefusals.ts"
 import { attemptBriefly, type LegacySessionOptions } from "../openLegacySession.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
@@ -40,14 +41,18 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
 
 const connectionRefusedMessage = "MCP server refused the connection"
 
-const sessionExpiredMessage = "MCP session expired (HTTP 404)"
+const sessionExpiredMessage = (status: number) => `MCP session expired (HTTP ${status})`
 
 /**
  * Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. Delivers other
  * responses one microtask later. The SDK handles notifications that late, so a response in the same chunk would overtake
- * the progress of its call.
+ * the progress of its call. An error that blames the session waits for a check of it.
  */
-const filterResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
+const filterResponses = (
+  inner: Transport,
+  onConnectionLost: (reason: string) => void,
+  { check }: SessionRefusals
+): Transport => {
   const pendingIds = new Set<unknown>()
   const outer: Transport = {
     start: () => inner.start(),
@@ -65,13 +70,15 @@ const filterResponses = (inner: Transport, onConnectionLost: (reason: string) =>
     if ("method" in message) return outer.onmessage?.(message, extra)
     if (message.id !== undefined && !pendingIds.delete(message.id)) return undefined
     if ("error" in message && isConnectionLost(message.error)) onConnectionLost(message.error.message)
-    return queueMicrotask(() => {
+    const deliver = () => {
       try {
         outer.onmessage?.(message, extra)
       } catch (error) {
         outer.onerror?.(new Error("the response cannot be handled", { cause: error }))
       }
-    })
+    }
+    const blamesSession = "error" in message && namesSession(message.error.message)
+    return blamesSession ? void check().then(deliver) : queueMicrotask(deliver)
   }
   inner.onclose = () => {
     pendingIds.clear()
@@ -111,26 +118,32 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
       if (reopened && !isResumed) Queue.offerUnsafe(missedNotifications, undefined)
       Deferred.doneUnsafe(streamOpened, Exit.void)
     } else if (!reopened && !isResumed) markUnavailable()
-    else if (status === 404) markLost(sessionExpiredMessage)
+    else if (status === 404) markLost(sessionExpiredMessage(status))
     // The SDK gives up silently on 405 and retries on other statuses.
     else if (status === 405) markLost("MCP server does not resume streams")
+    else if (status < 500) void refusals.check()
   }
   const onEvent = (event: HttpEvent): void => {
-    const { hasSessionId, method, isResume } = event.sent
+    const { method, isResume } = event.sent
     if (event._tag === "RequestFailed") {
       if (event.connectionRefused) markLost(connectionRefusedMessage)
       else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
     }
-    if (event._tag !== "ResponseReceived") return
-    if (method === "GET") onStreamResponse(event.status, isResume)
-    if (method === "POST" && event.status === 404 && hasSessionId) markLost(sessionExpiredMessage)
+    if (event._tag === "ResponseReceived" && method === "GET") onStreamResponse(event.status, isResume)
   }
-  const fetch = throttleStreamRequests(
-    wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }))
+  const refusals = detectSessionRefusals(
+    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }),
+    (sent) => sent.has("mcp-session-id"),
+    (status) => markLost(sessionExpiredMessage(status))
   )
+  const fetch = throttleStreamRequests(wrap(refusals.fetch))
   const inner = new StreamableHTTPClientTransport(url, { ...requestInit(headers), reconnectionOptions, fetch })
   // The SDK's class does not match its interface under exactOptionalPropertyTypes.
-  const transport = filterResponses(inner as Transport, (reason) => markLost(`call failed, connection lost: ${reason}`))
+  const transport = filterResponses(
+    inner as Transport,
+    (reason) => markLost(`call failed, connection lost: ${reason}`),
+    refusals
+  )
   transport.onerror = ({ message }) => {
     if (message.startsWith("Maximum reconnection attempts")) {
       markLost("notification stream lost: reconnect attempts exhausted")
@@ -159,11 +172,14 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   const onEvent = (event: HttpEvent): void => {
     if (event._tag === "StreamEnded") markLost(`MCP event stream closed: ${event.reason}`)
     if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
-    if (event._tag === "ResponseReceived" && event.sent.method === "POST" && event.status === 404) {
-      markLost(sessionExpiredMessage)
-    }
   }
-  const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }))
+  const refusals = detectSessionRefusals(
+    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }),
+    // The URL of the messages has it.
+    () => true,
+    (status) => markLost(sessionExpiredMessage(status))
+  )
+  const fetch = wrap(refusals.fetch)
   const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch })
-  return { transport: filterResponses(inner as Transport, markLost), lost }
+  return { transport: filterResponses(inner as Transport, markLost, refusals), lost }
 })

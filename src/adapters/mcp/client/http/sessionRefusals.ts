@@ -1,0 +1,125 @@
+import { asObject, asString, parseJson } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import type { Fetch } from "../../../http/checkedFetch.ts"
+import { repairMessage } from "../../jsonRpcMessages.ts"
+
+/** A ping that checks a session must be answered within this time, in milliseconds. */
+const checkTimeout = 10_000
+
+const maxTextLength = 64 * 1024
+
+const checkId = "session-check"
+
+/** What servers write about sessions that they do not know, or no longer know. */
+const sessionPattern = /session|not (?:been |yet )*initiali[sz]ed|uninitiali[sz]ed|before initiali[sz]ation/i
+
+/** Statuses for credentials, rates and sizes, which say nothing about the session. */
+const otherStatuses: ReadonlySet<number> = new Set([401, 403, 405, 406, 407, 408, 411, 413, 414, 415, 425, 429, 431])
+
+/** True for the text of an error that blames the session. */
+export const namesSession = (message: string): boolean => sessionPattern.test(message)
+
+/** The reason in an error response, and whether it answers the message with this id. */
+const readReason = (text: string, id: unknown) => {
+  // Some servers send an event with an error status.
+  const json = parseJson(text) ?? parseJson(/^data: ?(.*)$/m.exec(text)?.[1] ?? "")
+  const message = repairMessage(json)
+  const error = message !== undefined && "error" in message ? message.error : undefined
+  return {
+    reason: error?.message ?? asString(asObject(json)["message"]) ?? text.slice(0, maxTextLength),
+    isMethodUnknown: error?.code === jsonRpcCodes.methodNotFound,
+    isAnswer: error !== undefined && message?.id !== undefined && String(message.id) === String(id)
+  }
+}
+
+interface Refusal {
+  readonly status: number
+  readonly reason: string
+  readonly isCertain: boolean
+}
+
+/** Tells whether an error response may refuse the session of the message with this id. */
+const findRefusal = (status: number, text: string, id: unknown, hasSessionId: boolean): Refusal | undefined => {
+  const { isAnswer, isMethodUnknown, reason } = readReason(text, id)
+  if (isMethodUnknown) return undefined
+  const isPossible = namesSession(reason) || (status < 500 && !otherStatuses.has(status))
+  const isCertain = hasSessionId && !isAnswer && (status === 404 || status === 410)
+  return isPossible ? { status, reason, isCertain } : undefined
+}
+
+export interface SessionRefusals {
+  /** Passes requests on. A response that refuses the session becomes one with the status 404, as MCP describes. */
+  readonly fetch: Fetch
+  /** Checks the session after an error that blames it; true when the server refuses the session. */
+  readonly check: () => Promise<boolean>
+}
+
+/** Detects that a server no longer knows the session. `hasSessionId` tells whether a request names one. */
+export const detectSessionRefusals = (
+  fetch: Fetch,
+  hasSessionId: (headers: Headers) => boolean,
+  onRefused: (status: number) => void
+): SessionRefusals => {
+  let last: { readonly url: string | URL; readonly headers: Headers } | undefined
+  let checking: Promise<Refusal | undefined> | undefined
+
+  /** Pings with the headers of the last request. A server that knows the session answers. */
+  const ping = async (): Promise<Refusal | undefined> => {
+    if (last === undefined) return undefined
+    const body = JSON.stringify({ jsonrpc: "2.0", id: checkId, method: "ping" })
+    try {
+      const { headers, url } = last
+      const response = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(checkTimeout) })
+      const text = await response.text()
+      const { status } = response
+      if (status >= 400) return findRefusal(status, text, checkId, hasSessionId(headers))
+      const { reason } = readReason(text, checkId)
+      return text.includes('"error"') && namesSession(reason) ? { status, reason, isCertain: true } : undefined
+    } catch {
+      return undefined
+    }
+  }
+  /** Concurrent checks share a ping. */
+  const startCheck = (): Promise<Refusal | undefined> => {
+    checking ??= ping().finally(() => {
+      checking = undefined
+    })
+    return checking
+  }
+
+  const isConfirmed = async ({ isCertain, reason, status }: Refusal, method: unknown): Promise<boolean> => {
+    if (isCertain) return true
+    // A server without ping may answer it with any error.
+    if (method === "ping" && !namesSession(reason)) return false
+    const answer = await startCheck()
+    if (answer === undefined) return false
+    // A server that refuses a session refuses all requests in the same way, before it reads them.
+    const isSame = answer.status === status && answer.reason === reason
+    return answer.isCertain || namesSession(answer.reason) || isSame
+  }
+
+  return {
+    fetch: async (input, init = {}) => {
+      const response = await fetch(input, init)
+      const sent = new Headers(init.headers)
+      // Sent with every message once the session is open.
+      if (init.method !== "POST" || !sent.has("mcp-protocol-version")) return response
+      last = { url: input, headers: sent }
+      const { headers, status, statusText } = response
+      if (status < 400) return response
+      const { id, method } = asObject(parseJson(asString(init.body) ?? ""))
+      const text = await response.clone().text()
+      const refusal = findRefusal(status, text, id, hasSessionId(sent))
+      if (refusal === undefined || !(await isConfirmed(refusal, method))) return response
+      await response.body?.cancel()
+      onRefused(status)
+      return new Response(text, { headers, status: 404, statusText })
+    },
+    check: async () => {
+      const answer = await startCheck()
+      const isRefused = answer !== undefined && (answer.isCertain || namesSession(answer.reason))
+      if (isRefused) onRefused(answer.status)
+      return isRefused
+    }
+  }
+}
