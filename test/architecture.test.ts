@@ -128,6 +128,8 @@ describe("output", () => {
   const writers = [
     "adapters/log/TerminalLog.ts",
     "adapters/mcp/publish/publishStdio.ts",
+    // Gives stdout to a protocol alone.
+    "adapters/process/protocolOutput.ts",
     "adapters/terminal/Dialogue.ts",
     // Collects the output of an engine, which its worker discards.
     "adapters/vrl/worker.ts",
@@ -135,7 +137,6 @@ describe("output", () => {
     "main/cli/a2c.ts",
     "main/cli/output/print.ts",
     "main/cli/run.ts",
-    "main/cli/tools/serveTools.ts",
     // The program of an MCP server that does not start.
     "main/demo/demoConfigs.ts"
   ]

@@ -153,6 +153,18 @@ describe("example pack", () => {
   )
 })
 
+interface JsonRpcReply {
+  readonly id: number
+  readonly result?: { readonly content?: ReadonlyArray<{ readonly text?: string }> }
+}
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+}
+
 describe("folder of packs", () => {
   live(
     "reloads new, edited, broken, fixed and removed packs",
@@ -233,6 +245,91 @@ describe("folder of packs", () => {
       assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
     })
   )
+
+  const neverLoading = {
+    "a pack that waits for ever": "await new Promise(() => setInterval(() => {}, 1000))",
+    "a pack that loops": "for (;;) await new Promise((resolve) => setTimeout(resolve, 10))",
+    "a pack without anything to wait for": "await new Promise(() => {})",
+    "several such packs": "await new Promise((_, reject) => setTimeout(reject, 3_600_000))"
+  }
+  for (const [title, code] of Object.entries(neverLoading)) {
+    for (const flags of [[], ["--isolate"]]) {
+      live(
+        `offers the others beside ${title} ${flags.join(" ")}`.trimEnd(),
+        Effect.gen(function* () {
+          const folder = yield* folderWith({
+            "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
+            "never/never_tool.mjs": code,
+            ...(title === "several such packs" && { "other/other_tool.mjs": code, "z/z_tool.mjs": code })
+          })
+          const { url } = yield* serve(folder, ...flags)
+          assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+          const { body } = yield* ask(`${url}/tools`)
+          assert.match(JSON.stringify(body), /"name":"never".*?"status":"loading"/)
+          const called = yield* a2c("tools", "call", "good", "--dir", folder, ...flags)
+          assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "fine\n"])
+        })
+      )
+    }
+  }
+
+  live(
+    "offers a pack later that loads slowly, and names one that throws late",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({ "good/good_tool.mjs": toolSaying("good", 'return "fine"') })
+      const wait = (file: string) => `import { existsSync } from "node:fs"
+        while (!existsSync(${JSON.stringify(join(folder, file))})) await new Promise((resolve) => setTimeout(resolve, 20))
+        `
+      put(folder, "slow/slow_tool.mjs", wait("go") + toolSaying("slow", 'return "at last"'))
+      put(folder, "late/late_tool.mjs", `${wait("throw")}throw new Error("too late")`)
+      const { url } = yield* serve(folder)
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.strictEqual((yield* post(`${url}/tools/slow`, {})).status, 404)
+      put(folder, "go", "")
+      yield* becomes(post(`${url}/tools/slow`, {}), said("at last"))
+      put(folder, "throw", "")
+      yield* becomes(
+        Effect.map(ask(`${url}/tools`), ({ body }) =>
+          /"name":"late".*?"status":"failed".*?too late/.test(JSON.stringify(body))
+        ),
+        true
+      )
+    })
+  )
+
+  const prints = (word: string) => `console.log("${word}"); console.info("${word}"); console.table(["${word}"])
+    console.dir({ a: "${word}" }); process.stdout.write("${word}\\n"); writeSync(1, "${word}\\n")
+    spawnSync(process.execPath, ["-p", "'${word}'"], { stdio: "inherit" })
+    await new Promise((resolve) => spawn(process.execPath, ["-p", "'${word}'"], { stdio: ["ignore", 1, 2] }).on("exit", resolve))`
+  for (const flags of [[], ["--isolate"]]) {
+    live(
+      `speaks only MCP over stdio while its packs print ${flags.join(" ")}`.trimEnd(),
+      Effect.gen(function* () {
+        const imports = 'import { spawn, spawnSync } from "node:child_process"\nimport { writeSync } from "node:fs"\n'
+        const folder = yield* folderWith({
+          "noisy/noisy_tool.mjs": `${imports}${prints("import")}\n${toolSaying("noisy", `${prints("call")}\nreturn "x".repeat(3_000_000)`)}`
+        })
+        const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio", ...flags])
+        const messages = () =>
+          served
+            .stdout()
+            .split("\n")
+            .filter(Boolean)
+            .map((line) => JSON.parse(line) as JsonRpcReply)
+        yield* served.types(JSON.stringify(initialize))
+        yield* served.says('"id":1')
+        yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noisy","arguments":{}}}')
+        yield* served.says('"id":2')
+        assert.deepStrictEqual(
+          messages().map(({ id }) => id),
+          [1, 2]
+        )
+        assert.strictEqual(messages()[1]?.result?.content?.[0]?.text?.length, 3_000_000)
+        for (const word of ["import", "call"]) yield* served.says(word, "stderr", 7)
+      })
+    )
+  }
 
   live(
     "kills and restarts only a pack that hangs, with --isolate",

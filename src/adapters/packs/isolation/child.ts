@@ -84,7 +84,9 @@ const main = Effect.fnUntraced(function* (source: PackSource) {
     send({ type: "ack" })
     Deferred.doneUnsafe(shutdown, Effect.void)
   })
-  yield* Effect.catchCause(serve(source, shutdown), (cause) => {
+  // A pack that is still loading, or never loads, ends at once.
+  const serving = Effect.raceFirst(serve(source, shutdown), Deferred.await(shutdown))
+  yield* Effect.catchCause(serving, (cause) => {
     const failure = Cause.squash(cause)
     const message = failure instanceof PackError ? failure.message : thrownMessage(failure)
     return Effect.sync(() => send({ type: "unusable", message }))

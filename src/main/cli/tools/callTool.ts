@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackView } from "../../../application/packs/PackTable.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
@@ -15,7 +16,11 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
   const { dir, timeout, tool } = options
   const params = yield* readWholeArguments(options.args)
   const call = Effect.gen(function* () {
-    const { packs, session } = yield* PackHost
+    const { changes, packs, rescan, session } = yield* PackHost
+    const hasTool = ({ status }: PackView) => status._tag === "Ready" && status.tools.some(({ name }) => name === tool)
+    const offered = Stream.runDrain(Stream.takeUntil(changes, (current) => current.some(hasTool)))
+    // Other packs may load slowly, or never.
+    yield* Effect.raceFirst(rescan, offered)
     const problems = (yield* packs).flatMap(packProblems)
     const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
     if (!names.includes(tool)) {

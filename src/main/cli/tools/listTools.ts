@@ -29,7 +29,7 @@ const packRows = ({ description, name, status }: PackView): ReadonlyArray<Readon
 export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions) {
   const folders = yield* foldersOrDefault(options.folders)
   const packs = yield* Effect.provide(
-    PackHost.use(({ packs: all }) => all),
+    PackHost.use(({ packs: all, rescan }) => Effect.andThen(rescan, all)),
     packHostFor(folders, options)
   )
   if (options.json) yield* printJson(packs)

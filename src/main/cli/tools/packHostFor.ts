@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path"
-import { Config, Context, type Duration, Effect, Layer } from "effect"
-import { PackHost } from "../../../application/packs/PackHost.ts"
+import { Config, type Duration, Effect, type Layer } from "effect"
+import type { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
@@ -24,7 +24,7 @@ export const foldersOrDefault = (folders: ReadonlyArray<string>) =>
         Effect.map((folder) => [folder])
       )
 
-/** A host of the packs in these folders, after its first scan. */
+/** A host of the packs in these folders, before its first scan. */
 export const packHostFor = (
   folders: ReadonlyArray<string>,
   { allowScripts, install, isolate, memory }: PackRuntimeOptions,
@@ -41,7 +41,7 @@ export const packHostFor = (
     install,
     allowScripts,
     ...definedOnly({ limits: timeout && { timeout } })
-  }).pipe(Layer.tap((context) => Context.get(context, PackHost).rescan))
+  })
 }
 
 /** The errors and warnings of a pack, one line each. */

@@ -1,5 +1,6 @@
-import { Console as NodeConsole } from "node:console"
-import { Effect, Equal, Stream } from "effect"
+import type { Writable } from "node:stream"
+import { Effect, Equal, Fiber, Stream } from "effect"
+import { withProtocolOutput } from "../../../adapters/process/protocolOutput.ts"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
@@ -25,18 +26,34 @@ const logReadyPacks = Effect.gen(function* () {
   })
 })
 
-const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
+/** The server starts this long after a pack became ready. Slower packs are offered later: one may never load. */
+const startDelay = "2 seconds"
+
+const isReady = ({ status }: PackView): boolean => status._tag === "Ready"
+
+/** Waits until all packs are loaded, or for the first ones. */
+const loadFirstPacks = Effect.gen(function* () {
+  const { changes, rescan } = yield* PackHost
+  const loading = yield* Effect.forkScoped(rescan)
+  const firstReady = changes.pipe(
+    Stream.map((packs) => packs.filter(isReady).length),
+    Stream.changes,
+    Stream.debounce(startDelay),
+    Stream.filter((ready) => ready > 0),
+    Stream.runHead
+  )
+  yield* Effect.raceFirst(Fiber.await(loading), firstReady)
+})
+
+const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOptions, output?: Writable) {
   const { packs, session } = yield* PackHost
+  yield* loadFirstPacks
   const found = yield* packs
   yield* Effect.forkScoped(logReadyPacks)
   if (found.length === 0) {
     yield* Effect.logWarning("no packs found", { folders: options.folders })
   }
-  if (options.mcp === "stdio") {
-    // MCP owns stdout: packs print to stderr.
-    globalThis.console = new NodeConsole(process.stderr)
-    return yield* publishStdio(session)
-  }
+  if (output !== undefined) return yield* publishStdio(session, { stdout: output })
   const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port, publicDocs } = options
   const limits = { maxBodyBytes, maxFileBytes }
   const { url } = yield* serveHttp({
@@ -48,7 +65,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     key: key ?? "allowAll",
     ...limits
   })
-  const ready = found.filter(({ status }) => status._tag === "Ready").length
+  const ready = found.filter(isReady).length
   return yield* Effect.andThen(
     printLine(`serving ${ready} of ${formatCount(found.length, "pack")} at ${url}`),
     Effect.never
@@ -67,5 +84,10 @@ export const serveTools = Effect.fnUntraced(function* (options: ServeToolsComman
     )
   }
   const existingFolders = yield* foldersOrDefault(folders)
-  return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
+  const serve = (output?: Writable) =>
+    Effect.scoped(
+      Effect.provide(servePacks(options, output), packHostFor(existingFolders, options, { timeout, watch }))
+    )
+  // Packs may print: MCP over stdio has an output for itself.
+  return yield* mcp === "stdio" ? withProtocolOutput(serve) : serve()
 })
