@@ -1,0 +1,178 @@
+import { readFileSync } from "node:fs"
+import { describe } from "@effect/vitest"
+import { vi } from "vitest"
+import type { ConnectionOptions } from "../../../src/main/promise/ConnectedAgent.ts"
+import type {
+  ConnectedAgent,
+  LogLine,
+  NodeAgentConnectOptions,
+  RunningComputer,
+  ServerOptions
+} from "../../../src/main/entrypoints/promise.ts"
+import { unusedUrl } from "../../loopbackAddress.ts"
+import { codeOf, inOffice, patience, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
+import { type OptionRows, testOptions } from "./optionRows.ts"
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const tls = { cert: pem("first.cert"), key: pem("first.key") }
+
+/** The options that Agents and Computers have in common. */
+type MemberOptions = ConnectionOptions &
+  Pick<NodeAgentConnectOptions, "name" | "office" | "protocol" | "retryInitialConnect" | "takeOver">
+
+type Kind = "agent" | "computer"
+
+const joinAs = (
+  kind: Kind,
+  office: PromiseOffice,
+  options: Partial<MemberOptions>
+): Promise<ConnectedAgent | RunningComputer> => (kind === "agent" ? office.agent(options) : office.computer(options))
+
+/** What the Server sees in the handshake of a member. */
+const handshakeOf = async (
+  kind: Kind,
+  options: Partial<MemberOptions>,
+  select: (handshake: Parameters<Exclude<ServerOptions["authenticate"], "allowAll">>[0]) => unknown
+): Promise<unknown> => {
+  let seen: unknown
+  const authenticate: ServerOptions["authenticate"] = (handshake) => {
+    seen = select(handshake)
+    return true
+  }
+  await inOffice((office) => joinAs(kind, office, options), { authenticate })
+  return seen
+}
+
+const authOf = (auth: unknown) => auth as { readonly [member: string]: unknown }
+
+const joining = (kind: Kind, options: Partial<MemberOptions>, serverOptions: Partial<ServerOptions> = {}) =>
+  inOffice((office) => codeOf(joinAs(kind, office, options)), serverOptions)
+
+/** The members of an office that has an observer. */
+const membersWith = (kind: Kind, options: Partial<MemberOptions>, observed: string) =>
+  inOffice(async (office) => {
+    const observer = { office: observed, name: "observer" }
+    if (kind === "agent") await office.computer(observer)
+    const member = await joinAs(kind, office, options)
+    const agent = "members" in member ? member : await office.agent(observer)
+    return (await agent.members()).map(({ name }) => name).sort()
+  })
+
+/** Joins while another member is at the place, which leaves once the one that joins tells that it waits. */
+const joinOccupied = (kind: Kind, options: Partial<MemberOptions>, hasLog = true) =>
+  inOffice(async (office) => {
+    const first = await joinAs(kind, office, {})
+    let told = ""
+    const hear = (where: string) => (text: string) => {
+      if (!text.includes("waiting until the place is free")) return
+      told = where
+      void first.close()
+    }
+    const [onLog, onStderr] = [hear("log"), hear("stderr")]
+    const written = vi.spyOn(console, "error").mockImplementation((text) => onStderr(String(text)))
+    const log = ({ message }: LogLine) => onLog(JSON.stringify(message))
+    const outcome = await codeOf(joinAs(kind, office, { ...options, log: hasLog ? log : undefined } as typeof options))
+    written.mockRestore()
+    return { outcome, told }
+  })
+
+const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
+  url: [{ url: unusedUrl() }, ["resolved", "unreachable"], (given) => joining(kind, given)],
+  office: [
+    { office: "other" },
+    kind === "agent" ? [["thinker"], ["observer", "thinker"]] : [["observer"], ["desk", "observer"]],
+    (given) => membersWith(kind, given, "other")
+  ],
+  name: [
+    { name: "ada" },
+    kind === "agent"
+      ? [
+          ["observer", "thinker"],
+          ["ada", "observer"]
+        ]
+      : [
+          ["desk", "observer"],
+          ["ada", "observer"]
+        ],
+    (given) => membersWith(kind, given, "team")
+  ],
+  namespace: [{ namespace: "/other" }, [404, "resolved"], (given) => joining(kind, given, { namespace: "/other" })],
+  transports: [
+    { transports: ["websocket"] },
+    [undefined, "websocket"],
+    (given) => handshakeOf(kind, given, ({ headers }) => headers["upgrade"])
+  ],
+  token: [
+    { token: () => Promise.resolve("secret") },
+    [undefined, "secret"],
+    (given) => handshakeOf(kind, given, ({ auth }) => authOf(auth)["token"])
+  ],
+  auth: [
+    { auth: { key: "mine" } },
+    [undefined, "mine"],
+    (given) => handshakeOf(kind, given, ({ auth }) => authOf(auth)["key"])
+  ],
+  headers: [
+    { headers: { "x-key": "mine" } },
+    [undefined, "mine"],
+    (given) => handshakeOf(kind, given, ({ headers }) => headers["x-key"])
+  ],
+  ca: [{ ca: tls.cert }, ["unreachable", "resolved"], (given) => joining(kind, given, { tls })],
+  connectTimeout: [
+    { connectTimeout: 50 },
+    ["waits", "unreachable"],
+    (given) =>
+      inOffice(async (office) => {
+        const url = await silentUrl(office.defer)
+        const joined = codeOf(joinAs(kind, office, { ...given, url }))
+        return Promise.race([
+          joined,
+          new Promise((resolve) => patience().signal.addEventListener("abort", () => resolve("waits")))
+        ])
+      })
+  ],
+  wait: [
+    { wait: 60_000 },
+    [
+      { outcome: "join_rejected", told: "" },
+      { outcome: "resolved", told: "log" }
+    ],
+    (given) => joinOccupied(kind, given)
+  ],
+  log: [
+    { log: () => undefined },
+    [
+      { outcome: "resolved", told: "stderr" },
+      { outcome: "resolved", told: "log" }
+    ],
+    ({ log }) => joinOccupied(kind, { wait: 60_000 }, log !== undefined)
+  ],
+  protocol: [{ protocol: "0.4" }, [4008, "resolved"], (given) => joining(kind, given, { lines: ["0.4"] })],
+  retryInitialConnect: [
+    { retryInitialConnect: true },
+    ["unreachable", "waits"],
+    (given) =>
+      inOffice((office) => {
+        const url = unusedUrl()
+        return new Promise((resolve) => {
+          // The first attempt is logged; without a further one the join has failed.
+          const log = ({ message }: { readonly message: ReadonlyArray<unknown> }) =>
+            void (JSON.stringify(message).includes("retrying") && resolve("waits"))
+          void codeOf(joinAs(kind, office, { ...given, url, log })).then(resolve)
+        })
+      })
+  ],
+  takeOver: [
+    { takeOver: true },
+    ["join_rejected", "resolved"],
+    (given) =>
+      inOffice(async (office) => {
+        await joinAs(kind, office, {})
+        return codeOf(joinAs(kind, office, given))
+      })
+  ]
+})
+
+describe.each(["agent", "computer"] as const)("%s", (kind) => {
+  testOptions(memberRows(kind))
+})
