@@ -7,10 +7,9 @@ import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
 import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
-import type { OfficeTools } from "./exposeTools.ts"
+import type { OfficeTool, OfficeTools } from "./exposeTools.ts"
 import { answerAsHost } from "./hostAnswers.ts"
 import { type CallHooks, toHintedMcpResult } from "./officeTools.ts"
-import type { ToolOrigin } from "./officeServers.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 
@@ -35,13 +34,15 @@ export const makeOfficeTasks = (
       code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
       message: error.message
     })
-  const toMcpTask = (task: ToolTask, createdAt: number, origin?: ToolOrigin): McpTask => ({
+  const toMcpTask = (task: ToolTask, createdAt: number, target?: OfficeTool): McpTask => ({
     id: formatTaskId(task),
     createdAt,
     result: Effect.mapError(task.result, toFailure).pipe(
-      Effect.map(toHintedMcpResult),
+      Effect.map((result) => toHintedMcpResult(result, target?.tool)),
       Effect.map((result) =>
-        origin === undefined ? result : withOfficeUris(result, { computer: task.computer, server: origin.server })
+        target?.origin === undefined
+          ? result
+          : withOfficeUris(result, { computer: task.computer, server: target.origin.server })
       ),
       Effect.flatMap((result): Effect.Effect<JsonObject> => largeResults?.limit(result) ?? Effect.succeed(result))
     ),
@@ -52,11 +53,11 @@ export const makeOfficeTasks = (
     start: Effect.fnUntraced(function* (name, params, options = {}) {
       const target = (yield* current).byName.get(name)
       if (target === undefined) return undefined
-      const { computer, origin, tool } = target
+      const { computer, tool } = target
       const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toHooks(options) }
       const task = yield* Effect.mapError(agent.startTool(call), toFailure)
       const { createdAt } = yield* Effect.mapError(task.status, toFailure)
-      return toMcpTask(task, createdAt, origin)
+      return toMcpTask(task, createdAt, target)
     }),
     find: Effect.fnUntraced(function* (id, options = {}) {
       const place = parseTaskId(id)
@@ -67,7 +68,7 @@ export const makeOfficeTasks = (
       const started = [...byName.values()].find(
         ({ computer, tool }) => computer === place.computer && tool.name === name
       )
-      return toMcpTask(task, createdAt, started?.origin)
+      return toMcpTask(task, createdAt, started)
     })
   }
 }

@@ -4,9 +4,10 @@ import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { toMcpResult } from "../../domain/tools/mcpConversion.ts"
+import { publishResult } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUsage.ts"
 import type { Agent, ToolCall } from "../agent/Agent.ts"
@@ -27,10 +28,11 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-export const toHintedMcpResult = (result: ToolResult): JsonObject => {
+export const toHintedMcpResult = (result: ToolResult, tool: Tool | undefined): JsonObject => {
   const hint = hints[errorCodeOf(result) ?? 0]
-  return toMcpResult(
-    hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] }
+  return publishResult(
+    hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] },
+    tool
   )
 }
 
@@ -91,7 +93,7 @@ export const makeToolCaller = (
     if (Result.isFailure(result)) return errorResult(`The call failed: ${result.failure.message}`)
     const now = yield* Clock.currentTimeMillis
     if (!result.success.isError) usage = recordUse(usage, name, now)
-    const hinted = toHintedMcpResult(result.success)
+    const hinted = toHintedMcpResult(result.success, tool)
     return origin === undefined ? hinted : withOfficeUris(hinted, { computer, server: origin.server })
   })
 

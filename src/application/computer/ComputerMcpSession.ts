@@ -1,6 +1,6 @@
 import { Duration, Effect, Result, Stream } from "effect"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
-import { publishTool, toMcpResult } from "../../domain/tools/mcpConversion.ts"
+import { publishResult, publishTool } from "../../domain/tools/mcpConversion.ts"
 import type { McpSession } from "../ports/McpSession.ts"
 import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import { Computer } from "./Computer.ts"
@@ -28,7 +28,11 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
         nextCursor: undefined
       })),
     callTool: (tool, params, { responder } = {}) =>
-      Effect.map(callTool({ tool, params, requester, responder, timeout: maxCallDuration }), toMcpResult),
+      Effect.zipWith(
+        callTool({ tool, params, requester, responder, timeout: maxCallDuration }),
+        catalogue,
+        (result, { entries }) => publishResult(result, entries.get(tool)?.tool)
+      ),
     watch: ({ tools }) =>
       Effect.map(catalogue, (now) =>
         tools

@@ -5,6 +5,7 @@ import { definedOnly } from "../objects.ts"
 import { parseToolResult, roundedIntegersKey, type ToolResult } from "../model/ToolResult.ts"
 import { isSelfContained } from "../schemas/repairSchema.ts"
 import { type OmittedItem, repairListed, withoutReservedKeys } from "./mcpListings.ts"
+import { repairResult, withoutRejectedParts } from "./results/repairResult.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { toolMetaKey } from "./toolMeta.ts"
 
@@ -47,9 +48,12 @@ export const publishTool = (...tool: Parameters<typeof toMcpTool>): Result.Resul
     ...definedOnly({ outputSchema: isJsonObject(outputSchema) ? toOutputSchema(outputSchema) : undefined })
   }))
 
-/** Converts the result of an MCP server for the office: `_meta` becomes `meta`, without reserved keys (spec §6.4). */
+/**
+ * Converts the result of an MCP server for the office, with repaired content: `_meta` becomes `meta`, without reserved keys
+ * (spec §6.4).
+ */
 export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(parseToolResult(mcpResult), (result) =>
+  Result.map(parseToolResult(repairResult(mcpResult)), (result) =>
     result.meta === undefined
       ? result
       : { ...result, meta: withoutReservedKeys(result.meta, (key) => key === roundedIntegersKey) }
@@ -60,3 +64,7 @@ export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
   ...rest,
   ...(meta !== undefined && { _meta: meta })
 })
+
+/** Converts a result of a tool of the office for MCP clients, as {@link toMcpResult} does, without what they reject. */
+export const publishResult = (result: ToolResult, tool: Tool | undefined): JsonObject =>
+  withoutRejectedParts(toMcpResult(result), tool !== undefined && tool.returnSchema !== null)

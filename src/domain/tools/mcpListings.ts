@@ -66,7 +66,8 @@ const isTimestamp = (value: string): boolean => {
   )
 }
 
-const annotations = objectOf({
+/** Repairs the annotations of a resource or a content block. */
+export const repairAnnotations = objectOf({
   audience: listOf(oneOf("user", "assistant")),
   priority: (value) => (typeof value === "number" && value >= 0 && value <= 1 ? value : undefined),
   lastModified: (value) => (typeof value === "string" && isTimestamp(value) ? value : undefined)
@@ -100,8 +101,8 @@ const listings = {
     annotations: objectOf({ title: text, ...Object.fromEntries(hints.map((hint) => [hint, flag])) }),
     execution: objectOf({ taskSupport: oneOf("required", "optional", "forbidden") })
   },
-  resources: { uri: text, name: text, ...shared, mimeType: text, size, annotations },
-  resourceTemplates: { uriTemplate: text, name: text, ...shared, mimeType: text, annotations },
+  resources: { uri: text, name: text, ...shared, mimeType: text, size, annotations: repairAnnotations },
+  resourceTemplates: { uriTemplate: text, name: text, ...shared, mimeType: text, annotations: repairAnnotations },
   prompts: { name: text, ...shared, arguments: listOf(argument) }
 } satisfies { readonly [list: string]: Fields }
 

@@ -56,6 +56,50 @@ const makeOffice = Effect.gen(function* () {
   return { place, session }
 })
 
+const outputSchema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] }
+
+/** Results with one odd part, and the texts that a host should get. */
+const oddResults: ReadonlyArray<readonly [name: string, result: JsonObject, texts: ReadonlyArray<string>]> = [
+  ["nothing", { content: null, structuredContent: { n: 1 } }, []],
+  ["null", { content: [{ type: "text", text: "a" }, null], structuredContent: { n: 1 } }, ["a"]],
+  [
+    "annotations",
+    { content: [{ type: "text", text: "a", annotations: null, _meta: null }], structuredContent: { n: 1 } },
+    ["a"]
+  ],
+  ["error", { content: [{ type: "text", text: "full" }], isError: true, structuredContent: { code: 5 } }, ["full"]],
+  ["list", { content: [{ type: "text", text: "full" }], isError: true, structuredContent: [5] }, ["full"]],
+  ["bare", { content: [], isError: true, structuredContent: { code: 5 } }, ['{"code":5}']],
+  ["none", { content: null, isError: true, structuredContent: null }, []]
+]
+
+describe("an office with odd results of an MCP server", () => {
+  it.live("passes the result on, for all official clients", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
+        tools: oddResults.map(([name, result]) => tool(name, () => Effect.succeed(result), { outputSchema }))
+      })
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+      const agent = yield* agentUnderTest(place)
+      const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+      yield* agent.settled
+      for (const [judgeName, open] of judges) {
+        const judge = yield* open(session)
+        yield* judge.tools
+        for (const [name, , texts] of oddResults) {
+          const { content } = yield* judge.call(`desk__${name}`)
+          assert.deepStrictEqual<unknown>(
+            (content as ReadonlyArray<JsonObject>).map(({ text }) => text),
+            texts,
+            `${name} for ${judgeName}`
+          )
+        }
+      }
+    })
+  )
+})
+
 /** The number of items with another identity that matches. */
 const countNamed = (items: ReadonlyArray<OddItem>, identity: string, pattern: RegExp): number =>
   new Set(items.map(({ item }) => item[identity]).filter((value) => typeof value === "string" && pattern.test(value)))

@@ -1,0 +1,116 @@
+import { Result } from "effect"
+import { asObject, asString, isJsonObject, type JsonObject } from "../../json.ts"
+import {
+  type ContentBlock,
+  contentBlockProblem,
+  isContentBlock,
+  isKnownContentBlock
+} from "../../model/ContentBlock.ts"
+import { definedOnly } from "../../objects.ts"
+import { repairAnnotations, repairListed } from "../mcpListings.ts"
+
+const textBlock = (text: string): ContentBlock => ({ type: "text", text })
+
+const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
+
+/** The type of data that states none. */
+const unknownMimeType = "application/octet-stream"
+
+/** Gives base64 as clients decode it, also from a data URL or with the alphabet of URLs. */
+const repairBase64 = (data: unknown): string | undefined => {
+  if (typeof data !== "string") return undefined
+  const plain = data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data
+  const base64 = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain
+  if (/[^A-Za-z0-9+/=\t\n\f\r ]/.test(base64)) return undefined
+  const digits = /[\t\n\f\r ]/.test(base64) ? base64.replaceAll(/[\t\n\f\r ]/g, "") : base64
+  const padding = digits.indexOf("=")
+  const isComplete = padding === -1 ? digits.length % 4 !== 1 : digits.length % 4 === 0 && digits.length - padding <= 2
+  return isComplete ? base64 : undefined
+}
+
+/** The type of a block that states none. */
+const typeOf = ({ data, mimeType, resource, text, uri }: JsonObject): string | undefined => {
+  if (typeof text === "string") return "text"
+  if (typeof data === "string") return String(mimeType).startsWith("audio/") ? "audio" : "image"
+  if (isJsonObject(resource)) return "resource"
+  return typeof uri === "string" ? "resource_link" : undefined
+}
+
+const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
+  ...rest,
+  mimeType: asString(mimeType) ?? unknownMimeType,
+  ...definedOnly({ data: repairBase64(data) })
+})
+
+/** Repairs the contents of a resource: `text`, or `blob` in base64. Without both, `undefined`. */
+export const repairContents = (contents: JsonObject): JsonObject | undefined => {
+  const { _meta, blob, mimeType, text, uri, ...rest } = contents
+  const base64 = repairBase64(blob)
+  const content = text === undefined || text === null ? base64 && { blob: base64 } : { text: asText(text) }
+  return content && typeof uri === "string"
+    ? {
+        ...rest,
+        uri,
+        ...definedOnly({ mimeType: asString(mimeType), _meta: isJsonObject(_meta) ? _meta : undefined }),
+        ...content
+      }
+    : undefined
+}
+
+/** Repairs what the type of a block requires. */
+const repairs: { readonly [type: string]: (block: JsonObject) => JsonObject } = {
+  text: ({ text = "", ...rest }) => ({ ...rest, text: asText(text) }),
+  image: repairMedia,
+  audio: repairMedia,
+  resource_link: (block) => ({ name: block["uri"], ...Result.getOrElse(repairListed("resources", block), () => ({})) }),
+  resource: ({ resource, ...rest }) => ({ ...rest, resource: repairContents(asObject(resource)) })
+}
+
+const repairBlock = (value: unknown): ReadonlyArray<ContentBlock> => {
+  if (value === null || value === undefined) return []
+  if (!isJsonObject(value)) return [textBlock(asText(value))]
+  const members = Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
+  const { _meta, annotations, type = typeOf(members), ...rest } = members
+  const repair = typeof type === "string" && Object.hasOwn(repairs, type) ? repairs[type] : undefined
+  if (repair === undefined && isContentBlock(value)) return [value]
+  const block: JsonObject = {
+    type,
+    ...repair?.({ type, ...rest }),
+    ...definedOnly({ annotations: repairAnnotations(annotations), _meta: isJsonObject(_meta) ? _meta : undefined })
+  }
+  return [isContentBlock(block) ? block : textBlock(`(content omitted: ${contentBlockProblem(block)})`)]
+}
+
+const errorWords: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
+  ["true", true],
+  ["false", false],
+  [1, true],
+  [0, false]
+])
+
+/**
+ * Gives the result of an MCP server in the form that MCP requires. A block without a plain meaning becomes a text that says so;
+ * members that are null are left out. Blocks of unknown types stay.
+ */
+export const repairResult = ({ content, isError, structuredContent, ...rest }: JsonObject): JsonObject => ({
+  ...rest,
+  content: Array.isArray(content) || isJsonObject(content) ? [content].flat().flatMap(repairBlock) : (content ?? []),
+  ...definedOnly({ isError: errorWords.get(isError) ?? isError, structuredContent: structuredContent ?? undefined })
+})
+
+/** Shows a block of a type that MCP clients reject as text. */
+const toKnownBlock = (block: ContentBlock): ContentBlock =>
+  isKnownContentBlock(block) ? block : textBlock(JSON.stringify(block))
+
+/**
+ * Gives a result as every MCP client accepts it. Clients check the structured content of an error, too, against the schema
+ * of the tool, and would hide the error: for a tool with a schema it becomes text.
+ */
+export const withoutRejectedParts = (result: JsonObject, hasOutputSchema: boolean): JsonObject => {
+  const { structuredContent, ...repaired } = repairResult(result)
+  const content = Array.isArray(repaired["content"]) ? (repaired["content"] as ReadonlyArray<ContentBlock>) : []
+  const known = content.map(toKnownBlock)
+  if (structuredContent === undefined) return { ...repaired, content: known }
+  if (!hasOutputSchema || repaired["isError"] !== true) return { ...repaired, content: known, structuredContent }
+  return { ...repaired, content: known.length === 0 ? [textBlock(asText(structuredContent))] : known }
+}

@@ -1,0 +1,104 @@
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js"
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { fromMcpResult, publishResult } from "../../../../src/domain/tools/mcpConversion.ts"
+import { oddItems } from "../../../application/bridge/listings/oddItems.ts"
+
+const text = (value: string) => ({ type: "text", text: value })
+const image = { type: "image", data: "AAEC", mimeType: "image/png" }
+const link = { type: "resource_link", uri: "file:///a", name: "a" }
+const embedded = { type: "resource", resource: { uri: "file:///a", mimeType: "text/plain", text: "x" } }
+const tool = { name: "t", description: "", paramsSchema: {}, returnSchema: { type: "object" } }
+
+const convert = (result: object) => Result.getOrThrow(fromMcpResult({ ...result }))
+
+describe("fromMcpResult", () => {
+  it.each([
+    ["content that is null", null, []],
+    ["one block in place of a list", text("a"), [text("a")]],
+    ["a block that is null", [text("a"), null], [text("a")]],
+    ["a block that is a text", ["a"], [text("a")]],
+    ["a block that is a number", [5], [text("5")]],
+    ["members that are null", [{ ...text("a"), annotations: null, _meta: null }], [text("a")]],
+    [
+      "odd annotations",
+      [{ ...text("a"), annotations: { priority: 7, audience: "user" } }],
+      [{ ...text("a"), annotations: { audience: ["user"] } }]
+    ],
+    ["a text that is null", [{ type: "text", text: null }], [text("")]],
+    ["a text that is an object", [{ type: "text", text: { a: 1 } }], [text('{"a":1}')]],
+    ["a text without a type", [{ text: "a" }], [text("a")]],
+    [
+      "an image without its type",
+      [{ type: "image", data: "AAEC" }],
+      [{ ...image, mimeType: "application/octet-stream" }]
+    ],
+    ["an image as a data URL", [{ ...image, data: "data:image/png;base64,AAEC" }], [image]],
+    ["an image in the alphabet of URLs", [{ ...image, data: "-_8=" }], [{ ...image, data: "+/8=" }]],
+    [
+      "an image that is no base64",
+      [text("a"), { ...image, data: "no!" }],
+      [text("a"), text("(content omitted: data: expected a string)")]
+    ],
+    [
+      "a link without a name",
+      [{ type: "resource_link", uri: "file:///a", size: null, icons: "x" }],
+      [{ ...link, name: "file:///a" }]
+    ],
+    [
+      "a resource with nulls",
+      [{ type: "resource", resource: { ...embedded.resource, blob: null, _meta: null } }],
+      [embedded]
+    ],
+    [
+      "a resource without contents",
+      [{ type: "resource", resource: { uri: "a" } }],
+      [text("(content omitted: resource: expected an object with a uri)")]
+    ],
+    ["a block of an unknown type", [{ type: "hologram", data: null }], [{ type: "hologram", data: null }]]
+  ])("repairs %s", (_case, content, expected) => {
+    assert.deepStrictEqual<unknown>(convert({ content }), { content: expected, isError: false })
+  })
+
+  it.each([
+    [{ isError: "true" }, { content: [], isError: true }],
+    [
+      { isError: 0, structuredContent: null, _meta: null },
+      { content: [], isError: false }
+    ],
+    [
+      { content: null, structuredContent: { a: null } },
+      { content: [], isError: false, structuredContent: { a: null } }
+    ]
+  ])("repairs the members of %j", (result, expected) => assert.deepStrictEqual<unknown>(convert(result), expected))
+})
+
+describe("publishResult", () => {
+  it("gives results that clients accept with one odd block", () => {
+    const blocks = [
+      { ...image, annotations: { audience: ["user"] }, _meta: {} },
+      { ...link, size: 3 },
+      embedded,
+      text("a"),
+      { type: "video" }
+    ]
+    for (const { item, label } of blocks.flatMap((block) => oddItems({ block }, "id", String))) {
+      const result = Result.getOrThrow(fromMcpResult({ content: [item["block"], text("kept")] }))
+      const published = publishResult(result, tool)
+      const parsed = CallToolResultSchema.safeParse(published)
+      assert.isTrue(parsed.success, `${label}: ${JSON.stringify(published)}`)
+      assert.include(JSON.stringify(parsed.data?.content), "kept", label)
+    }
+  })
+
+  it("shows the error of a tool, not its structured content that clients check", () => {
+    const error = { content: [text("disk full")], isError: true, structuredContent: { code: 5 } }
+    assert.deepStrictEqual(publishResult(error as never, tool), { content: [text("disk full")], isError: true })
+    assert.deepStrictEqual(publishResult({ ...error, content: [] } as never, tool), {
+      content: [text('{"code":5}')],
+      isError: true
+    })
+    assert.deepStrictEqual(publishResult(error as never, { ...tool, returnSchema: null }), error)
+    assert.deepStrictEqual(publishResult({ ...error, isError: false } as never, tool), { ...error, isError: false })
+  })
+})
