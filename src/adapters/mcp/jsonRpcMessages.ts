@@ -140,7 +140,8 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
   if (isJsonObject(result) && !isReason(error)) {
     return id === undefined ? undefined : unlessEqual(value, { jsonrpc, id, result: repairResult(result) })
   }
-  const isResponse = error !== null || "result" in value || id !== undefined
+  // An object without a result, an error and an id can be the keepalive of an event stream.
+  const isResponse = error !== null || "result" in value || isRequestId(givenId)
   if (!isResponse || (id === undefined && error === null)) return undefined
   const reason = error === null ? ("result" in value ? invalidResult : emptyResponse) : repairError(error)
   return unlessEqual(value, { jsonrpc, ...(id !== undefined && { id }), error: reason })

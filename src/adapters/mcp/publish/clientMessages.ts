@@ -18,7 +18,7 @@ const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): 
 })
 
 /** Repairs a decoded message of a client. An invalid one that wants a response gets a rejection. */
-export const repairClientMessage = (
+const repairClientMessage = (
   value: unknown
 ): { readonly message: JsonRpcMessage } | { readonly rejection: Rejection } | undefined => {
   const message = repairMessage(value)

@@ -5,6 +5,8 @@ import type { BodyRepair } from "./bodyRepair.ts"
 /** How a response body ended, unless the client canceled it. */
 export interface BodyEnd {
   readonly reason: string
+  /** The server ended the body. */
+  readonly isComplete: boolean
   /** The client closed the connection because of a timeout or the size limit. */
   readonly limitExceeded: boolean
   /** An event carried an id, so the server may offer to resume the stream. False after the size limit. */
@@ -74,7 +76,12 @@ export const readBody = (
         stopTimer()
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
-        const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
+        const finalEvent = onEnd({
+          reason,
+          isComplete: error === undefined,
+          limitExceeded,
+          resumable: scanner.hasEventId() && !tooLarge
+        })
         const rest = error === undefined || finalEvent !== undefined ? repair?.end() : undefined
         if (rest !== undefined && rest.length > 0) controller.enqueue(rest)
         if (finalEvent !== undefined) controller.enqueue(Buffer.from(finalEvent))

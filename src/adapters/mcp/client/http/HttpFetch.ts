@@ -114,17 +114,20 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         const contentType = incoming.headers["content-type"] ?? ""
         const isEventStream = contentType.includes("text/event-stream")
         const hasMessages = isEventStream || (status < 300 && contentType.includes("json"))
+        const repair = hasMessages ? makeBodyRepair(isEventStream, posted.id) : undefined
         const stream = readBody(incoming, {
           idleTimeout,
           signal,
           isEventStream,
-          repair: hasMessages ? makeBodyRepair(isEventStream, posted.id) : undefined,
+          repair,
           onEnd: (end) => {
             if (!isEventStream) return undefined
             onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
-            return posted.id === undefined || (resumable && end.resumable)
-              ? undefined
-              : syntheticErrorEvent(posted.id, end)
+            if (posted.id === undefined || (resumable && end.resumable)) return undefined
+            const unreadable = end.isComplete ? repair?.unreadable() : undefined
+            return unreadable === undefined
+              ? syntheticErrorEvent(posted.id, end)
+              : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
           }
         })
         resolve(toResponse(incoming, stream))

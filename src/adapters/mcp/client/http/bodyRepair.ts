@@ -8,11 +8,13 @@ export interface BodyRepair {
   readonly push: (chunk: Uint8Array) => Uint8Array | undefined
   /** Gives the rest of a body that ended. */
   readonly end: () => Uint8Array | undefined
+  /** The response to a request whose stream ended after an event that is not a message; else undefined. */
+  readonly unreadable: () => JsonRpcMessage | undefined
 }
 
 type RequestId = string | number | undefined
 
-const notJson = "The response cannot be decoded: not JSON"
+const notJson = "The response cannot be decoded: not a JSON message"
 
 const toText = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
 
@@ -51,7 +53,8 @@ const makeDocumentRepair = (requestId: RequestId): BodyRepair => {
       chunks.push(chunk)
       return undefined
     },
-    end: () => repairDocument(Buffer.concat(chunks), requestId)
+    end: () => repairDocument(Buffer.concat(chunks), requestId),
+    unreadable: () => undefined
   }
 }
 
@@ -66,25 +69,44 @@ const fieldOf = (line: string): readonly [name: string, value: string] => {
   return [line.slice(0, colon), line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)]
 }
 
-/** Gives the messages of an event unless it can stay as it is. */
+/** No other request has an id of another type, so such a response belongs to the request of the stream. */
+const belongsToStream = (message: JsonRpcMessage, requestId: RequestId) =>
+  requestId !== undefined && isResponse(message) && typeof message.id !== typeof requestId
+
+/** Gives the messages of an event; undefined when it can stay as it is, none when it is not a message. */
 const repairData = (data: string, requestId: RequestId, isCut: boolean): ReadonlyArray<JsonRpcMessage> | undefined => {
   const decoded = decodeMessages(data, requestId)
   if (decoded === undefined) {
     const response = isCut ? undefined : unreadableResponse(Buffer.from(data), notJson)
-    return response && [response]
+    return response === undefined ? [] : [response]
   }
-  const isSingle = decoded.messages.length === 1 && !data.trimStart().startsWith("[")
-  return decoded.messages.length === 0 || (decoded.isUnchanged && isSingle) ? undefined : decoded.messages
+  const { isUnchanged, messages } = decoded
+  if (requestId !== undefined && messages.some((message) => belongsToStream(message, requestId))) {
+    return messages.map((message) => (belongsToStream(message, requestId) ? { ...message, id: requestId } : message))
+  }
+  const isSingle = messages.length === 1 && !data.trimStart().startsWith("[")
+  return isUnchanged && isSingle ? undefined : messages
+}
+
+interface EventContext {
+  readonly requestId: RequestId
+  /** The body ended within the event. */
+  readonly isCut: boolean
+  readonly onUnreadable: () => void
 }
 
 /** Rewrites one event, with one event for each message of a batch. */
-const repairEvent = (lines: ReadonlyArray<string>, requestId: RequestId, isCut: boolean): string | undefined => {
+const repairEvent = (lines: ReadonlyArray<string>, context: EventContext): string | undefined => {
   const fields = lines.map(fieldOf)
-  const data = fields.flatMap(([name, value]) => (name === "data" ? [value] : []))
+  const data = fields.flatMap(([name, value]) => (name === "data" ? [value] : [])).join("\n")
   const type = fields.findLast(([name]) => name === "event")?.[1] ?? ""
-  if (data.length === 0 || (type !== "" && type !== "message")) return undefined
-  const messages = repairData(data.join("\n"), requestId, isCut)
+  if (data.trim() === "" || (type !== "" && type !== "message")) return undefined
+  const messages = repairData(data, context.requestId, context.isCut)
   if (messages === undefined) return undefined
+  if (messages.length === 0) {
+    if (!context.isCut) context.onUnreadable()
+    return undefined
+  }
   const others = lines.filter((_, index) => fields[index]?.[0] !== "data").map((line) => `${line}\n`)
   const events = messages.map((message) => `data: ${JSON.stringify(message)}\n\n`)
   // The id counts once all messages have arrived.
@@ -92,13 +114,13 @@ const repairEvent = (lines: ReadonlyArray<string>, requestId: RequestId, isCut: 
 }
 
 /** Rewrites events that are complete, or cut at the end of the body. */
-const repairEvents = (bytes: Uint8Array, requestId: RequestId, isCut: boolean): Uint8Array => {
+const repairEvents = (bytes: Uint8Array, context: EventContext): Uint8Array => {
   const lines = toText(bytes)
     .replace(/^\u{feff}/u, "")
     .split(/\r\n|\n|\r/)
   const rest = lines.pop() ?? ""
   if (rest !== "") lines.push(rest)
-  if (isCut) lines.push("")
+  if (context.isCut) lines.push("")
   let event: Array<string> = []
   let isChanged = false
   let text = ""
@@ -107,7 +129,7 @@ const repairEvents = (bytes: Uint8Array, requestId: RequestId, isCut: boolean): 
       event.push(line)
       continue
     }
-    const repaired = repairEvent(event, requestId, isCut)
+    const repaired = repairEvent(event, context)
     isChanged ||= repaired !== undefined
     text += repaired ?? `${event.map((unchanged) => `${unchanged}\n`).join("")}\n`
     event = []
@@ -119,13 +141,14 @@ const repairEvents = (bytes: Uint8Array, requestId: RequestId, isCut: boolean): 
 const makeEventRepair = (requestId: RequestId): BodyRepair => {
   let pending: Array<Uint8Array> = []
   let tail: Uint8Array = new Uint8Array()
+  let hasUnreadable = false
   const keep = (rest: Uint8Array, before: Uint8Array) => {
     pending.push(rest)
     tail = Buffer.concat([before, rest]).subarray(1 - longestEnd)
   }
   const repair = (bytes: Uint8Array, isCut: boolean): Uint8Array => {
     try {
-      return repairEvents(bytes, requestId, isCut)
+      return repairEvents(bytes, { requestId, isCut, onUnreadable: () => void (hasUnreadable = true) })
     } catch {
       // Excessive nesting, which cannot be encoded.
       return bytes
@@ -148,7 +171,8 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
       keep(chunk.subarray(end), new Uint8Array())
       return repair(complete, false)
     },
-    end: () => repair(Buffer.concat(pending), true)
+    end: () => repair(Buffer.concat(pending), true),
+    unreadable: () => (hasUnreadable && requestId !== undefined ? errorResponse(requestId, notJson) : undefined)
   }
 }
 

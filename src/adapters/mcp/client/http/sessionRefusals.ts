@@ -4,7 +4,7 @@ import type { Fetch } from "../../../http/checkedFetch.ts"
 import { repairMessage } from "../../jsonRpcMessages.ts"
 
 /** A ping that checks a session must be answered within this time, in milliseconds. */
-const checkTimeout = 10_000
+const checkTimeout = 5000
 
 const maxTextLength = 64 * 1024
 

@@ -95,6 +95,43 @@ describe("response to one HTTP request", () => {
   )
 })
 
+describe("event stream that answers one request", () => {
+  it.live.each([
+    ["an error with another id", '{"jsonrpc":"2.0","id":"server-error","error":{"code":1,"message":"bad"}}', "bad"],
+    ["an error with a null id", '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"bad"}}', "bad"],
+    ["an error without JSON-RPC", '{"error":"bad"}', "bad"],
+    ["a text", "it did not work", "cannot be decoded"],
+    ["an empty object", "{}", "cannot be decoded"]
+  ] as const)("fails its call and no other after %s", ([, data, reason]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const waiting = Promise.withResolvers<void>()
+        const peer = yield* makeOddServer(({ id, params }, response) => {
+          if (params.name === "odd") return stream(response, `data: ${data}\n\n`).end()
+          return waiting.promise.then(() => json(response, id, { result: done }))
+        })
+        const session = yield* open(peer)
+        const other = yield* Effect.forkChild(session.callTool("wait", {}))
+        yield* peer.until("wait")
+        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
+        waiting.resolve()
+        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+      })
+    )
+  )
+})
+
+describe("event stream with other data", () => {
+  it.live.each(["{}", "ping", '{"type":"heartbeat"}', "null", "[]"])("gives the result after the event %s", (data) =>
+    Effect.map(
+      callOnce(({ id }, response) =>
+        stream(response, `data: ${data}\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result: done })}\n\n`).end()
+      ),
+      ({ content }) => assert.deepStrictEqual(content, done.content)
+    )
+  )
+})
+
 describe("server with text ids", () => {
   it.live("completes the handshake, in documents and streams", () =>
     Effect.scoped(

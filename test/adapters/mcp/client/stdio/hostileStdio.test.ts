@@ -1,5 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
+import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
@@ -110,6 +111,29 @@ describe("odd response over stdio", () => {
         assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
       })
     )
+  )
+
+  it.live.each(["null", "[]", '{"_meta":null}', '"x"'])(
+    "delivers a request of the server with the parameters %s",
+    (params) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          let write: (bytes: Uint8Array) => void = () => undefined
+          const children = layerOf(() => ({
+            started: (to) => {
+              write = to
+            },
+            heard: () => undefined
+          }))
+          const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
+          const delivered = Promise.withResolvers<unknown>()
+          transport.onmessage = delivered.resolve
+          yield* Effect.promise(() => transport.start())
+          write(Buffer.from(`{"jsonrpc":"2.0","id":"a","method":"ping","params":${params}}\n`))
+          const message = JSONRPCMessageSchema.parse(yield* Effect.promise(() => delivered.promise))
+          assert.strictEqual("id" in message && message.id, "a")
+        })
+      )
   )
 
   it.live("subscribes when the result is null", () =>
