@@ -2,7 +2,15 @@ import { checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../
 import { toolMetaKeys } from "../tools/toolMeta.ts"
 import type { ValidationIssue } from "../validation.ts"
 import { Input, serverFieldNames } from "./computerConfig.ts"
-import { parameterNames, type ServerType } from "./endpointParameters.ts"
+import { parameterNames } from "./endpointParameters.ts"
+import {
+  decodeSwitches,
+  inferServerType,
+  isServerType,
+  namedServerType,
+  originalField,
+  transportFields
+} from "./hostFields.ts"
 
 /** Formats of configuration files: A2C's own, an editor's `mcp.json`, and `{mcpServers}` of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"
@@ -73,21 +81,10 @@ const inputWarnings = (inputs: unknown, isVsCode: boolean): ReadonlyArray<Valida
 }
 
 /** Tells whether the parameters of a server are beside its settings, not below `server_parameters`. */
-const isFlatServer = (server: unknown, root: string): server is JsonObject =>
+const isFlatServer = (server: unknown, root: string): boolean =>
   isJsonObject(server) &&
   !("server_parameters" in server) &&
   (root === "mcpServers" || "command" in server || "url" in server)
-
-const streamableTypeNames = ["http", "streamable", "streamable-http", "streamableHttp"]
-
-/** Infers the type of a flat entry: a URL that ends in `/sse` means the older transport. */
-const inferServerType = ({ type, url }: JsonObject): unknown => {
-  if (typeof type === "string") return streamableTypeNames.includes(type) ? "streamable" : type
-  if (url === undefined) return "stdio"
-  return typeof url === "string" && /\/sse\/?$/.test(url) ? "sse" : "streamable"
-}
-
-const isServerType = (type: unknown): type is ServerType => type === "stdio" || type === "streamable" || type === "sse"
 
 /** Converts `${NAME}` and `${NAME:-fallback}` of shells to A2C's placeholders. */
 const convertShellVariables = (value: unknown): unknown => {
@@ -120,7 +117,7 @@ const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
       server_parameters:
         dialect === "mcpServers" ? convertShellVariables(parametersWithoutNulls) : parametersWithoutNulls
     },
-    warnings: unknownFieldWarnings(entry, path, [...serverFields, ...parameters, "envFile"])
+    warnings: unknownFieldWarnings(entry, path, [...serverFields, ...transportFields, ...parameters, "envFile"])
   }
 }
 
@@ -145,19 +142,19 @@ const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
 const translateServer = (root: string, dialect: Dialect, name: string, server: unknown) => {
   const path = [root, name]
   if (!isJsonObject(server)) return { value: server, warnings: [] }
-  const named: JsonObject = { name, ...server }
+  const named = decodeSwitches({ name, ...server })
   if (isFlatServer(named, root)) {
     const { value, warnings } = unflattenServer(named, path, dialect)
     return { value, warnings: [...warnings, ...toolMetaWarnings(named, path)] }
   }
-  const { server_parameters: parameters, type } = named
-  const wireType = type === "http" ? "streamable" : type
+  const { server_parameters: parameters } = named
+  const type = namedServerType(named)
   return {
-    value: named,
+    value: type === undefined ? named : { ...named, type },
     warnings: [
-      ...unknownFieldWarnings(named, path, [...serverFieldNames, "envFile"]),
-      ...(isServerType(wireType)
-        ? unknownFieldWarnings(parameters, [...path, "server_parameters"], parameterNames(wireType))
+      ...unknownFieldWarnings(named, path, [...serverFieldNames, ...transportFields, "envFile"]),
+      ...(isServerType(type)
+        ? unknownFieldWarnings(parameters, [...path, "server_parameters"], parameterNames(type))
         : []),
       ...toolMetaWarnings(named, path)
     ]
@@ -203,7 +200,7 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
       )
     ),
     toOriginalPath: ([first, name, third, ...rest]) => {
-      const tail = third === undefined ? [] : [third, ...rest]
+      const tail = third === undefined ? [] : [originalField(servers[String(name)], third), ...rest]
       if (first !== "servers") return [first, name, ...tail].filter((key) => key !== undefined)
       if (name === undefined) return [root]
       const isUnfolded = third === "server_parameters" && flat.has(String(name))

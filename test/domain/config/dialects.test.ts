@@ -56,6 +56,27 @@ describe("flat server", () => {
     [{ url: "http://h/sse" }, "sse"],
     [{ url: "http://h/sse/" }, "sse"],
     [{ url: "http://h/sse/x" }, "streamable"],
+    [{ url: "http://h/sse?key=1" }, "sse"],
+    [{ url: "http://h/v1/sse#x" }, "sse"],
+    [{ url: "http://h/sse/?key=1#x" }, "sse"],
+    [{ url: "http://h/SSE" }, "sse"],
+    [{ url: "${BASE}/sse?key=${KEY}" }, "sse"],
+    [{ url: "http://sse" }, "streamable"],
+    [{ url: "http://sse/" }, "streamable"],
+    [{ url: "http://h/mcp?next=/sse" }, "streamable"],
+    [{ url: "http://h/mcp#/sse" }, "streamable"],
+    [{ url: "http://h/messe" }, "streamable"],
+    [{ url: "http://h", transport: "sse" }, "sse"],
+    [{ url: "http://h", transportType: "sse" }, "sse"],
+    [{ url: "http://h", transport_type: "SSE" }, "sse"],
+    [{ url: "http://h", type: "SSE" }, "sse"],
+    [{ url: "http://h", type: "http+sse" }, "sse"],
+    [{ url: "http://h", type: null, transport: "sse" }, "sse"],
+    [{ url: "http://h/sse", transport: "http" }, "streamable"],
+    [{ url: "http://h/sse", transportType: "streamable_http" }, "streamable"],
+    [{ url: "http://h/sse", type: "HTTP" }, "streamable"],
+    [{ url: "http://h", type: "http", transport: "sse" }, "streamable"],
+    [{ command: "x", transport: "stdio" }, "stdio"],
     [{ url: "http://h/sse", type: "http" }, "streamable"],
     [{ url: "http://h", type: "streamable" }, "streamable"],
     [{ url: "http://h", type: "streamable-http" }, "streamable"],
@@ -63,6 +84,18 @@ describe("flat server", () => {
     [{ url: "http://h", type: "sse" }, "sse"],
     [{ command: "x", type: "stdio" }, "stdio"]
   ] as const)("has a type by its fields: %j", (flat, type) => assert.strictEqual(server(flat).type, type))
+
+  it("names the field of an unknown transport", () => {
+    for (const field of ["type", "transport", "transportType"]) {
+      const { errors } = parseConfig({ mcpServers: { s: { url: "http://h", [field]: "carrier pigeon" } } })
+      assert.deepStrictEqual(paths(errors), [`mcpServers.s.${field}`])
+    }
+  })
+
+  it("has no warning for the field of its transport", () => {
+    const source = { mcpServers: { s: { url: "http://h", transport: "sse", transportType: "sse" } } }
+    assert.deepStrictEqual(parseConfig(source).warnings, [])
+  })
 
   it("keeps parameters of its type, and settings beside them", () => {
     const { forbiddenTools, parameters } =
@@ -116,6 +149,48 @@ describe("flat server", () => {
       paths(parseConfig({ mcpServers: { s: { command: "x" } }, inputs: [{ id: 1 }] }).errors).slice(0, 1),
       ["inputs[0]"]
     )
+  })
+})
+
+describe("server in A2C's format", () => {
+  it.each([
+    [{ type: "SSE" }, "sse"],
+    [{ transport: "sse" }, "sse"],
+    [{ type: "http", transport: "sse" }, "streamable"]
+  ] as const)("has the transport that a field names: %j", (fields, type) => {
+    const { servers } = loaded({ servers: { s: { ...fields, server_parameters: { url: "http://h/sse" } } } })
+    assert.strictEqual(servers["s"]?.type, type)
+  })
+})
+
+describe.each([
+  ["A2C", (fields: object) => ({ servers: { s: { ...stdio, ...fields } } })],
+  ["VS Code", (fields: object) => ({ servers: { s: { command: "x", ...fields } } })],
+  ["mcpServers", (fields: object) => ({ mcpServers: { s: { command: "x", ...fields } } })]
+] as const)("switch of a server in the dialect %s", (_, source) => {
+  it.each([
+    [{}, false],
+    [{ disabled: true }, true],
+    [{ disabled: false }, false],
+    [{ enabled: false }, true],
+    [{ enabled: true }, false],
+    [{ isActive: false }, true],
+    [{ enabled: "false" }, true],
+    [{ enabled: "TRUE" }, false],
+    [{ disabled: "true" }, true],
+    [{ enabled: null }, false],
+    [{ disabled: false, enabled: false }, true],
+    [{ disabled: true, enabled: true }, true]
+  ] as const)("disables it when one turns it off: %j", (fields, disabled) => {
+    assert.strictEqual(loaded(source(fields)).servers["s"]?.disabled, disabled)
+    assert.deepStrictEqual(parseConfig(source(fields)).warnings, [])
+  })
+
+  it.each(["enabled", "disabled", "isActive"])("must be true or false: %s", (field) => {
+    for (const value of ["no", 0, {}, "${env:OFF}"]) {
+      const [path = ""] = paths(parseConfig(source({ [field]: value })).errors)
+      assert.match(path, new RegExp(`\\.${field}$`))
+    }
   })
 })
 
