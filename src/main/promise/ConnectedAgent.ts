@@ -32,6 +32,7 @@ import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Awaitable, HookOptions } from "./computerHooks.ts"
+import { type ArgumentCheck, checkArguments, withCheckedArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, type RunningService, startService } from "./RunningService.ts"
 
@@ -297,8 +298,36 @@ export const toClientOptions = <Options extends ConnectionOptions>({
   ...definedOnly({ token: typeof token === "function" ? tokenEffect(token) : token })
 })
 
-export const connectWithLayer = async (
-  layer: Layer.Layer<Agent, JoinFailed>,
-  { log, office }: Pick<AgentConnectOptions, "log" | "office">,
+/** The required arguments of methods. */
+const computerFirst: ReadonlyArray<ArgumentCheck> = ["string"]
+const methodArguments = {
+  callTool: [{ tool: "string" }],
+  startTool: [{ tool: "string" }],
+  getTools: computerFirst,
+  mcpServers: computerFirst,
+  mcpRequest: ["string", { server: "string", method: "string" }],
+  getConfig: computerFirst,
+  getDesktop: computerFirst,
+  getDpe: ["string", "string"],
+  fetchDocument: ["string", "string"],
+  getResources: ["string", "string"],
+  allResources: ["string", "string"],
+  findDocuments: computerFirst,
+  getApprovals: computerFirst,
+  decideApproval: ["string", "string", { action: "string" }],
+  blob: ["string", "string"],
+  putBlob: ["string", "bytes"],
+  skills: computerFirst,
+  readSkill: ["string", "string"],
+  changesOf: computerFirst
+} as const
+
+export const connectWithLayer = async <Options extends AgentConnectOptions>(
+  makeLayer: (options: Options) => Layer.Layer<Agent, JoinFailed>,
+  options: Options,
   cancellable: Cancellable | undefined
-): Promise<ConnectedAgent> => wrapAgent(await startService(Agent, layer, log, cancellable), office)
+): Promise<ConnectedAgent> => {
+  checkArguments("connectAgent", [{ url: "string", office: "string", name: "string" }], [options])
+  const service = await startService(Agent, makeLayer(options), options.log, cancellable)
+  return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf"])
+}

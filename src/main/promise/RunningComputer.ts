@@ -19,6 +19,7 @@ import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
 import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
+import { checkArguments, withCheckedArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
@@ -166,6 +167,7 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
+  checkArguments("runComputer", [{ url: "string", name: "string", config: "object" }], [options])
   const {
     approve: _approve,
     approvers: _approvers,
@@ -187,5 +189,15 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
     ...(catalogues !== undefined && { catalogues: FileCatalogueStore.layer(catalogues) }),
     config: read.success
   })
-  return wrapComputer(await startService(Computer, layer, options.log, cancellable))
+  return withCheckedArguments(wrapComputer(await startService(Computer, layer, options.log, cancellable)), {
+    reconfigure: [{ config: "object" }],
+    start: ["string"],
+    stop: ["string"],
+    restart: ["string"],
+    callTool: [{ tool: "string" }],
+    decideApproval: ["string", { action: "string" }],
+    revokeGrant: ["string"],
+    explain: [{ tool: "string" }],
+    join: [{ office: "string" }]
+  })
 }

@@ -9,6 +9,7 @@ import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
+import { checkArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
@@ -81,10 +82,9 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
 })
 
 /** Runs a Server on Socket.IO; on loopback and a free port by default, or on a server of the host program. */
-export const runServer = async (
-  { authenticate, limits = {}, log, redis, settings = {}, ...options }: ServerOptions,
-  cancellable?: Cancellable
-): Promise<RunningServer> => {
+export const runServer = async (serverOptions: ServerOptions, cancellable?: Cancellable): Promise<RunningServer> => {
+  checkArguments("runServer", [{ authenticate: "authenticate" }], [serverOptions])
+  const { authenticate, limits = {}, log, redis, settings = {}, ...options } = serverOptions
   const { requireRole, ...timeouts } = settings
   const { idleTimeout, joinTimeout, ...counts } = limits
   const layer = serverLayer({

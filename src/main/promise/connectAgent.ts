@@ -14,4 +14,4 @@ export interface NodeAgentConnectOptions extends AgentConnectOptions {
 
 /** Joins an office as its Agent; reconnects when the connection is lost, until it is closed. */
 export const connectAgent = (options: NodeAgentConnectOptions, cancellable?: Cancellable): Promise<ConnectedAgent> =>
-  connectWithLayer(agentLayer(toClientOptions(options)), options, cancellable)
+  connectWithLayer((checked) => agentLayer(toClientOptions(checked)), options, cancellable)

@@ -4,4 +4,4 @@ import type { Cancellable } from "./RunningService.ts"
 
 /** Joins an office as its Agent; reconnects when the connection is lost, until it is closed. Needs no Node. */
 export const connectWebAgent = (options: AgentConnectOptions, cancellable?: Cancellable): Promise<ConnectedAgent> =>
-  connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)
+  connectWithLayer((checked) => webAgentLayer(toClientOptions(checked)), options, cancellable)
