@@ -6,6 +6,7 @@ import { dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
+import { documentedOptions, optionsProgram } from "../scripts/docsOptions.ts"
 import { docsPrograms, documents, programOptions } from "../scripts/docsPrograms.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { ownCodes } from "../src/main/promise/A2cError.ts"
@@ -90,7 +91,7 @@ describe("a program in README and docs", () => {
 })
 
 describe("each program of README and docs", () => {
-  it("compiles with strict settings", { timeout: 180_000 }, async () => {
+  it("compiles with strict settings, and so do the options in tables and sentences", { timeout: 180_000 }, async () => {
     const cache = resolve("node_modules/.cache")
     mkdirSync(cache, { recursive: true })
     const folder = mkdtempSync(join(cache, "docs-programs-"))
@@ -98,6 +99,9 @@ describe("each program of README and docs", () => {
       const programs = docsPrograms()
       assert.isAbove(programs.length, 5)
       for (const [index, { code }] of programs.entries()) writeFileSync(join(folder, `${index}.mts`), code)
+      const options = documentedOptions()
+      assert.isAbove(options.length, 50)
+      writeFileSync(join(folder, "options.mts"), optionsProgram(options))
       const paths = Object.fromEntries(
         Object.entries(packageJson.exports).flatMap(([path, target]) =>
           typeof target === "string" ? [] : [[`a2c-smcp${path.slice(1)}`, [resolve(target["a2c-source"])]]]
