@@ -22,10 +22,17 @@ export const layer = ({
   Layer.unwrap(
     Effect.map(parseRedisUrl(url), () => {
       const node = randomUUID()
+      let reconnectLink = () => {}
       return Layer.merge(
-        RedisRegistry.layer({ node, prefix: `${prefix}:`, url }),
+        RedisRegistry.layer({ node, prefix: `${prefix}:`, url, onReplaced: () => reconnectLink() }),
         // Registry and node link both use a channel `to:<node>`; the prefix keeps them apart.
-        RedisNodeLink.layer({ node, prefix: `${prefix}:link`, url, ...definedOnly({ address }) })
+        RedisNodeLink.layer({
+          node,
+          prefix: `${prefix}:link`,
+          url,
+          onOpened: (reconnect) => (reconnectLink = reconnect),
+          ...definedOnly({ address })
+        })
       )
     })
   )

@@ -18,30 +18,78 @@ export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
   }
 }
 
-/** Logs the loss of a connection once, and its restoration. */
+/** What a node does after an error reply of Redis. */
+type Reaction =
+  /** This Redis cannot write now, or does not know this client: a new connection may reach another one. */
+  | "reconnect"
+  /** A new connection would get the same reply: the node tries again later. */
+  | "wait"
+
+/** The codes with which Redis starts its error replies. Other errors are treated as `ERR`. */
+const reactions: { readonly [code: string]: Reaction } = {
+  CLUSTERDOWN: "reconnect",
+  LOADING: "reconnect",
+  MASTERDOWN: "reconnect",
+  MISCONF: "reconnect",
+  NOAUTH: "reconnect",
+  NOREPLICAS: "reconnect",
+  OOM: "reconnect",
+  READONLY: "reconnect",
+  WRONGPASS: "reconnect",
+  BUSY: "wait",
+  EXECABORT: "wait",
+  NOPERM: "wait",
+  TRYAGAIN: "wait",
+  UNKILLABLE: "wait",
+  // Last: older versions wrap the error of a command into that of its script.
+  ERR: "wait"
+}
+
+const codePatterns = Object.keys(reactions).map((code) => [code, new RegExp(`(?:^|[\\s-])${code} `)] as const)
+
+/** The code of an error reply; `undefined` for an error of the connection. */
+const errorCodeOf = (reason: string): string | undefined =>
+  codePatterns.find(([, pattern]) => pattern.test(reason))?.[0]
+
+/** True for an error reply after which all connections are replaced. */
+export const needsReconnect = (reason: string): boolean => reactions[errorCodeOf(reason) ?? ""] === "reconnect"
+
+/** Logs the start of an outage with its reason, each further kind of reason once, and its end. */
 export const makeOutageLog = (
   connection: "node_link" | "registry",
   node: string,
   run: (effect: Effect.Effect<void>) => void
 ) => {
-  let isLost = false
+  const codes = new Set<string | undefined>()
   return {
-    onDisconnected: (reason: string) => {
-      if (!isLost) run(Effect.logWarning("Redis connection lost", { connection, node, reason }))
-      isLost = true
+    onFailure: (reason: string) => {
+      const code = errorCodeOf(reason)
+      if (codes.has(code)) return
+      codes.add(code)
+      const isLost = code === undefined || needsReconnect(reason)
+      const message = isLost ? "Redis connection lost" : "Redis rejects commands"
+      // The rest names the script, which varies.
+      run(Effect.logWarning(message, { connection, node, reason: reason.replace(/\.? script: .*$/s, "") }))
     },
-    onConnected: () => {
-      if (isLost) run(Effect.logInfo("Redis reconnected", { connection, node }))
-      isLost = false
+    onRecovered: () => {
+      if (codes.size > 0) run(Effect.logInfo("Redis reconnected", { connection, node }))
+      codes.clear()
     }
   }
 }
 
-export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<string, RedisUrlInvalid> =>
+/** Parses the URL into options of the client. */
+export const parseRedisUrl = (url: Redacted.Redacted<string>) =>
   Effect.try({
     try: () => {
-      RedisClient.parseURL(Redacted.value(url))
-      return Redacted.value(url)
+      const { socket, ...options } = RedisClient.parseURL(Redacted.value(url))
+      // The client looks up a host in brackets as a name.
+      const host = socket !== undefined && "host" in socket ? { host: socket.host?.replace(/^\[(.*)\]$/, "$1") } : {}
+      return {
+        ...options,
+        socket: { ...socket, ...host },
+        isSecure: socket !== undefined && "tls" in socket && socket.tls === true
+      }
     },
     catch: () => new RedisUrlInvalid()
   })

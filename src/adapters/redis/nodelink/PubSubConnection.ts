@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
+import type { Effect } from "effect"
 import { createClient } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
+import { needsReconnect, type parseRedisUrl } from "../redisClient.ts"
 
 /** Interval of keepalive checks, in milliseconds. */
 export const tickMillis = 250
@@ -26,12 +28,14 @@ export interface PubSubEvents {
   readonly onTick: () => void
 }
 
-const createPubSubClient = (url: string) =>
+type RedisAddress = Effect.Success<ReturnType<typeof parseRedisUrl>>
+
+const createPubSubClient = ({ isSecure: _, socket, ...options }: RedisAddress) =>
   createClient({
-    url,
+    ...options,
     RESP: 3,
     // Reconnects are made below, since connections without replies are closed, too.
-    socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMillis },
+    socket: { ...socket, reconnectStrategy: false, connectTimeout: connectTimeoutMillis },
     disableOfflineQueue: true,
     // One check covers all commands; a timer for each command would cost more.
     commandOptions: { timeout: 0 },
@@ -47,7 +51,7 @@ type Client = ReturnType<typeof createPubSubClient>
  * sent, and it reconnects only when a socket closes. This connection also detects a stalled Redis and a network that
  * drops all packets.
  */
-export const openPubSubConnection = (url: string, channels: ReadonlyArray<string>, events: PubSubEvents) => {
+export const openPubSubConnection = (address: RedisAddress, channels: ReadonlyArray<string>, events: PubSubEvents) => {
   let current: Client | undefined
   let reconnectTimer: NodeJS.Timeout | undefined
   let isReady = false
@@ -72,7 +76,7 @@ export const openPubSubConnection = (url: string, channels: ReadonlyArray<string
   }
 
   const connect = () => {
-    const client = createPubSubClient(url)
+    const client = createPubSubClient(address)
     current = client
     pendingCommands = 1
     hasReply = false
@@ -89,7 +93,6 @@ export const openPubSubConnection = (url: string, channels: ReadonlyArray<string
       if (client !== current) return
       onReply()
       isReady = true
-      backoffMillis = minBackoffMillis
       events.onConnected()
     }, onError)
   }
@@ -129,15 +132,22 @@ export const openPubSubConnection = (url: string, channels: ReadonlyArray<string
         (count) => {
           if (client !== current) return
           onReply()
+          backoffMillis = minBackoffMillis
           onPublished(Number(count))
         },
         (error: unknown) => {
           // The loss of the connection is reported by the client's error event.
           if (client !== current || !client.isReady) return
           onReply()
-          onPublished(errorMessage(error))
+          const reason = errorMessage(error)
+          onPublished(reason)
+          if (needsReconnect(reason)) onFailure(client, reason)
         }
       )
+    },
+    /** Replaces the connection; without one, an attempt follows in any case. */
+    reconnect: (reason: string): void => {
+      if (current !== undefined) onFailure(current, reason)
     },
     close: async (channel: string, goodbye: Buffer): Promise<void> => {
       if (current !== undefined && isReady) {

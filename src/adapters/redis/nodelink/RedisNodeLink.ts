@@ -32,15 +32,20 @@ export interface RedisNodeLinkOptions extends RedisNodeOptions {
    * pass through Redis, as do those to nodes that cannot be reached directly.
    */
   readonly address?: { readonly host: string; readonly port: number }
+  /** Gets the function that replaces the connection when another Redis may have taken over. */
+  readonly onOpened?: (reconnect: () => void) => void
 }
+
+/** The reason of a reconnect that is no outage. */
+const replacedReason = "another Redis may have taken over"
 
 const listenDirectly = Effect.fnUntraced(function* (
   { address: { host, port } = { host: "127.0.0.1", port: 0 }, node }: RedisNodeLinkOptions,
-  url: string,
+  secure: boolean,
   onMessage: (message: Buffer) => void
 ) {
   const connections = yield* Effect.acquireRelease(
-    Effect.sync(() => new DirectConnections({ node, secure: url.startsWith("rediss:"), onMessage })),
+    Effect.sync(() => new DirectConnections({ node, secure, onMessage })),
     (opened) => Effect.sync(() => opened.close())
   )
   const bound = yield* listen(
@@ -67,13 +72,14 @@ export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, Redi
     Effect.gen(function* () {
       const { node, prefix } = options
       const { totalBacklogBytes, totalIncompleteBytes } = yield* Limits
-      const url = yield* parseRedisUrl(options.url)
+      const redis = yield* parseRedisUrl(options.url)
       if (!isValidNodeName(node)) return yield* Effect.die(new RangeError("A node name has 1 to 255 bytes"))
       const run = yield* FiberSet.makeRuntime<never>()
       const broadcastChannel = `${prefix}:all`
       const ownChannel = `${prefix}:to:${node}`
       const outage = makeOutageLog("node_link", node, run)
-      const direct = options.address && (yield* listenDirectly(options, url, (message) => messenger.onMessage(message)))
+      const direct =
+        options.address && (yield* listenDirectly(options, redis.isSecure, (message) => messenger.onMessage(message)))
       const messenger: NodeMessenger = new NodeMessenger({
         node,
         maxAllQueuedBytes: totalBacklogBytes,
@@ -86,14 +92,16 @@ export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, Redi
       })
       const firstAttempt = yield* Deferred.make<void>()
       const open = () =>
-        openPubSubConnection(url, [ownChannel, broadcastChannel], {
+        openPubSubConnection(redis, [ownChannel, broadcastChannel], {
           onConnected: () => {
-            connection.publish(broadcastChannel, messenger.onConnected(), () => {})
-            outage.onConnected()
+            connection.publish(broadcastChannel, messenger.onConnected(), (outcome) => {
+              if (typeof outcome === "number") outage.onRecovered()
+              else outage.onFailure(outcome)
+            })
             Deferred.doneUnsafe(firstAttempt, Exit.void)
           },
           onDisconnected: (reason) => {
-            outage.onDisconnected(reason)
+            if (reason !== replacedReason) outage.onFailure(reason)
             messenger.onDisconnected(`no connection to Redis (${reason})`)
             Deferred.doneUnsafe(firstAttempt, Exit.void)
           },
@@ -107,6 +115,7 @@ export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, Redi
           Effect.sync(() => messenger.onDisconnected("this node has shut down"))
         )
       )
+      options.onOpened?.(() => connection.reconnect(replacedReason))
       yield* Deferred.await(firstAttempt)
       return makeNodeLink(node, messenger)
     })

@@ -40,8 +40,8 @@ export const makeLeaseRecovery = (
   }).pipe(sync.outOfSyncOnError, Effect.ensuring(Effect.sync(sync.stopReconciling)))
 
   return {
-    /** Renews the lease, or reconciles when out of sync. Never fails: the next heartbeat retries. */
-    heartbeat: Effect.suspend(() => Effect.ignore(sync.needsReconcile() ? reconcile : renew)),
+    /** Renews the lease, or reconciles when out of sync. */
+    heartbeat: Effect.suspend(() => (sync.needsReconcile() ? reconcile : renew)),
     /** The nodes of the cluster as last reported, with this one. */
     nodes: () => nodes
   }

@@ -3,7 +3,7 @@ import { checkLeave } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
 import { type OfficeCommand, type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
-import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
+import { needsReconnect, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
@@ -18,7 +18,13 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
    * nodes are restored before new ones join.
    */
   readonly gracePeriod?: Duration.Duration
+  /** Another Redis may have taken over: this one can write, after replies that it cannot. */
+  readonly onReplaced?: () => void
 }
+
+/** Milliseconds between heartbeats that fail; each doubles the last. */
+const minBackoffMillis = 50
+const maxBackoffMillis = 1000
 
 /** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
@@ -81,9 +87,34 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
 
   yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
   if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
-  const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
+  let backoffMillis = minBackoffMillis
+  let mayBeReplaced = false
+  const heartbeat = Effect.gen(function* () {
+    yield* recovery.heartbeat
+    backoffMillis = minBackoffMillis
+    if (!sync.isInSync()) return
+    runner.onRecovered()
+    if (mayBeReplaced) options.onReplaced?.()
+    mayBeReplaced = false
+  })
+  /** Waits for longer after each failure. Requests to reconcile do not shorten it: members cause them. */
+  const backOff = ({ message }: { readonly message: string }) =>
+    Effect.suspend(() => {
+      if (needsReconnect(message)) {
+        mayBeReplaced = true
+        runner.reconnect()
+      }
+      const delay = backoffMillis
+      backoffMillis = Math.min(maxBackoffMillis, 2 * delay)
+      return Effect.sleep(delay)
+    })
+  const awaitNext = Effect.timeoutOption(Queue.take(wake), heartbeatMillis)
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatMillis)))
+    Effect.forever(
+      Effect.suspend(() =>
+        isReady() ? Effect.matchEffect(heartbeat, { onFailure: backOff, onSuccess: () => awaitNext }) : awaitNext
+      )
+    )
   )
 
   return OfficeRegistry.of({

@@ -51,64 +51,104 @@ const scripts = Record.map(luaScripts, (text) =>
 export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunnerOptions) {
   const { node, onMessage, onReady, prefix } = options
   const outage = makeOutageLog("registry", node, yield* FiberSet.makeRuntime<never>())
-  let subscribed = false
+  const { isSecure: _, socket, ...clientOptions } = yield* parseRedisUrl(options.url)
   let lastError = "not connected"
   let pendingScripts = 0
   let hasReply = false
   let silentChecks = 0
 
-  const shared = {
-    url: yield* parseRedisUrl(options.url),
-    pingInterval,
-    commandOptions: { timeout: 0 },
-    socket: { reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
+  const onError = (cause: unknown) => {
+    lastError = errorMessage(cause)
+    outage.onFailure(lastError)
   }
-  // Without a connection scripts fail at once, so joins do not wait.
-  const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
-  const subscriber = createClient(shared)
+
+  const connect = () => {
+    const shared = {
+      ...clientOptions,
+      pingInterval,
+      commandOptions: { timeout: 0 },
+      socket: { ...socket, reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
+    }
+    // Without a connection scripts fail at once, so joins do not wait.
+    const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
+    const subscriber = createClient(shared)
+    let subscribed = false
+    const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
+    const connections = {
+      commands,
+      isReady,
+      destroy: () => {
+        commands.destroy()
+        subscriber.destroy()
+      }
+    }
+    const ifCurrent =
+      <A>(listener: (value: A) => void) =>
+      (value: A) => {
+        if (current === connections) listener(value)
+      }
+    const onConnectionError = ifCurrent(onError)
+    const onReadyChange = ifCurrent(() => {
+      if (!isReady()) return
+      lastError = "not connected"
+      onReady()
+    })
+    // Loads the scripts before any other command of a new connection: that keeps their calls in order.
+    commands.on("ready", () => {
+      for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onConnectionError)
+    })
+    for (const client of [commands, subscriber]) {
+      client.on("error", onConnectionError)
+      client.on("ready", onReadyChange)
+      client.connect().catch(onConnectionError)
+    }
+    const onMessageNow = ifCurrent(onMessage)
+    const onSubscribed = () => {
+      subscribed = true
+      onReadyChange(undefined)
+    }
+    // The client repeats a subscription after a lost connection, but not after an error reply.
+    const onRejected = ifCurrent((cause: unknown) => {
+      onError(cause)
+      setTimeout(ifCurrent(subscribe), maxBackoffMillis).unref()
+    })
+    const subscribe = () => {
+      subscriber.subscribe(`${prefix}to:${node}`, onMessageNow).then(onSubscribed, onRejected)
+    }
+    subscribe()
+    return connections
+  }
+
+  let current: ReturnType<typeof connect> | undefined = connect()
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      commands.destroy()
-      subscriber.destroy()
+      const last = current
+      current = undefined
+      last?.destroy()
     })
   )
 
+  /** Replaces both connections. */
+  const reconnect = () => {
+    const last = current
+    current = connect()
+    last?.destroy()
+  }
+
   /** True while both are connected. */
-  const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
-  const onReadyChange = () => {
-    if (!isReady()) return
-    outage.onConnected()
-    lastError = "not connected"
-    onReady()
-  }
-  const onError = (cause: unknown) => {
-    lastError = errorMessage(cause)
-    outage.onDisconnected(lastError)
-  }
-  // Loads the scripts before any other command of a new connection: that keeps their calls in order.
-  commands.on("ready", () => {
-    for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onError)
-  })
-  for (const client of [commands, subscriber]) {
-    client.on("error", onError)
-    client.on("ready", onReadyChange)
-    client.connect().catch(onError)
-  }
-  subscriber
-    .subscribe(`${prefix}to:${node}`, (message) => onMessage(message))
-    .then(() => {
-      subscribed = true
-      onReadyChange()
-    }, onError)
+  const isReady = (): boolean => current?.isReady() ?? false
 
   const evaluate = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
     pendingScripts++
     try {
-      const reply = await commands[name](prefix, args)
+      const reply = await current?.commands[name](prefix, args)
       hasReply = true
       return reply
     } catch (cause) {
-      hasReply ||= cause instanceof ErrorReply
+      if (cause instanceof ErrorReply) {
+        hasReply = true
+        onError(cause)
+      }
       throw cause
     } finally {
       pendingScripts--
@@ -122,8 +162,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
     if (silentChecks < maxSilentChecks) return
     silentChecks = 0
     onError("Redis script timeout")
-    commands.destroy()
-    commands.connect().catch(onError)
+    reconnect()
   })
   yield* Effect.forkScoped(Effect.repeat(checkLiveness, Schedule.spaced(pingInterval)))
 
@@ -143,7 +182,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
       })
     )
 
-  return { isReady, run }
+  return { isReady, onRecovered: outage.onRecovered, reconnect, run }
 })
 
 export type ScriptRunner = Effect.Success<ReturnType<typeof makeScriptRunner>>
