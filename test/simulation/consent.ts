@@ -23,10 +23,15 @@ export const approvalsOf = ({ history }: World, call: string): ReadonlyArray<Tra
 
 const isAccepted = ({ outcome }: TrackedAnswer) => outcome === "accepted"
 
+const mayAllow = ({ allows, outcome }: TrackedAnswer) => allows && (outcome === "accepted" || outcome === "unknown")
+
 /** True for the accepted answer, and without one for an answer whose outcome is unknown. */
 export const mayHaveDecided = ({ answers, closedAt }: TrackedApproval, answer: TrackedAnswer): boolean =>
   isAccepted(answer) ||
   (answer.outcome === "unknown" && answer.at <= (closedAt ?? Infinity) && !answers.some(isAccepted))
+
+/** A grant of an Agent covers its calls only, and ends with its membership or the connection of its Computer. */
+const isOfAgent = ({ by }: TrackedAnswer) => by.startsWith("agent ")
 
 /** The approvals at a place with an answer that gave a grant which lasts, as far as this function tells. */
 const grantsWith = (
@@ -64,6 +69,7 @@ export const coveringGrant = (world: World, approval: TrackedApproval): TrackedA
     { ...approval, at },
     (one, answer) =>
       isAccepted(answer) &&
+      !isOfAgent(answer) &&
       (answer.settledAt ?? at) < at &&
       revokedAt(world, one) > at &&
       isSameRevision(one.revisions, approval.revisions, true)
@@ -77,7 +83,9 @@ export const decisionOf = (world: World, one: TrackedApproval): Decision => {
   const winner = one.answers.find(isAccepted)
   if (winner !== undefined) return winner.allows ? "allowed" : "denied"
   if (one.answers.some((answer) => mayHaveDecided(one, answer))) return "unclear"
-  if (grantsAt(world, { ...one, at: closedAt }).some((grant) => grant.id !== id)) return "allowed"
+  const grants = grantsAt(world, { ...one, at: closedAt }).filter((grant) => grant.id !== id)
+  if (grants.some(({ answers }) => answers.some((answer) => mayAllow(answer) && !isOfAgent(answer)))) return "allowed"
+  if (grants.length > 0) return "unclear"
   // Times are fractions of milliseconds.
   return closedAt - openedAt > approvalTimeout - 1 ? "expired" : "cancelled"
 }

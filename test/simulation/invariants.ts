@@ -258,7 +258,7 @@ const allowedCallsSucceed = (world: World): Findings =>
     return runs === 1 ? undefined : `was allowed, but ran ${runs} times`
   })
 
-/** A valid grant outlives restarts of its Computer: no call that it covers needs another approval. */
+/** A valid grant of another approver than an Agent outlives restarts of its Computer: no call that it covers needs another approval. */
 const grantsAreKept = (world: World): Findings =>
   approvals(world, (one) => {
     const grant = one.isQuestion ? undefined : coveringGrant(world, one)

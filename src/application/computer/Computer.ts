@@ -140,7 +140,7 @@ const make = Effect.fnUntraced(function* (
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, secrets, reporter, connection.place))
   const approvalRequests = yield* makeApprovalRequests(approvals, calls.tasks)
-  const callers = makeCallers()
+  const callers = makeCallers(approvals.endAgentGrants)
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
@@ -205,10 +205,11 @@ const make = Effect.fnUntraced(function* (
     restart: (server) => withRedactedLogs(servers.restart(server)),
     callTool: (call) => withRedactedLogs(calls.callLocally(call)),
     approvals: approvals.changes,
-    decideApproval: (id, answer, by = "owner") => withRedactedLogs(approvals.decide(id, answer, by)),
+    decideApproval: (id, answer, by = "owner") =>
+      withRedactedLogs(approvals.decide(id, answer, { _tag: "owner", name: by })),
     grants: Effect.sync(approvals.grants),
     revokeGrant: (id) => withRedactedLogs(approvals.revoke(id)),
-    explain: (request) => withRedactedLogs(calls.explain(request)),
+    explain: (request) => withRedactedLogs(calls.explain(request, callers.named(request.subject))),
     desktop: (request) => withRedactedLogs(desktop.show(request)),
     status: connection.status,
     office: Effect.sync(connection.office),

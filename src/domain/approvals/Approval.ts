@@ -37,6 +37,8 @@ export interface Approval {
   readonly change?: ToolChange
   /** The arguments of the last approved call of this tool since the start of the Computer. */
   readonly previousParams?: JsonObject
+  /** The caller of that call, whose arguments no other caller may see. */
+  readonly previousCaller?: Caller
   /** The question of the MCP server to answer. The call itself runs already, and needs no consent. */
   readonly input?: InputRequest
 }

@@ -1,18 +1,24 @@
+import { Schema } from "effect"
+
 /** Begins the names of operators in an office. */
 const operatorPrefix = "operator:"
+
+const Text = Schema.String.check(Schema.isMaxLength(1024))
 
 /**
  * Who asked for a call. The wire states a name only, so a Computer counts memberships: another member that joins under the
  * same name is another caller.
  */
-export type Caller =
+export const Caller = Schema.Union([
   /** The owner of the Computer, whose calls need no consent. */
-  | { readonly _tag: "Owner" }
+  Schema.TaggedStruct("Owner", {}),
   /** A client of the Computer outside its office, by the name that the program of the Computer gives it. */
-  | { readonly _tag: "Local"; readonly name: string }
-  | { readonly _tag: "Agent"; readonly name: string; readonly membership: number }
+  Schema.TaggedStruct("Local", { name: Text }),
+  Schema.TaggedStruct("Agent", { name: Text, membership: Schema.Int }),
   /** An operator of the Server, by its authenticated subject. */
-  | { readonly _tag: "Operator"; readonly subject: string; readonly membership: number }
+  Schema.TaggedStruct("Operator", { subject: Text, membership: Schema.Int })
+])
+export type Caller = typeof Caller.Type
 
 /** A caller that the Server of the office has verified. */
 export type OfficeCaller = Extract<Caller, { readonly membership: number }>
@@ -48,3 +54,12 @@ export const callerKey = (caller: Caller): string => JSON.stringify([caller._tag
 export const isSameCaller = (one: Caller, other: Caller): boolean =>
   callerKey(one) === callerKey(other) &&
   (!isInOffice(one) || (isInOffice(other) && one.membership === other.membership))
+
+/** Who decides about calls: the owner of the Computer with its programs, an operator, or the calling member itself. */
+export type Approver =
+  | { readonly _tag: "owner"; readonly name: string }
+  | { readonly _tag: "page"; readonly name: string }
+  | { readonly _tag: "agent"; readonly caller: OfficeCaller }
+
+export const approverName = (approver: Approver): string =>
+  approver._tag === "agent" ? `agent ${callerName(approver.caller)}` : approver.name

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Caller } from "./Caller.ts"
 import { makeCodec } from "../validation.ts"
 import { type Grant, maxGrants } from "./grants.ts"
 import { maxPartLength, maxPins, type ToolPin } from "./toolPins.ts"
@@ -24,7 +25,9 @@ const StoredGrant = Schema.Struct({
   toolDigest: Text,
   until: Schema.optionalKey(Schema.Finite),
   by: Text,
-  at: Schema.Finite
+  at: Schema.Finite,
+  approver: Schema.optionalKey(Schema.Literals(["owner", "page", "agent"])),
+  caller: Schema.optionalKey(Caller)
 })
 
 const StoredPin = Schema.Struct({

@@ -1,4 +1,4 @@
-import type { Approval } from "./Approval.ts"
+import { type Approver, type Caller, isInOffice, isSameCaller } from "./Caller.ts"
 
 /** An office: offices of one id on different protocol lines are different ones. */
 export interface CallPlace {
@@ -9,9 +9,41 @@ export interface CallPlace {
 const isSamePlace = (one: Partial<CallPlace> | undefined, other: Partial<CallPlace> | undefined): boolean =>
   one?.office === other?.office && one?.line === other?.line
 
-/** True when a grant covers the calls of an approval: of the same tool, in the same office. */
-export const coversApproval = (grant: Grant, approval: Pick<Approval, "toolDigest" | "office" | "line">): boolean =>
-  grant.toolDigest === approval.toolDigest && isSamePlace(grant, approval)
+/** A call of a tool that a grant may cover. */
+export interface GrantedCall extends Partial<CallPlace> {
+  readonly toolDigest: string
+  readonly caller: Caller
+}
+
+const isFromOffice = ({ caller, office }: Pick<Grant, "caller" | "office">): boolean =>
+  caller === undefined ? office !== undefined : isInOffice(caller)
+
+/**
+ * The kind of approver that gave a grant. Files of earlier versions tell it by the name: an Agent could choose no other
+ * than this one.
+ */
+const approverOf = ({ approver, by }: Grant): Approver["_tag"] =>
+  approver ?? (by.startsWith("agent ") ? "agent" : by.startsWith("operator:") ? "page" : "owner")
+
+/**
+ * True when a grant covers a call: of the same tool in the same office, and from there or from outside as the call that it was
+ * given for. That of an Agent covers its calls only.
+ */
+export const coversCall = (grant: Grant, call: GrantedCall): boolean =>
+  grant.toolDigest === call.toolDigest &&
+  isSamePlace(grant, call) &&
+  (approverOf(grant) === "agent"
+    ? grant.caller !== undefined && isSameCaller(grant.caller, call.caller)
+    : isFromOffice(grant) === isInOffice(call.caller))
+
+/** True for a grant of one membership of an Agent, which ends with it and is not stored. */
+export const isOfAgent = (grant: Grant): boolean => approverOf(grant) === "agent"
+
+/** True while the approver that gave a grant may decide. The owner may always. */
+export const isInForce = (grant: Grant, approvers: ReadonlyArray<string>): boolean => {
+  const approver = approverOf(grant)
+  return approver === "owner" || approvers.includes(approver)
+}
 
 /** A lasting allowance: calls of this tool in this office run without a question. */
 export interface Grant {
@@ -27,6 +59,9 @@ export interface Grant {
   /** Milliseconds of the epoch; missing for an allowance without an end. */
   readonly until?: number
   readonly by: string
+  /** The kind of approver that gave it, and the caller of the call that it decided; missing in files of earlier versions. */
+  readonly approver?: Approver["_tag"]
+  readonly caller?: Caller
   readonly at: number
 }
 
@@ -35,17 +70,12 @@ export const maxGrants = 1000
 
 export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
 
-/** Finds the grant that covers a call of a tool at a place; no place means outside an office. */
-export const findGrant = (
+/** Adds a grant in place of the one of the same kind of approver for the same calls, and drops the expired ones. */
+export const addGrant = (
   grants: ReadonlyArray<Grant>,
-  toolDigest: string,
-  place: CallPlace | undefined,
+  added: Grant & { readonly caller: Caller },
   now: number
-): Grant | undefined =>
-  grants.find((grant) => grant.toolDigest === toolDigest && isSamePlace(grant, place) && !isExpired(grant, now))
-
-/** Adds a grant in place of the one for the same tool and office, and drops the expired ones. */
-export const addGrant = (grants: ReadonlyArray<Grant>, added: Grant, now: number): ReadonlyArray<Grant> => {
-  const others = grants.filter((grant) => !isExpired(grant, now) && !coversApproval(grant, added))
-  return [...others, added].slice(-maxGrants)
+): ReadonlyArray<Grant> => {
+  const isReplaced = (grant: Grant) => approverOf(grant) === approverOf(added) && coversCall(grant, added)
+  return [...grants.filter((grant) => !isExpired(grant, now) && !isReplaced(grant)), added].slice(-maxGrants)
 }

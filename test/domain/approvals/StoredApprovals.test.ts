@@ -6,7 +6,9 @@ import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/approv
 
 const outside: Grant = { id: "g1", server: "notes", tool: "write", toolDigest: "d1", by: "ann", at: 5 }
 
-const grant: Grant = { ...outside, office: "team", line: "0.2", until: 9 }
+const earlier: Grant = { ...outside, office: "team", line: "0.2", until: 9 }
+
+const grant: Grant = { ...earlier, approver: "page", caller: { _tag: "Agent", name: "brain", membership: 3 } }
 
 const pin: ToolPin = {
   server: "notes",
@@ -21,7 +23,7 @@ const isValid = (stored: StoredApprovals): boolean => Result.isSuccess(storedApp
 
 describe("the file of approvals", () => {
   it("gives grants and pins back", () => {
-    const stored = { grants: [grant, outside], pins: [pin] }
+    const stored = { grants: [grant, earlier, outside], pins: [pin] }
     assert.deepStrictEqual<unknown>(
       storedApprovalsCodec.decode(storedApprovalsCodec.encode(stored)),
       Result.succeed(stored)

@@ -1,14 +1,18 @@
+import type { Approver, Caller } from "../../../src/domain/approvals/Caller.ts"
 import { assert, describe, it } from "@effect/vitest"
 import {
   addGrant,
-  coversApproval,
-  findGrant,
+  coversCall,
+  type CallPlace,
   type Grant,
   isExpired,
+  isInForce,
   maxGrants
 } from "../../../src/domain/approvals/grants.ts"
 
-const grant = (changes: Partial<Grant> = {}): Grant => ({
+const brain: Caller = { _tag: "Agent", name: "brain", membership: 1 }
+
+const grant = (changes: Partial<Grant> = {}) => ({
   id: "g",
   office: "lab",
   line: "0.2",
@@ -17,16 +21,33 @@ const grant = (changes: Partial<Grant> = {}): Grant => ({
   toolDigest: "d",
   by: "ann",
   at: 0,
+  approver: "page" as const,
+  caller: brain,
   ...changes
 })
 
 const lab = { office: "lab", line: "0.2" }
-const { line: _line, office: _office, ...outside } = grant()
+
+const others: ReadonlyArray<readonly [string, Caller]> = [
+  ["another Agent", { _tag: "Agent", name: "other", membership: 1 }],
+  ["a later Agent of its name", { ...brain, membership: 2 }],
+  ["an operator", { _tag: "Operator", subject: "brain", membership: 1 }]
+]
+
+const locals: ReadonlyArray<readonly [string, Caller]> = [
+  ["a local client of its name", { _tag: "Local", name: "brain" }],
+  ["the owner", { _tag: "Owner" }]
+]
+
+/** A grant of a file that an earlier version wrote. */
+const earlier = (by: string, place: Partial<CallPlace> = lab): Grant => {
+  const { approver: _, caller: __, line: _line, office: _office, ...stored } = grant({ by })
+  return { ...stored, ...place }
+}
 
 describe("grant", () => {
   it("covers its tool in its office", () => {
-    assert.strictEqual(findGrant([grant({ toolDigest: "e" }), grant()], "d", lab, 0)?.id, "g")
-    assert.isTrue(coversApproval(grant(), { toolDigest: "d", ...lab }))
+    assert.isTrue(coversCall(grant(), { toolDigest: "d", caller: brain, ...lab }))
   })
 
   it.each([
@@ -35,30 +56,77 @@ describe("grant", () => {
     ["an office of the same id on another line", "d", { ...lab, line: "0.4" }],
     ["calls from outside an office", "d", undefined]
   ])("does not cover %s", (_, toolDigest, place) => {
-    assert.isUndefined(findGrant([grant()], toolDigest, place, 0))
-    assert.isFalse(coversApproval(grant(), { toolDigest, ...place }))
+    assert.isFalse(coversCall(grant(), { toolDigest, caller: brain, ...place }))
   })
 
-  it("covers only calls from outside an office when it was given there", () => {
-    assert.isDefined(findGrant([outside], "d", undefined, 0))
-    assert.isUndefined(findGrant([outside], "d", lab, 0))
+  it.each(others)("of the owner or an operator also covers %s", (_, caller) => {
+    for (const approver of ["owner", "page"] as const)
+      assert.isTrue(coversCall(grant({ approver }), { toolDigest: "d", caller, ...lab }))
+  })
+
+  it.each(locals)("of the owner or an operator covers no call of %s, and the reverse", (_, caller) => {
+    for (const approver of ["owner", "page"] as const) {
+      assert.isFalse(coversCall(grant({ approver }), { toolDigest: "d", caller, ...lab }))
+      assert.isTrue(coversCall(grant({ approver, caller }), { toolDigest: "d", caller, ...lab }))
+      assert.isFalse(coversCall(grant({ approver, caller }), { toolDigest: "d", caller: brain, ...lab }))
+    }
+  })
+
+  it("covers the calls of the membership of an Agent that gave it", () => {
+    assert.isTrue(coversCall(grant({ approver: "agent" }), { toolDigest: "d", caller: brain, ...lab }))
+  })
+
+  it.each([...others, ...locals])("of an Agent does not cover %s", (_, caller) => {
+    assert.isFalse(coversCall(grant({ approver: "agent" }), { toolDigest: "d", caller, ...lab }))
+  })
+
+  it.each<[Approver["_tag"], ReadonlyArray<string>, boolean]>([
+    ["owner", [], true],
+    ["owner", ["page", "agent"], true],
+    ["page", ["page"], true],
+    ["page", [], false],
+    ["page", ["agent"], false],
+    ["agent", ["page", "agent"], true],
+    ["agent", ["page"], false],
+    ["agent", [], false]
+  ])("of %s with the approvers %j is in force: %s", (approver, approvers, expected) => {
+    assert.strictEqual(isInForce(grant({ approver }), approvers), expected)
+  })
+
+  it.each([
+    ["terminal", [], true],
+    ["owner", ["page"], true],
+    ["operator:ann", [], false],
+    ["operator:ann", ["page"], true],
+    ["agent brain", [], false]
+  ])("of an earlier version, by %s, with the approvers %j is in force: %s", (by, approvers, expected) => {
+    assert.strictEqual(isInForce(earlier(by), approvers), expected)
+  })
+
+  it("covers the callers of its place when an earlier version stored it, and none when an Agent gave it", () => {
+    const local: Caller = { _tag: "Local", name: "host" }
+    assert.isTrue(coversCall(earlier("terminal"), { toolDigest: "d", caller: brain, ...lab }))
+    assert.isFalse(coversCall(earlier("terminal"), { toolDigest: "d", caller: local, ...lab }))
+    assert.isTrue(coversCall(earlier("terminal", {}), { toolDigest: "d", caller: local }))
+    assert.isFalse(coversCall(earlier("agent brain"), { toolDigest: "d", caller: brain, ...lab }))
   })
 
   it("ends at its time", () => {
-    assert.isDefined(findGrant([grant({ until: 10 })], "d", lab, 9))
-    assert.isUndefined(findGrant([grant({ until: 10 })], "d", lab, 10))
+    assert.isFalse(isExpired({ until: 10 }, 9))
+    assert.isTrue(isExpired({ until: 10 }, 10))
     assert.isFalse(isExpired({}, Number.MAX_SAFE_INTEGER))
   })
 
-  it("takes the place of one for the same tool and office, and of expired ones", () => {
-    const others = [
+  it("takes the place of one for the same tool, office and kind of approver, and of expired ones", () => {
+    const known = [
       grant({ id: "old" }),
+      grant({ id: "owner", approver: "owner" }),
       grant({ id: "past", toolDigest: "e", until: 5 }),
       grant({ id: "f", office: "f" })
     ]
     assert.deepStrictEqual(
-      addGrant(others, grant(), 5).map(({ id }) => id),
-      ["f", "g"]
+      addGrant(known, grant(), 5).map(({ id }) => id),
+      ["owner", "f", "g"]
     )
   })
 

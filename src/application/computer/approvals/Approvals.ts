@@ -12,11 +12,11 @@ import {
   toDecision,
   toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
-import { type CallPlace, coversApproval, isExpired } from "../../../domain/approvals/grants.ts"
+import { type CallPlace, coversCall, isExpired } from "../../../domain/approvals/grants.ts"
 import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson } from "../../../domain/json.ts"
-import { callerName } from "../../../domain/approvals/Caller.ts"
+import { type Approver, approverName, callerName } from "../../../domain/approvals/Caller.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -88,7 +88,8 @@ interface FoundApproval {
   readonly decision: ApprovalDecision | undefined
 }
 
-export interface Approvals extends Pick<ApprovalMemory, "grants" | "revoke" | "grantFor" | "digestOf"> {
+export interface Approvals
+  extends Pick<ApprovalMemory, "grants" | "revoke" | "grantFor" | "digestOf" | "endAgentGrants"> {
   /** Waits for the decision about a call. Interruption cancels the approval. */
   readonly request: (request: ApprovalRequest, wait: WaitLimit) => Effect.Effect<ApprovalDecision>
   /** Waits for the answer to a question, as `request` does. A question that expires is cancelled. */
@@ -100,7 +101,11 @@ export interface Approvals extends Pick<ApprovalMemory, "grants" | "revoke" | "g
    * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
    * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its question.
    */
-  readonly decide: (id: string, answer: ApprovalAnswer, by: string) => Effect.Effect<ApprovalDecision, ProtocolError>
+  readonly decide: (
+    id: string,
+    answer: ApprovalAnswer,
+    approver: Approver
+  ) => Effect.Effect<ApprovalDecision, ProtocolError>
   readonly find: (id: string) => FoundApproval | undefined
   /** The open approvals, the oldest one first. */
   readonly open: () => ReadonlyArray<Approval>
@@ -165,8 +170,9 @@ export const makeApprovals = Effect.fnUntraced(function* (
   })
 
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
-  const decide: Approvals["decide"] = Effect.fnUntraced(function* (id, answer, by) {
+  const decide: Approvals["decide"] = Effect.fnUntraced(function* (id, answer, approver) {
     const at = now()
+    const by = approverName(approver)
     if (answer.action === "allow" && answer.scope === "tool" && isExpired(answer, at)) {
       return yield* badRequest("The time until which the tool is allowed has passed")
     }
@@ -185,10 +191,13 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (answer.scope === "tool") {
       const { line, office, server, tool, toolDigest } = one.approval
       const { until } = answer
-      const grant = { id, server, tool, toolDigest, by, at, ...definedOnly({ office, line, until }) }
+      const given = { by, approver: approver._tag, at, ...definedOnly({ office, line, until }) }
+      // A task may be held by a later membership than the one that called.
+      const caller = approver._tag === "agent" ? approver.caller : one.approval.caller
+      const grant = { id, server, tool, toolDigest, caller, ...given }
       memory.grant(grant)
       yield* Effect.forEach(
-        openNow().filter(({ approval }) => !isQuestion(approval) && coversApproval(grant, approval)),
+        openNow().filter(({ approval }) => !isQuestion(approval) && coversCall(grant, approval)),
         (other) => settle(other, decision),
         { discard: true }
       )
@@ -211,7 +220,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
       Effect.flatMap((given) => {
         const answer: ApprovalAnswer & { readonly by?: string } =
           typeof given !== "boolean" ? given : given ? { action: "allow", scope: "once" } : { action: "deny" }
-        return Effect.ignore(decide(approval.id, answer, answer.by ?? hookApprover))
+        return Effect.ignore(decide(approval.id, answer, { _tag: "owner", name: answer.by ?? hookApprover }))
       }),
       Effect.andThen(Effect.never)
     )
@@ -230,7 +239,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
               })
       )
     const submit = ({ by = name, ...answer }: InputAnswer & { readonly by?: string }) =>
-      decide(question.id, fromInputAnswer(answer), by)
+      decide(question.id, fromInputAnswer(answer), { _tag: "owner", name: by })
     return Effect.andThen(Effect.ignore(askUntilValid(question.input, asked, submit, isInvalidAnswer)), Effect.never)
   }
 
@@ -298,7 +307,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
       ...definedOnly({
         reason,
         change: memory.changeOf(entry, config),
-        previousParams: memory.previousParamsOf(entry)
+        ...memory.previousOf(entry)
       })
     }
     return (yield* waitFor(approval, asked, wait, [askHook(approval)])).decision
@@ -329,6 +338,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
     revoke: memory.revoke,
     grantFor: memory.grantFor,
     digestOf: memory.digestOf,
+    endAgentGrants: memory.endAgentGrants,
     canAsk: confirm !== undefined || approvers.length > 0
   }
 })

@@ -1,12 +1,22 @@
 import { Clock, Effect, Option, Semaphore } from "effect"
 import type { Approval } from "../../../domain/approvals/Approval.ts"
-import { addGrant, type CallPlace, findGrant, type Grant, isExpired } from "../../../domain/approvals/grants.ts"
+import type { Caller } from "../../../domain/approvals/Caller.ts"
+import {
+  addGrant,
+  type CallPlace,
+  coversCall,
+  type Grant,
+  isExpired,
+  isInForce,
+  isOfAgent
+} from "../../../domain/approvals/grants.ts"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
 import { addPin, defineTool, findPin, findToolChange } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
 
 /** Tools whose last approved arguments are kept, and the characters of the arguments of one. */
 const maxPreviousParams = 100
@@ -14,20 +24,26 @@ const maxPreviousLength = 64 * 1024
 
 /** An approved call of a tool. */
 interface ApprovedCall {
-  readonly approval: Pick<Approval, "params">
+  readonly approval: Pick<Approval, "caller" | "params">
   readonly entry: CatalogueEntry
   readonly config: ServerConfig | undefined
 }
 
 const toolKey = ({ originalName, server }: CatalogueEntry): string => JSON.stringify([server, originalName])
 
+const withoutAgentGrants = (stored: StoredApprovals): StoredApprovals => ({
+  ...stored,
+  grants: stored.grants.filter((grant) => !isOfAgent(grant))
+})
+
 /** Makes what approvals leave behind: grants and the definitions of approved tools, which are stored, and their last arguments. */
 export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string) {
+  const { approvers } = yield* ComputerSettings
   const clock = yield* Clock.Clock
   const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
   const saveLock = yield* Semaphore.make(1)
   const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof defineTool>>()
-  const previousParams = new Map<string, JsonObject>()
+  const previous = new Map<string, { readonly previousParams: JsonObject; readonly previousCaller: Caller }>()
   /** False after a failed load: what could not be read must not be overwritten. */
   let canSave = store !== undefined
 
@@ -39,7 +55,10 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
           return Effect.as(Effect.logError("stored approvals not loaded", { reason }), noApprovals)
         })
 
+  stored = withoutAgentGrants(stored)
+
   const now = () => clock.currentTimeMillisUnsafe()
+  const isValid = (grant: Grant): boolean => !isExpired(grant, now()) && isInForce(grant, approvers)
 
   const define = (entry: CatalogueEntry, config: ServerConfig | undefined) => {
     const known = definitions.get(entry) ?? defineTool(entry, config)
@@ -50,8 +69,9 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
   const save = Effect.suspend(() =>
     store === undefined || !canSave
       ? Effect.void
-      : Effect.catch(saveLock.withPermit(Effect.suspend(() => store.save(computer, stored))), ({ message: reason }) =>
-          Effect.logError("approvals not saved", { reason })
+      : Effect.catch(
+          saveLock.withPermit(Effect.suspend(() => store.save(computer, withoutAgentGrants(stored)))),
+          ({ message: reason }) => Effect.logError("approvals not saved", { reason })
         )
   )
 
@@ -63,17 +83,21 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
       const { originalName: tool, server } = entry
       stored = { ...stored, pins: addPin(stored.pins, { server, tool, digest, definition, at: now(), by }) }
       const key = toolKey(entry)
-      previousParams.delete(key)
+      previous.delete(key)
       if (JSON.stringify(approval.params).length > maxPreviousLength) return
-      previousParams.set(key, approval.params)
-      const [oldest] = previousParams.keys()
-      if (previousParams.size > maxPreviousParams && oldest !== undefined) previousParams.delete(oldest)
+      previous.set(key, { previousParams: approval.params, previousCaller: approval.caller })
+      const [oldest] = previous.keys()
+      if (previous.size > maxPreviousParams && oldest !== undefined) previous.delete(oldest)
     },
-    grant: (grant: Grant): void => {
+    grant: (grant: Parameters<typeof addGrant>[1]): void => {
       stored = { ...stored, grants: addGrant(stored.grants, grant, grant.at) }
     },
     /** The grants that are valid now. */
-    grants: (): ReadonlyArray<Grant> => stored.grants.filter((grant) => !isExpired(grant, now())),
+    grants: (): ReadonlyArray<Grant> => stored.grants.filter(isValid),
+    /** Ends the grants that an Agent gave for its calls: its membership has ended. */
+    endAgentGrants: (): void => {
+      stored = withoutAgentGrants(stored)
+    },
     /** Ends a grant; false when no grant has this id. */
     revoke: (id: string): Effect.Effect<boolean> =>
       Effect.suspend(() => {
@@ -86,9 +110,12 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
     grantFor: (
       entry: CatalogueEntry,
       config: ServerConfig | undefined,
-      place: CallPlace | undefined
-    ): Grant | undefined =>
-      stored.grants.length === 0 ? undefined : findGrant(stored.grants, define(entry, config).digest, place, now()),
+      { caller, place }: { readonly caller: Caller; readonly place: CallPlace | undefined }
+    ): Grant | undefined => {
+      if (stored.grants.length === 0) return undefined
+      const call = { toolDigest: define(entry, config).digest, caller, ...place }
+      return stored.grants.find((grant) => isValid(grant) && coversCall(grant, call))
+    },
     /** Identifies a tool with its definition and its MCP server. */
     digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined): string => define(entry, config).digest,
     /** How a tool differs from the one that was approved before. */
@@ -96,8 +123,8 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
       const { definition, digest } = define(entry, config)
       return findToolChange(findPin(stored.pins, entry), digest, definition)
     },
-    /** The arguments of the last approved call of a tool. */
-    previousParamsOf: (entry: CatalogueEntry): JsonObject | undefined => previousParams.get(toolKey(entry))
+    /** The arguments of the last approved call of a tool, and its caller. */
+    previousOf: (entry: CatalogueEntry) => previous.get(toolKey(entry))
   }
 })
 

@@ -32,13 +32,19 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
   const isOwn = ({ caller: asked, reqId }: Approval, caller: OfficeCaller): boolean =>
     isSameCaller(asked, caller) || tasks.isHeldBy(caller, reqId)
 
-  /** The approval after a decision, or as it is. */
-  const show = (id: string, kind: "list" | "one" = "one"): Effect.Effect<ApprovalView, ProtocolError> =>
+  /** The approval after a decision, or as it is, for an operator or a caller. */
+  const show = (
+    id: string,
+    kind: "list" | "one" = "one",
+    caller?: OfficeCaller
+  ): Effect.Effect<ApprovalView, ProtocolError> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const found = find(id)
-      return found === undefined
-        ? Effect.fail(notFound("The approval is not known any more"))
-        : Effect.succeed(toApprovalView(found.approval, found.decision, now, kind))
+      if (found === undefined) return Effect.fail(notFound("The approval is not known any more"))
+      const { approval, decision } = found
+      const { previousCaller: before, previousParams: _, ...others } = approval
+      const isShown = caller === undefined || (before !== undefined && isSameCaller(before, caller))
+      return Effect.succeed(toApprovalView(isShown ? approval : others, decision, now, kind))
     })
 
   /** The whole approval, or its start when it does not fit into a message. */
@@ -50,7 +56,7 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
 
   const decideForOperator = Effect.fnUntraced(function* (body: Body) {
     const { by, id, ...answer } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.decide.decode))
-    yield* decide(id, toAnswer(answer), by)
+    yield* decide(id, toAnswer(answer), { _tag: "page", name: by })
     return jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
   })
 
@@ -64,17 +70,17 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
         const kind = approvalId === undefined ? "list" : "one"
         return {
           reqId,
-          approvals: yield* Effect.forEach(shown.slice(0, maxListedApprovals), ({ id }) => show(id, kind))
+          approvals: yield* Effect.forEach(shown.slice(0, maxListedApprovals), ({ id }) => show(id, kind, caller))
         }
       }),
     /** Decides about a call of the deciding caller. */
-    decide: ({ agent, approvalId, reqId, ...answer }: DecideApprovalRequest, caller: OfficeCaller) =>
+    decide: ({ approvalId, reqId, ...answer }: DecideApprovalRequest, caller: OfficeCaller) =>
       Effect.gen(function* () {
         const found = find(approvalId)?.approval
         if (!isAllowed("agent") && found?.input === undefined) return yield* notAllowed()
         if (found === undefined || !isOwn(found, caller)) return yield* notFound("No call of this Agent waits for it")
-        yield* decide(approvalId, toAnswer(answer), `agent ${agent}`)
-        return { reqId, approval: yield* show(approvalId, "list") }
+        yield* decide(approvalId, toAnswer(answer), { _tag: "agent", caller })
+        return { reqId, approval: yield* show(approvalId, "list", caller) }
       }),
     /** The handlers of requests of operators, by their event; none where operators may not decide. */
     operatorHandlers: isAllowed("page")

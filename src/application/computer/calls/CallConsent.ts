@@ -2,7 +2,7 @@ import { Duration, Effect, Option } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
+import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
@@ -125,7 +125,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     const digest = digestOf(entry)
     /** A decision covers the tool as it was decided about. */
     const changed = () => (isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
-    const deciding = policy.decide(entry, { subject: agent, place, params })
+    const deciding = policy.decide(entry, { caller, place, params })
     const decided = isSuccess(deciding)
       ? Option.some(deciding.value)
       : yield* Effect.timeoutOption(deciding, yield* remaining)
@@ -169,13 +169,14 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     obtain,
     digestOf,
     isUnchanged,
-    /** Tells how a call of this requester is decided; `undefined` for an unknown tool. */
-    explain: ({ line, office, params, subject, tool }: ExplainRequest) =>
+    /** Tells how a call of this caller is decided; `undefined` for an unknown tool. */
+    explain: ({ line, office, params, subject, tool }: ExplainRequest, inOffice: OfficeCaller) =>
       Effect.suspend(() => {
         const current = placeNow()
         const place = office === undefined ? current : { office, line: line ?? current?.line ?? defaultLineName }
         const entry = servers.snapshot().catalogue.entries.get(tool)
-        return entry === undefined ? Effect.succeed(undefined) : policy.explain(entry, { subject, place, params })
+        const caller: Caller = place === undefined ? { _tag: "Local", name: subject } : inOffice
+        return entry === undefined ? Effect.succeed(undefined) : policy.explain(entry, { caller, place, params })
       })
   }
 })

@@ -1,4 +1,5 @@
 import { Cause, Effect, Exit, Option } from "effect"
+import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -14,7 +15,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 
 /** The caller and arguments of a call. */
 export interface CallFacts {
-  readonly subject: string
+  readonly caller: Caller
   /** Missing outside an office. */
   readonly place: CallPlace | undefined
   readonly params: JsonObject
@@ -41,9 +42,9 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
 
   const callOf = (
     { originalName, server, shortName, tool }: CatalogueEntry,
-    { params, place, subject }: CallFacts
+    { caller, params, place }: CallFacts
   ): PolicyCall => ({
-    subject,
+    subject: callerName(caller),
     office: place?.office,
     computer,
     server,
@@ -81,10 +82,10 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
       : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
   /** Read after the policy has answered: a grant may be revoked while it thinks. */
-  const standingFor = (entry: CatalogueEntry, { place }: CallFacts) => ({
+  const standingFor = (entry: CatalogueEntry, facts: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
-    grant: grantFor(entry, configOf(entry.server), place)
+    grant: grantFor(entry, configOf(entry.server), facts)
   })
 
   return {

@@ -8,12 +8,14 @@ export interface Callers {
   readonly forget: () => void
 }
 
-export const makeCallers = (): Callers => {
+/** Makes the callers of a Computer. `onForget` ends what the Agent may do without a question. */
+export const makeCallers = (onForget: () => void): Callers => {
   let membership = 1
   return {
     named: (name) => officeCaller(name, membership),
     forget: () => {
       membership += 1
+      onForget()
     }
   }
 }

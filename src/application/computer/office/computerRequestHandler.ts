@@ -248,7 +248,7 @@ export const makeComputerRequestHandler = (
   }
   const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
     const request = yield* Effect.fromResult(decodeBody(body, explanationCodecs.request.decode))
-    const explanation = yield* calls.explain(request)
+    const explanation = yield* calls.explain(request, callers.named(request.subject))
     if (explanation === undefined) return yield* notFound(`No tool '${request.tool}' is here`)
     return jsonBody(explanationCodecs.reply.encode(toExplanationView(explanation)))
   })

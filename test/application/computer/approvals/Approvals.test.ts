@@ -6,7 +6,7 @@ import { type ApprovalRequest, makeApprovals } from "../../../../src/application
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
 import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
-import type { Caller } from "../../../../src/domain/approvals/Caller.ts"
+import type { Approver, Caller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
@@ -22,6 +22,9 @@ const toolNamed = (name: string, description = "", server = "notes"): CatalogueE
 })
 
 const write = toolNamed("write")
+
+const ann: Approver = { _tag: "page", name: "ann" }
+const eve: Approver = { _tag: "page", name: "eve" }
 
 const ada: Caller = { _tag: "Agent", name: "ada", membership: 1 }
 
@@ -62,10 +65,10 @@ const deciding = Effect.fnUntraced(function* (settings: Partial<ComputerSettings
     return one as Approval
   }
   /** Requests an approval, and gives the answer. */
-  const decideNext = Effect.fnUntraced(function* (answer: ApprovalAnswer, call = callOf()) {
+  const decideNext = Effect.fnUntraced(function* (answer: ApprovalAnswer, call = callOf(), by: Approver = ann) {
     const waiting = yield* start(call)
     const approval = open()
-    yield* Effect.orDie(approvals.decide(approval.id, answer, "ann"))
+    yield* Effect.orDie(approvals.decide(approval.id, answer, by))
     yield* Fiber.join(waiting)
     return approval
   })
@@ -108,7 +111,7 @@ describe("Approvals", () => {
     Effect.gen(function* () {
       const { approvals, open, start } = yield* deciding()
       const waiting = yield* start()
-      const decision = yield* approvals.decide(open().id, { action: "deny", reason: "not now" }, "ann")
+      const decision = yield* approvals.decide(open().id, { action: "deny", reason: "not now" }, ann)
       assert.deepStrictEqual(decision, { state: "denied", by: "ann", at: 0, reason: "not now" })
       assert.deepStrictEqual(yield* Fiber.join(waiting), decision)
       assert.isEmpty(approvals.open())
@@ -122,14 +125,14 @@ describe("Approvals", () => {
       const { id } = open()
       const results = yield* Effect.forEach(
         [
-          [once, "ann"],
-          [{ action: "deny" }, "bob"]
+          [once, ann],
+          [{ action: "deny" }, { _tag: "page", name: "bob" }]
         ] as const,
         ([answer, by]) => Effect.result(approvals.decide(id, answer, by)),
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(results.map(codeOf), [undefined, 409])
-      const late = yield* Effect.flip(approvals.decide(id, once, "eve"))
+      const late = yield* Effect.flip(approvals.decide(id, once, eve))
       assert.strictEqual(late.message, "The approval was allowed by ann")
       assert.strictEqual((yield* Fiber.join(waiting)).state, "allowed")
     })
@@ -138,11 +141,11 @@ describe("Approvals", () => {
   it.effect("rejects an answer to an unknown approval, and one whose time has passed", () =>
     Effect.gen(function* () {
       const { approvals, open, start } = yield* deciding()
-      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide("x", once, "ann"))), 404)
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide("x", once, ann))), 404)
       yield* start()
       yield* TestClock.adjust("1 second")
       const passed = { ...always, until: 1000 }
-      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(open().id, passed, "ann"))), 400)
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(open().id, passed, ann))), 400)
       open()
     })
   )
@@ -156,7 +159,7 @@ describe("Approvals", () => {
       assert.isUndefined(waiting.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at: 60_000 })
-      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(id, once, "ann"))), 409)
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(id, once, ann))), 409)
     })
   )
 
@@ -255,7 +258,7 @@ describe("a grant", () => {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext(always)
       const covers = (entry: CatalogueEntry, place: typeof lab | undefined) =>
-        approvals.grantFor(entry, undefined, place) !== undefined
+        approvals.grantFor(entry, undefined, { caller: ada, place: place }) !== undefined
       assert.isTrue(covers(write, lab))
       assert.isFalse(covers(write, { ...lab, office: "other" }))
       // Another office, although its id is the same.
@@ -275,9 +278,9 @@ describe("a grant", () => {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext({ ...always, until: 5000 })
       yield* TestClock.adjust("4999 millis")
-      assert.isDefined(approvals.grantFor(write, undefined, lab))
+      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
       yield* TestClock.adjust("1 millis")
-      assert.isUndefined(approvals.grantFor(write, undefined, lab))
+      assert.isUndefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
       assert.isEmpty(approvals.grants())
     })
   )
@@ -290,7 +293,7 @@ describe("a grant", () => {
       const otherLine = yield* start(callOf(write, {}, { ...lab, line: "0.3" }))
       const elsewhere = yield* start(callOf(write, {}, { ...lab, office: "other" }))
       const [one] = approvals.open()
-      yield* approvals.decide(one?.id ?? "", always, "ann")
+      yield* approvals.decide(one?.id ?? "", always, ann)
       assert.strictEqual((yield* Fiber.join(first)).state, "allowed")
       assert.strictEqual((yield* Fiber.join(same)).state, "allowed")
       yield* settle
@@ -327,7 +330,7 @@ describe("an approved tool", () => {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext(always)
       const changed = toolNamed("write", "new")
-      assert.isUndefined(approvals.grantFor(changed, undefined, lab))
+      assert.isUndefined(approvals.grantFor(changed, undefined, { caller: ada, place: lab }))
       assert.isDefined((yield* decideNext(once, callOf(changed))).change)
       assert.isUndefined((yield* decideNext(once, callOf(changed))).change)
     })
@@ -360,9 +363,29 @@ describe("the store of approvals", () => {
       yield* before.decideNext(always)
       yield* Scope.close(first, Exit.void)
       const { approvals, open, start } = yield* deciding()
-      assert.isDefined(approvals.grantFor(write, undefined, lab))
+      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
       yield* start(callOf(toolNamed("write", "new")))
       assert.isDefined(open().change)
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
+  it.effect.each<[string, Approver, ReadonlyArray<"page" | "agent">, boolean]>([
+    ["an operator that may decide", ann, ["page"], true],
+    ["an operator that may not decide any more", ann, ["agent"], false],
+    ["the terminal", { _tag: "owner", name: "terminal" }, [], true],
+    ["an Agent that may decide", { _tag: "agent", caller: ada }, ["page", "agent"], false],
+    ["an Agent that may not decide any more", { _tag: "agent", caller: ada }, [], false]
+  ])("holds the grant of %s in the next run", ([, approver, approvers, isHeld]) =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      const before = yield* Scope.provide(deciding({ approvers: ["page", "agent"] }), first)
+      yield* before.decideNext(always, callOf(), approver)
+      assert.lengthOf(before.approvals.grants(), 1)
+      assert.isDefined(before.approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+      yield* Scope.close(first, Exit.void)
+      const { approvals } = yield* deciding({ approvers })
+      assert.strictEqual(approvals.grantFor(write, undefined, { caller: ada, place: lab }) !== undefined, isHeld)
+      assert.lengthOf(approvals.grants(), isHeld ? 1 : 0)
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
 
@@ -376,7 +399,7 @@ describe("the store of approvals", () => {
       const { approvals, decideNext } = yield* Effect.provide(deciding(), unreadable)
       yield* decideNext(always)
       assert.strictEqual(saved, 0)
-      assert.isDefined(approvals.grantFor(write, undefined, lab))
+      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
     })
   )
 
@@ -388,7 +411,7 @@ describe("the store of approvals", () => {
       })
       const { approvals, decideNext } = yield* Effect.provide(deciding(), readOnly)
       yield* decideNext(always)
-      assert.isDefined(approvals.grantFor(write, undefined, lab))
+      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
     })
   )
 })

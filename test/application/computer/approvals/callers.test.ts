@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { Confirm } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { joined, link } from "../stage.ts"
@@ -12,7 +13,7 @@ const form = { mode: "form", message: "Who?", schema: { type: "object" } } as co
 type Kind = "question" | "approval"
 
 /** A Computer in an office, whose tool `work` waits. `ask` sends a request in the name of an Agent. */
-const waiting = Effect.fnUntraced(function* (kind: Kind) {
+const waiting = Effect.fnUntraced(function* (kind: Kind, confirm: Confirm = () => Effect.never) {
   const work = tool("work", (_, { ask }) =>
     Effect.as(kind === "question" ? ask(form) : Effect.void, textResult("done"))
   )
@@ -23,7 +24,7 @@ const waiting = Effect.fnUntraced(function* (kind: Kind) {
     {
       servers: { alpha },
       configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
-      settings: { approvers: ["agent"], confirm: () => Effect.never, onInput: () => Effect.never }
+      settings: { approvers: ["agent"], confirm, onInput: () => Effect.never }
     },
     Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
   )
@@ -46,7 +47,9 @@ const waiting = Effect.fnUntraced(function* (kind: Kind) {
   )
   const task = (agent: string, method: string, params: JsonObject) =>
     Effect.map(ask("client:mcp", { agent, method, params }), (reply) => asObject(reply)["result"])
-  return { computer, decide, list, lost, openId, receive, task }
+  const call = (agent: string, reqId: string, params: JsonObject = {}) =>
+    Effect.forkScoped(ask("client:tool_call", { agent, req_id: reqId, tool_name: "work", params, timeout: 60 }))
+  return { ask, call, computer, decide, list, lost, openId, receive, task }
 })
 
 const start = { id: "t1", tool: "work", params: {}, timeout: 600, inputModes: ["form"] }
@@ -113,6 +116,69 @@ describe("approval of a task", () => {
       assert.isEmpty(yield* list("other"))
       yield* receive("notify:leave_office", { office_id: "o", computer: "pc-2" })
       assert.lengthOf(yield* list("brain"), 1)
+    })
+  )
+})
+
+describe("grant of an Agent", () => {
+  const left = ["brain", "other", "operator:ann"].map((name) => [name] as const)
+
+  it.effect.each(left)("ends when the Agent leaves: a later call of %s waits", ([name]) =>
+    Effect.gen(function* () {
+      const { ask, call, computer, openId, receive } = yield* waiting("approval")
+      yield* call("brain", "r1")
+      const id = yield* openId
+      const always = { agent: "brain", approval_id: id, action: "allow", scope: "tool" }
+      yield* ask("client:decide_approval", always)
+      const [grant] = yield* computer.grants
+      assert.deepInclude(grant, { by: "agent brain", approver: "agent" })
+      // It covers the calls of this Agent, and no others.
+      yield* Effect.flatMap(call("brain", "r2"), Fiber.join)
+      const local = yield* Effect.forkScoped(computer.callTool({ tool: "work", params: {}, requester: name }))
+      yield* computer.decideApproval(yield* openId, { action: "deny" })
+      yield* Fiber.join(local)
+      if (name !== "brain") {
+        yield* call(name, "r3")
+        yield* computer.decideApproval(yield* openId, { action: "deny" })
+        yield* TestClock.adjust(0)
+      }
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      assert.isEmpty(yield* computer.grants)
+      yield* call(name, "r4")
+      yield* openId
+    })
+  )
+})
+
+describe("approval after a call with other arguments", () => {
+  const shownTo = Effect.fnUntraced(function* (first: string, second: string, hasLeft: boolean) {
+    const { ask, call, computer, openId, receive } = yield* waiting("approval")
+    yield* call(first, "r1", { secret: first })
+    yield* computer.decideApproval(yield* openId, { action: "allow", scope: "once" })
+    yield* TestClock.adjust(0)
+    if (hasLeft) yield* receive("notify:leave_office", { office_id: "o", agent: first })
+    yield* call(second, "r2", { secret: second })
+    const id = yield* openId
+    const [open] = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
+    assert.deepStrictEqual(open?.previousParams, { secret: first })
+    const reply = yield* ask("client:get_approvals", { agent: second, approval_id: id })
+    return (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map((view) => view["previous_arguments"])
+  })
+
+  it.effect("includes them for the Agent that called", () =>
+    Effect.gen(function* () {
+      assert.include(JSON.stringify(yield* shownTo("brain", "brain", false)), "brain")
+    })
+  )
+
+  it.effect.each([
+    ["another Agent", "brain", "other", true],
+    ["a later Agent of its name", "brain", "brain", true],
+    ["an operator", "brain", "operator:brain", false],
+    ["the Agent, of a call of an operator", "operator:ann", "brain", false]
+  ] as const)("hides them from %s", ([, first, second, hasLeft]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* shownTo(first, second, hasLeft), [undefined])
     })
   )
 })

@@ -88,7 +88,8 @@ const stage = Effect.fnUntraced(function* (
       assert.isDefined(one?.input)
       return one as Question
     }
-    const decide = (answer: ApprovalAnswer) => approvals.decide(question().id, answer, "agent ada")
+    const decide = (answer: ApprovalAnswer) =>
+      approvals.decide(question().id, answer, { _tag: "agent", caller: officeCaller("ada", 1) })
     return { approvals, audited, call, calls, decide, logs, question, statuses }
   }).pipe(
     Effect.provide(
@@ -191,7 +192,7 @@ describe("question of a call", () => {
       const { id } = question()
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Bob" } }])
-      const late = yield* Effect.flip(approvals.decide(id, { action: "deny" }, "operator:eve"))
+      const late = yield* Effect.flip(approvals.decide(id, { action: "deny" }, { _tag: "page", name: "operator:eve" }))
       assert.strictEqual(late.code, 409)
       assert.strictEqual(late.message, "The question was answered by program")
     })
@@ -320,7 +321,10 @@ describe("question of a call", () => {
       yield* calls.cancel("r")
       assert.isEmpty(approvals.open())
       assert.deepInclude(approvals.decided()[0]?.decision, { state: "cancelled" })
-      assert.strictEqual((yield* Effect.flip(approvals.decide(id, { action: "deny" }, "x"))).code, 409)
+      assert.strictEqual(
+        (yield* Effect.flip(approvals.decide(id, { action: "deny" }, { _tag: "page", name: "x" }))).code,
+        409
+      )
       assert.deepInclude(audited.at(-1)?.fields, { action: "cancelled", question: "form" })
     })
   )

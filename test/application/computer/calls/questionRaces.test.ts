@@ -76,7 +76,7 @@ const race = Effect.fnUntraced(function* (
       if (step.by === "cancellation") return yield* cancel("r")
       if (step.by === "hook") return
       const answer: ApprovalAnswer = fromInputAnswer(answerOf(step))
-      const outcome = yield* Effect.result(decide(id, answer, step.by))
+      const outcome = yield* Effect.result(decide(id, answer, { _tag: "page", name: step.by }))
       given.push({ answer: answerOf(step), outcome: Result.isSuccess(outcome) ? "accepted" : outcome.failure.code })
     })
     const acting = yield* Effect.forkScoped(Effect.forEach(steps, act, { concurrency: "unbounded", discard: true }))
@@ -135,11 +135,11 @@ describe("race for a question", () => {
       ]
       const outcome = yield* race(
         steps,
-        (decide) => (id, answer, by) =>
+        (decide) => (id, answer, approver) =>
           Effect.catchIf(
-            decide(id, answer, by),
+            decide(id, answer, approver),
             ({ code }) => code === 409,
-            () => Effect.succeed({ state: "allowed", by, at: 0, scope: "once" } as const)
+            () => Effect.succeed({ state: "allowed", by: "second", at: 0, scope: "once" } as const)
           )
       )
       assert.strictEqual(findViolation(outcome), "2 answers were accepted")
