@@ -355,7 +355,109 @@ describe("an approved tool", () => {
   )
 })
 
+describe("Approvals within bounds", () => {
+  it.effect("keeps 100 decisions for late approvers", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      const { id } = yield* decideNext(once)
+      for (let count = 0; count < 99; count++) yield* decideNext(once)
+      assert.strictEqual((yield* Effect.flip(approvals.decide(id, once, eve))).code, 409)
+      yield* decideNext(once)
+      assert.strictEqual((yield* Effect.flip(approvals.decide(id, once, eve))).code, 404)
+    })
+  )
+
+  const contentOf = (length: number) => {
+    const empty = JSON.stringify({ text: "" }).length
+    return { action: "allow", scope: "once", content: { text: "x".repeat(length - empty) } } as const
+  }
+
+  it.effect("accepts answers of 64 Ki characters", () =>
+    Effect.gen(function* () {
+      const { approvals, open } = yield* deciding()
+      const input = { mode: "form", message: "who?", schema: { type: "object" } } as const
+      const wait = { limit: Duration.minutes(1), announce: () => Effect.succeed(false) }
+      const waiting = yield* Effect.forkScoped(approvals.ask({ ...callOf(), input }, wait))
+      yield* settle
+      const { id } = open()
+      const rejected = yield* Effect.flip(approvals.decide(id, contentOf(64 * 1024 + 1), ann))
+      assert.strictEqual(rejected.code, 400)
+      const accepted = contentOf(64 * 1024)
+      yield* approvals.decide(id, accepted, ann)
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).answer, { action: "accept", content: accepted.content })
+    })
+  )
+
+  it.effect("keeps the last arguments of 100 tools", () =>
+    Effect.gen(function* () {
+      const { decideNext, open, start } = yield* deciding()
+      for (let count = 0; count < 101; count++) yield* decideNext(once, callOf(toolNamed(`t${count}`), { count }))
+      const previousOf = Effect.fnUntraced(function* (name: string) {
+        const waiting = yield* start(callOf(toolNamed(name)))
+        const { previousParams } = open()
+        yield* Fiber.interrupt(waiting)
+        return previousParams
+      })
+      assert.deepStrictEqual([yield* previousOf("t0"), yield* previousOf("t1")], [undefined, { count: 1 }])
+    })
+  )
+
+  it.effect("keeps arguments of 64 Ki characters, and forgets older ones for larger ones", () =>
+    Effect.gen(function* () {
+      const { decideNext, open, start } = yield* deciding()
+      const paramsOf = (length: number) => ({ text: "x".repeat(length - JSON.stringify({ text: "" }).length) })
+      const previousAfter = Effect.fnUntraced(function* (length: number) {
+        yield* decideNext(once, callOf(write, paramsOf(length)))
+        const waiting = yield* start()
+        const { previousParams } = open()
+        yield* Fiber.interrupt(waiting)
+        return previousParams === undefined ? undefined : JSON.stringify(previousParams).length
+      })
+      assert.strictEqual(yield* previousAfter(64 * 1024), 64 * 1024)
+      assert.isUndefined(yield* previousAfter(64 * 1024 + 1))
+    })
+  )
+})
+
+describe("the expiry of an approval whose caller waits on", () => {
+  it.effect("is shown to approvers when it is extended", () =>
+    Effect.gen(function* () {
+      const { approvals, start } = yield* deciding({ approvalTimeout: Duration.minutes(5) }, true)
+      const seen: Array<ReadonlyArray<number>> = []
+      const note = (all: ReadonlyArray<Approval>) => void seen.push(all.map(({ expiresAt }) => expiresAt))
+      yield* Effect.forkScoped(Stream.runForEach(approvals.changes, (all) => Effect.sync(() => note(all))))
+      yield* settle
+      yield* start(callOf(), Duration.minutes(1))
+      yield* settle
+      assert.deepStrictEqual(seen.at(-1), [5 * 60_000])
+    })
+  )
+
+  it.effect("ends the approval at its time, and not at that of the call", () =>
+    Effect.gen(function* () {
+      const { start } = yield* deciding({ approvalTimeout: Duration.minutes(5) }, true)
+      const waiting = yield* start(callOf(), Duration.minutes(1))
+      yield* TestClock.adjust("299 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(waiting)).state, "expired")
+    })
+  )
+})
+
 describe("the store of approvals", () => {
+  it.effect("forgets a grant that was revoked", () =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      const before = yield* Scope.provide(deciding(), first)
+      yield* before.decideNext(always)
+      const [grant] = before.approvals.grants()
+      assert.isTrue(yield* before.approvals.revoke(grant?.id ?? ""))
+      yield* Scope.close(first, Exit.void)
+      assert.isEmpty((yield* deciding()).approvals.grants())
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
   it.effect("keeps them for the next start of the Computer", () =>
     Effect.gen(function* () {
       const first = yield* Scope.make()
