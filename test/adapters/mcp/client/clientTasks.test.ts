@@ -115,4 +115,95 @@ describe("tasks of an MCP server", () => {
       assert.include(cancelled.message, "cancelled")
     })
   )
+
+  it.effect.each([
+    ["the time that the server wants", 5000, 5000],
+    ["100 ms at least", 1, 100],
+    ["100 ms exactly", 100, 100],
+    ["30 s at most", 3_600_000, 30_000],
+    ["30 s exactly", 30_000, 30_000],
+    ["one second without a number", "often", 1000],
+    ["one second by default", undefined, 1000]
+  ] as const)("polls after %s", ([, wanted, expected]) =>
+    Effect.gen(function* () {
+      for (const era of ["legacy", "modern"] as const) {
+        const name = era === "legacy" ? "pollInterval" : "pollIntervalMs"
+        const working = { taskId: "t", status: "working", ...(wanted !== undefined && { [name]: wanted }) }
+        const { request, sent } = scripted([
+          ...(era === "legacy" ? [["tools/call", { task: working }] as const] : []),
+          ["tasks/get", { ...working, status: "completed", result }],
+          ["tasks/result", result]
+        ])
+        const calling = yield* Effect.forkChild(
+          era === "legacy" ? callAsTask(request, { name: "work" }, {}) : awaitTask(request, working, {}),
+          { startImmediately: true }
+        )
+        const polls = () => sent.filter(([method]) => method === "tasks/get").length
+        yield* TestClock.adjust(expected - 1)
+        assert.strictEqual(polls(), 0)
+        yield* TestClock.adjust(1)
+        assert.strictEqual(polls(), 1)
+        yield* Fiber.join(calling)
+      }
+    })
+  )
+
+  it.effect("keeps the pause of the first reply where later ones state none (2025-11-25)", () =>
+    Effect.gen(function* () {
+      const { request, sent } = scripted([
+        ["tools/call", { task: { taskId: "t", status: "working", pollInterval: 5000 } }],
+        ["tasks/get", { taskId: "t", status: "working" }],
+        ["tasks/get", { taskId: "t", status: "completed" }],
+        ["tasks/result", result]
+      ])
+      const calling = yield* Effect.forkChild(callAsTask(request, { name: "work" }, {}))
+      yield* TestClock.adjust("9999 millis")
+      assert.strictEqual(sent.length, 2)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(calling)
+    })
+  )
+
+  it.effect("asks the server to keep the result for an hour (2025-11-25)", () =>
+    Effect.gen(function* () {
+      const { request, sent } = scripted([
+        ["tools/call", { task: { taskId: "t", status: "completed" } }],
+        ["tasks/result", result]
+      ])
+      yield* callAsTask(request, { name: "work" }, {})
+      assert.deepStrictEqual(sent[0]?.[1]["task"], { ttl: 3_600_000 })
+    })
+  )
+
+  it.effect("gives up a cancellation that the server does not answer for a second", () =>
+    Effect.gen(function* () {
+      const request: SendRequest = (method) =>
+        method === "tasks/cancel" ? Effect.never : Effect.succeed({ status: "working" })
+      const calling = yield* Effect.forkChild(awaitTask(request, { taskId: "t", status: "working" }, {}), {
+        startImmediately: true
+      })
+      const ending = yield* Effect.forkChild(Fiber.interrupt(calling), { startImmediately: true })
+      yield* TestClock.adjust("999 millis")
+      assert.isUndefined(ending.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(ending)
+    })
+  )
+
+  it.effect("reports a message once, and again when it returns", () =>
+    Effect.gen(function* () {
+      const state = (statusMessage: string) => ({ taskId: "t", status: "working", statusMessage })
+      const { request } = scripted([
+        ["tasks/get", state("one")],
+        ["tasks/get", state("two")],
+        ["tasks/get", state("one")],
+        ["tasks/get", { taskId: "t", status: "completed", result }]
+      ])
+      const { handlers, messages } = recordProgress()
+      const waiting = yield* Effect.forkChild(awaitTask(request, state("one"), handlers))
+      yield* TestClock.adjust("4 seconds")
+      yield* Fiber.join(waiting)
+      assert.deepStrictEqual(messages, ["one", "two", "one"])
+    })
+  )
 })

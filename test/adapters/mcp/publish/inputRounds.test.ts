@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { makeInputRounds } from "../../../../src/adapters/mcp/publish/inputRounds.ts"
-import type { InputResponder } from "../../../../src/application/ports/McpSession.ts"
+import type { InputResponder, McpProgress } from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 
 /** A call that asks two questions at once, works, and then asks a third. */
@@ -52,6 +53,77 @@ describe("the rounds of a call that asks two questions at once", () => {
     Effect.gen(function* () {
       const { next, second } = yield* play(2)
       assert.deepStrictEqual(yield* next(second, 1), { answers: ["decline", "decline", "decline"] })
+    })
+  )
+})
+
+describe("a call that waits for answers", () => {
+  /** A call that asks once, reports progress, and ends. */
+  const world = Effect.gen(function* () {
+    const runRound = yield* makeInputRounds
+    let interrupted = 0
+    const ask = ({ answer }: InputResponder, progress: (step: McpProgress) => Effect.Effect<void>) =>
+      Effect.gen(function* () {
+        yield* progress({ progress: 1 })
+        const { action } = yield* answer({ mode: "form", message: "who?", schema: { type: "object" } })
+        yield* progress({ progress: 2 })
+        return { action }
+      }).pipe(Effect.onInterrupt(() => Effect.sync(() => void interrupted++)))
+    const round = (previous: JsonObject, responses: JsonObject = {}, sent?: Array<number>) =>
+      runRound(ask, {
+        modes: ["form"],
+        requestState: previous["requestState"] as string | undefined,
+        responses,
+        sendProgress: sent && (({ progress }) => Effect.sync(() => void sent.push(progress)))
+      })
+    const answersTo = (asked: JsonObject): JsonObject =>
+      Object.fromEntries(Object.keys(asObject(asked["inputRequests"])).map((id) => [id, { action: "decline" }]))
+    return { answersTo, round, interrupted: () => interrupted }
+  })
+
+  it.effect("waits for an hour, and is interrupted then", () =>
+    Effect.gen(function* () {
+      const { answersTo, interrupted, round } = yield* world
+      const asked = yield* round({})
+      yield* TestClock.adjust("3599999 millis")
+      assert.strictEqual(interrupted(), 0)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(interrupted(), 1)
+      const late = yield* Effect.flip(round(asked, answersTo(asked)))
+      assert.strictEqual("code" in late && late.code, -32602)
+    })
+  )
+
+  it.effect("waits for an hour again after each round", () =>
+    Effect.gen(function* () {
+      const { answersTo, round } = yield* world
+      const asked = yield* round({})
+      yield* TestClock.adjust("40 minutes")
+      const again = yield* round(asked)
+      yield* TestClock.adjust("40 minutes")
+      assert.deepStrictEqual(yield* round(again, answersTo(again)), { action: "decline" })
+    })
+  )
+
+  it.effect("sends its progress to the request that waits at that time", () =>
+    Effect.gen(function* () {
+      const { answersTo, round } = yield* world
+      const [first, second]: [Array<number>, Array<number>] = [[], []]
+      const asked = yield* round({}, {}, first)
+      yield* round(asked, answersTo(asked), second)
+      assert.deepStrictEqual([first, second], [[1], [2]])
+    })
+  )
+
+  it.effect("is one of 1024 at once", () =>
+    Effect.gen(function* () {
+      const { answersTo, round } = yield* world
+      const asked = yield* Effect.forEach(Array.from({ length: 1024 }), () => round({}))
+      const rejected = yield* Effect.flip(round({}))
+      assert.strictEqual("code" in rejected && rejected.code, -32603)
+      const [one = {}] = asked
+      yield* round(one, answersTo(one))
+      assert.strictEqual((yield* round({}))["resultType"], "input_required")
     })
   )
 })
