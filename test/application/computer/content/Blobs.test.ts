@@ -260,3 +260,41 @@ describe("embedded resource", () => {
     })
   )
 })
+
+describe("the kept content of results", () => {
+  const content = (first: number, length: number) => new Uint8Array(length).fill(first)
+
+  it.effect("has the total size that is allowed, and drops the oldest for one byte more", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 100 })
+      const [one = "", two = ""] = yield* handlesOf(blobs, content(1, 60), content(2, 40))
+      assert.strictEqual((yield* readAll(blobs, one, 100)).bytes.length, 60)
+      const [three = ""] = yield* handlesOf(blobs, content(3, 1))
+      assert.deepStrictEqual(yield* failureOf(blobs, one), [4018, "gone"])
+      assert.strictEqual((yield* readAll(blobs, two, 100)).bytes.length, 40)
+      assert.strictEqual((yield* readAll(blobs, three, 100)).bytes.length, 1)
+    })
+  )
+
+  it.effect("has the number that is allowed, and drops the oldest for one more", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxCount: 2 })
+      const [one = "", two = ""] = yield* handlesOf(blobs, content(1, 1), content(2, 1))
+      assert.strictEqual((yield* readAll(blobs, one, 100)).bytes.length, 1)
+      yield* handlesOf(blobs, content(3, 1))
+      assert.deepStrictEqual(yield* failureOf(blobs, one), [4018, "gone"])
+      assert.strictEqual((yield* readAll(blobs, two, 100)).bytes.length, 1)
+    })
+  )
+
+  it.effect("has its whole size again after it was dropped", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 100 })
+      yield* handlesOf(blobs, content(1, 100))
+      yield* blobs.clear
+      const [one = "", two = ""] = yield* handlesOf(blobs, content(1, 60), content(2, 40))
+      assert.strictEqual((yield* readAll(blobs, one, 100)).bytes.length, 60)
+      assert.strictEqual((yield* readAll(blobs, two, 100)).bytes.length, 40)
+    })
+  )
+})

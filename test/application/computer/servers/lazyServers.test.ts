@@ -351,6 +351,28 @@ describe("request to a lazy server", () => {
     })
   )
 
+  it.effect("waits longer after each failed start, and from the beginning after a success", () =>
+    Effect.gen(function* () {
+      const { firstText, process } = yield* lazily()
+      const failure = new McpSessionError({ reason: "unavailable", message: "no such file" })
+      /** The seconds until the next start, after this many failed ones. */
+      const waitAfter = Effect.fnUntraced(function* (failures: number) {
+        process.failure = failure
+        for (let count = 0; count < failures; count++) {
+          yield* TestClock.adjust("1 minute")
+          yield* firstText()
+        }
+        return Number(/again in (\d+) s/.exec((yield* firstText()) ?? "")?.[1])
+      })
+      assert.isAbove(yield* waitAfter(5), 2)
+      process.failure = undefined
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* firstText(), "t")
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual(yield* waitAfter(1), 1)
+    })
+  )
+
   it.effect("fails with the reason when the server does not start, and starts it again later", () =>
     Effect.gen(function* () {
       const { firstText, process, state } = yield* lazily()

@@ -132,6 +132,23 @@ describe("skill of an MCP server", () => {
     })
   )
 
+  it.effect("is gone when its server mounts it in a folder that cannot be read", () =>
+    Effect.gen(function* () {
+      const mountedAt = (folder: string) =>
+        resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: folder, etag: folder } })
+      const alpha = yield* makeMemoryMcpServer({ resources: [mountedAt("/srv/pdf")] })
+      const { list, names, problems } = yield* withSkills(
+        { "/srv/pdf/SKILL.md": skillText("pdf") },
+        { servers: { alpha } }
+      )
+      assert.strictEqual((yield* list).length, 1)
+      yield* alpha.setResources([mountedAt("/none")])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* names, [])
+      assert.isNotEmpty(problems())
+    })
+  )
+
   it.effect("is left out when a server on another machine names a folder", () =>
     Effect.gen(function* () {
       const mounted = resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: "/srv/pdf" } })
