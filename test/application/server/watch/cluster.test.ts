@@ -234,6 +234,26 @@ describe("a call of an operator in a cluster", () => {
     })
   )
 
+  it.effect("runs beside another call of this operator at another node", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes((event) =>
+        event === "client:tool_call" ? Effect.never : Effect.succeed(toolResult("done"))
+      )
+      // The Computer of the first node lets no operator call beside an Agent, and this one is the operator itself.
+      yield* one.computer("near", { answer: () => Effect.succeed(toolResult("near")) })
+      yield* find
+      const waiting = yield* one.watch.call(request, olga)
+      yield* Effect.forkScoped(Stream.runDrain(waiting), { startImmediately: true })
+      yield* elapse()
+      const stream = yield* one.watch.call({ ...request, computer: "near" }, olga)
+      const near: ReadonlyArray<PageCallMessage> = yield* Stream.runCollect(stream)
+      assert.deepStrictEqual(near, [
+        { _tag: "Started", as: "operator", name: "operator:olga" },
+        { _tag: "Result", result: toolResult("near") }
+      ])
+    })
+  )
+
   it.effect("is cancelled at the Computer when it is closed", () =>
     Effect.gen(function* () {
       const { computer, one } = yield* twoNodes(() => Effect.never)
