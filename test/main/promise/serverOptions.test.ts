@@ -1,0 +1,246 @@
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import { setImmediate } from "node:timers/promises"
+import { describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { Server as SocketIo } from "socket.io"
+import { io } from "socket.io-client"
+import type { ServerOptions } from "../../../src/main/entrypoints/promise.ts"
+import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
+import { loopbackAddress } from "../../loopbackAddress.ts"
+import { codeOf, inOffice, patience, type PromiseOffice } from "./promiseOffice.ts"
+import { type OptionRows, testOptions } from "./optionRows.ts"
+
+type Settings = NonNullable<ServerOptions["settings"]>
+type Limits = NonNullable<ServerOptions["limits"]>
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const handshakePath = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
+
+const joining = (options: Partial<ServerOptions>) => inOffice((office) => codeOf(office.agent()), options)
+
+const urlOf = (options: Partial<ServerOptions>) => inOffice(({ server }) => Promise.resolve(server.url), options)
+
+const statusOf = (options: Partial<ServerOptions>, path: string, headers = {}) =>
+  inOffice(async ({ server }) => (await fetch(`${server.url}${path}`, { headers })).status, options)
+
+/** Whether the handshake of Engine.IO states a number. */
+const isStated = (options: Partial<ServerOptions>, member: string, value: number) =>
+  inOffice(
+    async ({ server }) =>
+      (await (await fetch(`${server.url}${handshakePath}`)).text()).includes(`"${member}":${value}`),
+    options
+  )
+
+/** A Computer with a tool that hangs, one that takes a time, and a window that cannot be read, and its Agent. */
+const withTools = async (office: PromiseOffice) => {
+  const tools = [
+    Effect.runSync(hangingTool("hang")).hanging,
+    tool("slow", () => Effect.delay(Effect.succeed(textResult("slow")), "300 millis"))
+  ]
+  const window = { ...resource("window://com.example.notes/main"), read: Effect.never }
+  const alpha = {
+    ...(await office.mcpServer({ tools, resources: [window] })),
+    default_tool_meta: { auto_apply: true }
+  }
+  await office.computer({ config: { servers: { alpha } } })
+  return office.agent()
+}
+
+/** What two calls at once give that never end. */
+const callsAtOnce = (limits: Limits) =>
+  inOffice(
+    async (office) => {
+      const agent = await withTools(office)
+      const call = () => codeOf(agent.callTool({ computer: "desk", tool: "hang" }, patience()))
+      return (await Promise.all([call(), call()])).includes(429)
+    },
+    { limits }
+  )
+
+/** Whether the last of some requests is rejected. */
+const isLimited = (limits: Limits) =>
+  inOffice(
+    async (office) => {
+      const agent = await office.agent()
+      let last: unknown
+      for (let count = 0; count < 6; count++) last = await codeOf(agent.members())
+      return last !== "resolved"
+    },
+    { limits }
+  )
+
+/** Joins as the second member. */
+const isSecondRejected = (limits: Limits, place: string) =>
+  inOffice(
+    async (office) => {
+      await office.agent()
+      return (await codeOf(office.computer({ office: place }))) !== "resolved"
+    },
+    { limits }
+  )
+
+/** Whether a connection that never joins is closed. */
+const isClosedOutside = (limits: Limits) =>
+  inOffice(
+    async (office) => {
+      const query = { a2c_version: "0.2.0" }
+      const socket = io(`${office.server.url}/smcp`, { path: "/smcp", query, forceNew: true, reconnection: false })
+      office.defer(() => socket.close())
+      return new Promise((resolve) => {
+        socket.once("disconnect", () => resolve(true))
+        patience().signal.addEventListener("abort", () => resolve(false))
+      })
+    },
+    { limits }
+  )
+
+const isClosedIdle = (limits: Limits) =>
+  inOffice(
+    async (office) => {
+      const agent = await office.agent()
+      await agent.settled()
+      try {
+        for await (const { _tag } of agent.status(patience())) if (_tag === "Disconnected") return true
+      } catch {
+        return false
+      }
+      return undefined
+    },
+    { limits }
+  )
+
+const fixed = loopbackAddress()
+
+/** `fallback` and `validate` are for hosts and tests of the transport; `log` has the tests of RunningService. */
+const optionRows: OptionRows<
+  Omit<ServerOptions, "settings" | "limits" | "fallback" | "validate" | "validateBytes" | "log" | "engine">
+> = {
+  authenticate: [{ authenticate: () => false }, ["resolved", 401], joining],
+  lines: [{ lines: ["0.4"] }, ["resolved", 4008], joining],
+  page: [{ page: false }, [false, true], async (given) => (await statusOf(given, "/office/")) === 404],
+  redis: [
+    { redis: { url: "nonsense" } },
+    ["resolved", "redis_url_invalid"],
+    (given) => codeOf(inOffice(() => Promise.resolve(), given))
+  ],
+  httpServer: [{ httpServer: createServer() }, [true, false], async (given) => (await urlOf(given)) !== ""],
+  io: [{ io: new SocketIo(createServer()) }, [true, false], async (given) => (await urlOf(given)) !== ""],
+  host: [{ host: fixed.host }, [false, true], async (given) => new URL(await urlOf(given)).hostname === fixed.host],
+  port: [
+    { port: fixed.port },
+    [false, true],
+    async (given) => new URL(await urlOf({ host: fixed.host, ...given })).port === String(fixed.port)
+  ],
+  tls: [
+    { tls: { cert: pem("first.cert"), key: pem("first.key") } },
+    ["http:", "https:"],
+    async (given) => new URL(await urlOf(given)).protocol
+  ],
+  paths: [{ paths: ["/other"] }, [200, 404], (given) => statusOf(given, handshakePath)],
+  allowedOrigins: [
+    { allowedOrigins: ["https://app.example"] },
+    [403, 200],
+    (given) => statusOf(given, handshakePath, { Origin: "https://app.example" })
+  ],
+  namespace: [{ namespace: "/other" }, ["resolved", 404], joining],
+  maxMessageBytes: [
+    { maxMessageBytes: 5000 },
+    [false, true],
+    (given) =>
+      inOffice(async (office) => {
+        const agent = await withTools(office)
+        const params = { text: "x".repeat(6000) }
+        return (await codeOf(agent.callTool({ computer: "desk", tool: "slow", params }))) === 413
+      }, given)
+  ],
+  pingInterval: [{ pingInterval: 12_345 }, [false, true], (given) => isStated(given, "pingInterval", 12_345)],
+  pingTimeout: [{ pingTimeout: 12_345 }, [false, true], (given) => isStated(given, "pingTimeout", 12_345)]
+}
+
+/** Our Agents wait no longer than they state, so they never see `timeoutGrace`. */
+const settingRows: OptionRows<Omit<Settings, "timeoutGrace">> = {
+  routingTimeout: [
+    { routingTimeout: 50 },
+    ["aborted", 408],
+    (settings) =>
+      inOffice(
+        async (office) => {
+          const agent = await withTools(office)
+          return codeOf(agent.getDesktop("desk", patience()))
+        },
+        { settings }
+      )
+  ],
+  drainTimeout: [
+    { drainTimeout: 60_000 },
+    [false, true],
+    (settings) =>
+      inOffice(
+        async (office) => {
+          const agent = await withTools(office)
+          const called = codeOf(agent.callTool({ computer: "desk", tool: "slow" }))
+          while ((await office.server.load()).calls === 0) await setImmediate()
+          await office.server.close()
+          return (await called) === "resolved"
+        },
+        { settings }
+      )
+  ],
+  requireRole: [
+    { requireRole: true },
+    [true, false],
+    (settings) =>
+      inOffice(
+        (office) => {
+          const query = { a2c_version: "0.2.0" }
+          const socket = io(`${office.server.url}/smcp`, { path: "/smcp", query, forceNew: true, reconnection: false })
+          office.defer(() => socket.close())
+          return new Promise((resolve) => {
+            socket.once("connect", () => resolve(true))
+            socket.once("connect_error", () => resolve(false))
+          })
+        },
+        { settings }
+      )
+  ]
+}
+
+/** The bounds of bytes need slow readers and senders, which slowReaders.test.ts has. */
+type ByteLimits = Extract<keyof Limits, `${string}Bytes`>
+
+const limitRows: OptionRows<Omit<Limits, ByteLimits>> = {
+  messagesPerSecond: [{ messagesPerSecond: 0.01 }, [false, true], (given) => isLimited({ messageBurst: 3, ...given })],
+  messageBurst: [{ messageBurst: 3 }, [false, true], (given) => isLimited({ messagesPerSecond: 0.01, ...given })],
+  callsPerAgent: [{ callsPerAgent: 1 }, [false, true], callsAtOnce],
+  callsPerComputer: [{ callsPerComputer: 1 }, [false, true], callsAtOnce],
+  connections: [{ connections: 1 }, [false, true], (given) => isSecondRejected(given, "team")],
+  offices: [{ offices: 1 }, [false, true], (given) => isSecondRejected(given, "other")],
+  membersPerOffice: [{ membersPerOffice: 1 }, [false, true], (given) => isSecondRejected(given, "team")],
+  nameLength: [{ nameLength: 3 }, ["resolved", "join_rejected"], (limits) => joining({ limits })],
+  officeLength: [{ officeLength: 3 }, ["resolved", "join_rejected"], (limits) => joining({ limits })],
+  requestIdLength: [
+    { requestIdLength: 3 },
+    ["resolved", 400],
+    (limits) =>
+      inOffice(
+        async (office) => {
+          await office.computer()
+          return codeOf((await office.agent()).getTools("desk"))
+        },
+        { limits }
+      )
+  ],
+  joinTimeout: [{ joinTimeout: 100 }, [false, true], isClosedOutside],
+  idleTimeout: [{ idleTimeout: 100 }, [false, true], isClosedIdle]
+}
+
+describe("runServer", () => {
+  testOptions(optionRows)
+})
+describe("settings of runServer", () => {
+  testOptions(settingRows)
+})
+describe("limits of runServer", () => {
+  testOptions(limitRows)
+})
