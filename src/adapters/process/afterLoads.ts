@@ -41,3 +41,31 @@ export const runAfterLoads = (action: () => void, readBusyShare: () => number): 
     })
     return Effect.forever(Effect.andThen(Effect.sleep(period), check))
   })
+
+/** Bytes that are worth a full collection of garbage at once, and at the end of an event. */
+const urgentBytes = 32 * 1024 * 1024
+const worthwhileBytes = 8 * 1024 * 1024
+
+/** Seconds without further frees that end an event. */
+const calmPeriods = 3
+
+/**
+ * Runs an action after an event that frees much, as `readFreedBytes`, the sum of all frees, tells: within two seconds after
+ * 32 MiB, and three seconds after the last of at least 8 MiB. A second between lets closed sockets release their buffers.
+ */
+export const runAfterFrees = (action: () => void, readFreedBytes: () => number): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    let collected = readFreedBytes()
+    let last = collected
+    let calm = 0
+    const check = Effect.sync(() => {
+      const freed = readFreedBytes()
+      const isUrgent = last - collected >= urgentBytes
+      calm = freed === last ? calm + 1 : 0
+      last = freed
+      if (!isUrgent && (freed - collected < worthwhileBytes || calm < calmPeriods)) return
+      collected = freed
+      action()
+    })
+    return Effect.forever(Effect.andThen(Effect.sleep(period), check))
+  })

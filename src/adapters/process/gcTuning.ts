@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Effect } from "effect"
-import { makeBusyShareReader, runAfterLoads } from "./afterLoads.ts"
+import { makeBusyShareReader, runAfterFrees, runAfterLoads } from "./afterLoads.ts"
 
 /** Relayed bytes between two collections. With more, V8 starts a full collection itself. */
 const collectEveryBytes = 16 * 1024 * 1024
@@ -45,6 +45,29 @@ export const countRelayedBytes = (bytes: number): void => {
   bytesSinceCollection = 0
   if (isTuned) findCollector()?.({ type: "minor" })
 }
+
+let freedBytes = 0
+
+/** Memory of a member in bytes, beside its queue. */
+const memberBytes = 32 * 1024
+
+/** Counts the memory that a member leaves when its session ends: its queue, and what the Server kept about it. */
+export const countFreedMember = (queuedBytes: number): void => {
+  freedBytes += queuedBytes + memberBytes
+}
+
+/**
+ * Collects garbage soon after members have left much of it. Old garbage waits for a full collection, which V8 delays until
+ * the heap has grown to a multiple of its live size: that never happens when a queue was full before.
+ */
+export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() =>
+  runAfterFrees(
+    () => {
+      if (isTuned) findCollector()?.({ type: "major" })
+    },
+    () => freedBytes
+  )
+)
 
 /** Frees the memory that V8 keeps for new objects, about 15 MB after the start of a process. Takes some 50 ms. */
 export const releaseUnusedMemory = (): void => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makeBusyShareReader, runAfterLoads } from "../../../src/adapters/process/afterLoads.ts"
+import { makeBusyShareReader, runAfterFrees, runAfterLoads } from "../../../src/adapters/process/afterLoads.ts"
 
 /** Runs the action with these busy shares, each for a number of seconds, and counts its runs at the end of each. */
 const runsWith = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [share: number, seconds: number]>) {
@@ -90,6 +90,112 @@ describe("runAfterLoads", () => {
         ]),
         [1, 1, 1]
       )
+    })
+  )
+})
+
+describe("runAfterFrees", () => {
+  /** Counts the runs at the end of each phase: mebibytes that are freed at its start, and its seconds. */
+  const runsAfter = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [mebibytes: number, seconds: number]>) {
+    let runs = 0
+    let freed = 1e9
+    yield* Effect.forkScoped(
+      runAfterFrees(
+        () => {
+          runs += 1
+        },
+        () => freed
+      ),
+      { startImmediately: true }
+    )
+    const counted: Array<number> = []
+    for (const [mebibytes, seconds] of phases) {
+      freed += mebibytes * 1024 * 1024
+      yield* TestClock.adjust(`${seconds} seconds`)
+      counted.push(runs)
+    }
+    return counted
+  })
+
+  it.effect.each([
+    [
+      "within two seconds after 32 MiB",
+      [
+        [32, 1],
+        [0, 1],
+        [0, 600]
+      ],
+      [0, 1, 1]
+    ],
+    [
+      "within two seconds after a gigabyte",
+      [
+        [1024, 1],
+        [0, 1],
+        [0, 600]
+      ],
+      [0, 1, 1]
+    ],
+    [
+      "three seconds after the last of 8 MiB",
+      [
+        [4, 1],
+        [4, 3],
+        [0, 1],
+        [0, 600]
+      ],
+      [0, 0, 1, 1]
+    ],
+    [
+      "not for less than 8 MiB",
+      [
+        [7, 600],
+        [0, 600]
+      ],
+      [0, 0]
+    ],
+    [
+      "for small frees that add up",
+      [
+        [5, 600],
+        [5, 4],
+        [0, 600]
+      ],
+      [0, 1, 1]
+    ],
+    [
+      "once for what is freed meanwhile",
+      [
+        [32, 1],
+        [32, 1],
+        [0, 600]
+      ],
+      [0, 1, 1]
+    ],
+    [
+      "while frees go on",
+      [
+        [16, 1],
+        [16, 1],
+        [16, 1],
+        [16, 1],
+        [16, 1],
+        [16, 1]
+      ],
+      [0, 0, 1, 1, 1, 2]
+    ],
+    [
+      "again after another event",
+      [
+        [64, 10],
+        [64, 10]
+      ],
+      [1, 2]
+    ],
+    ["not without frees", [[0, 3600]], [0]]
+  ] as const)("runs the action %s", ([, phases, expected]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* runsAfter(phases), [...expected])
     })
   )
 })

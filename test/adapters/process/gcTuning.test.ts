@@ -52,6 +52,44 @@ describe("releaseUnusedMemory", () => {
   })
 })
 
+describe("collectAfterFrees", () => {
+  /** Frees 64 old buffers of 1 MiB in a child process beside a small load; gives the MiB of buffers before and after. */
+  const freeBuffers = (queuedBytes: number, seconds: number): ReadonlyArray<number> => {
+    const program = `
+      import { setTimeout } from "node:timers/promises"
+      import { Effect } from "effect"
+      import { collectAfterFrees, countFreedMember, tuneGcForRelay } from "${module}"
+      const buffers = () => process.memoryUsage().arrayBuffers / 1024 / 1024
+      tuneGcForRelay()
+      Effect.runFork(collectAfterFrees)
+      const queue = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024))
+      gc()
+      gc()
+      queue.length = 0
+      countFreedMember(${queuedBytes})
+      const counts = [buffers()]
+      for (const end = Date.now() + ${seconds} * 1000; Date.now() < end && buffers() > 32; await setTimeout(20)) {
+        Buffer.from("a message of an ordinary call".repeat(100))
+      }
+      console.log(JSON.stringify([...counts, buffers()]))
+      process.exit()
+    `
+    const flags = ["--expose-gc", "--input-type=module", "--eval", program]
+    return JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8" }))
+  }
+
+  it("collects the queues of members that have left, while messages go on", () => {
+    const [before = 0, after = 0] = freeBuffers(64 * 1024 * 1024, 30)
+    assert.isAbove(before, 60)
+    assert.isBelow(after, 32)
+  })
+
+  it("leaves the garbage of ordinary calls to V8", () => {
+    const [, after = 0] = freeBuffers(1024, 4)
+    assert.isAbove(after, 60)
+  })
+})
+
 describe("tuneGcForRelay", () => {
   it("collects messages in the young generation only", () => {
     const { major, minor, most } = relay("tuneGcForRelay()")

@@ -14,6 +14,7 @@ import {
   SendFailed
 } from "../../../application/ports/Transport.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
+import { countFreedMember } from "../../process/gcTuning.ts"
 import { maxTimerMillis } from "../limits.ts"
 import {
   makeAckPacket,
@@ -209,6 +210,7 @@ export abstract class ServerLink implements Link {
   #end(reason: string): void {
     if (this.#closeReason !== undefined) return
     this.#closeReason = reason
+    countFreedMember(this.#reportedBacklog)
     this.#onMessage = undefined
     const pending = [...this.#pendingRequests.values()]
     this.#pendingRequests.clear()

@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../adapters/page/OfficePage.ts"
-import { releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
+import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -96,7 +96,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* printLine(`listening on ${url}`)
   if (page) yield* printLine(`office page at ${url}${officePagePath}`)
-  yield* Effect.forkScoped(releaseMemoryAfterLoads)
+  yield* Effect.forkScoped(Effect.all([releaseMemoryAfterLoads, collectAfterFrees], { concurrency: "unbounded" }))
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 
