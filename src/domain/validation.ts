@@ -1,6 +1,6 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { truncateQuote } from "./errorMessage.ts"
-import { hasAtMostParts } from "./json.ts"
+import { hasAtMostParts, isJsonObject } from "./json.ts"
 
 /** One error of an input with its path. Never contains the rejected value: it may be a secret. */
 export interface ValidationIssue {
@@ -67,3 +67,35 @@ export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
   decode: makeDecoder(schema),
   encode: Schema.encodeSync(schema)
 })
+
+/** A message with a list, and why items of the list are left out. */
+export type Lenient<A> = A & { readonly omitted?: ReadonlyArray<string> }
+
+/**
+ * Makes a codec for a message with a list of a peer. Items that do not decode are left out, after `repair`; a list of which
+ * no item decodes is rejected.
+ */
+export const makeListCodec = <A extends object, I>(
+  schema: Schema.Codec<A, I>,
+  list: string,
+  repair = (item: unknown): unknown => item
+): Codec<Lenient<A>> => {
+  const { decode, ...codec } = makeCodec(schema)
+  return {
+    ...codec,
+    decode: (wire) => {
+      const whole = decode(wire)
+      if (Result.isSuccess(whole) || !isJsonObject(wire)) return whole
+      const { [list]: listed } = wire
+      if (!Array.isArray(listed)) return whole
+      const items = listed.map(repair)
+      const results = items.map((item) => decode({ ...wire, [list]: [item] }))
+      const valid = items.filter((_, index) => results[index] && Result.isSuccess(results[index]))
+      if (valid.length === 0) return whole
+      const omitted = results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
+      return Result.map(decode({ ...wire, [list]: valid }), (decoded) =>
+        omitted.length === 0 ? decoded : { ...decoded, omitted }
+      )
+    }
+  }
+}

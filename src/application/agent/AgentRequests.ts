@@ -31,6 +31,7 @@ import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callSt
 import { jsonBody } from "../ports/Body.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
+import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
@@ -200,6 +201,7 @@ export const makeAgentRequests = (
   peers: KnownPeers = makeKnownPeers()
 ): AgentRequests => {
   const { calls, cancel, decodeProtocolError, serverRequests } = member.line
+  const reportOmitted = makeListingReport({ office })
 
   /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
   const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
@@ -218,10 +220,17 @@ export const makeAgentRequests = (
       Effect.fromResult(reply.decode(received)),
       (message) => new BadReply({ message })
     )
-    const { reqId } = decoded as { readonly reqId?: unknown }
-    return reqId === undefined || reqId === payload.reqId
-      ? decoded
-      : yield* new BadReply({ message: "The reply has another req_id" })
+    const { omitted, reqId, ...rest } = decoded as {
+      readonly omitted?: ReadonlyArray<string>
+      readonly reqId?: unknown
+    }
+    if (reqId !== undefined && reqId !== payload.reqId) {
+      return yield* new BadReply({ message: "The reply has another req_id" })
+    }
+    if (omitted === undefined) return decoded
+    const { computer } = payload as { readonly computer?: string }
+    yield* reportOmitted(event, { items: [], omitted: omitted.map((reason) => ({ name: String(computer), reason })) })
+    return { ...rest, reqId } as Reply
   })
 
   const request = <Request extends { readonly reqId: string }, Reply>(

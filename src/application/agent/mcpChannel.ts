@@ -4,7 +4,7 @@ import {
   defaultMcpTimeoutSeconds,
   McpOutcome,
   type McpServerInfo,
-  McpServerList
+  mcpServerListCodec
 } from "../../domain/model/messages/mcp.ts"
 import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
 import { definedOnly } from "../../domain/objects.ts"
@@ -57,7 +57,6 @@ interface ChannelParts {
 
 const decodeOutcome = makeDecoder(McpOutcome)
 const noOutcome: McpOutcome = {}
-const decodeServerList = makeDecoder(McpServerList)
 
 const unsupported = new McpSessionError({
   reason: "unsupported",
@@ -105,7 +104,12 @@ export const makeMcpChannel = ({ calls, getToolList, members, request }: Channel
     listMcpServers: (computer: string): Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError> =>
       sendMcp(computer, { method: "servers/list", params: {} }).pipe(
         Effect.flatMap((result) =>
-          Effect.mapError(Effect.fromResult(decodeServerList(result)), (message) => new BadReply({ message }))
+          Effect.mapError(Effect.fromResult(mcpServerListCodec.decode(result)), (message) => new BadReply({ message }))
+        ),
+        Effect.tap(({ omitted = [] }) =>
+          omitted.length === 0
+            ? Effect.void
+            : Effect.logWarning("MCP servers omitted from listing", { computer, reasons: omitted.slice(0, 10) })
         ),
         Effect.map(({ servers }) => servers),
         Effect.catchTag("McpSessionError", () => Effect.succeed([]))

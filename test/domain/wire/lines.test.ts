@@ -1,3 +1,4 @@
+import { mcpServerListCodec } from "../../../src/domain/model/messages/mcp.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
@@ -100,6 +101,66 @@ describe("a tool on the wire", () => {
     assert.isTrue(Result.isSuccess(lineNamed("0.2").calls.getTools.reply.decode(wire)))
     const rejected = lineNamed("0.3").calls.getTools.reply.decode(wire)
     assert.include(Result.getOrThrow(Result.flip(rejected)), "bundle_id")
+  })
+})
+
+describe("a list of another implementation", () => {
+  const { getDesktop, getResources, getSkills, getTools } = lineNamed("0.2").calls
+  const tool = { name: "a", description: "A", params_schema: {}, return_schema: null, meta: {} }
+  const decoded = (reply: object) => Result.getOrThrow(getTools.reply.decode({ ...reply, req_id: "r" }))
+
+  it.each([
+    ["a description that is null", { description: null }, { description: "" }],
+    ["parameters that are null", { params_schema: null }, { paramsSchema: {} }],
+    ["parameters that are a list", { params_schema: [] }, { paramsSchema: {} }],
+    ["a schema of results that is a number", { return_schema: 5 }, { returnSchema: null }]
+  ] as const)("keeps a tool with %s", (_case, odd, expected) => {
+    const { omitted, tools } = decoded({ tools: [tool, { ...tool, ...odd, name: "b" }] }) as ReturnType<
+      typeof decoded
+    > & { readonly omitted?: unknown }
+    assert.deepInclude(tools[1], { name: "b", ...expected })
+    assert.deepStrictEqual([tools.length, omitted], [2, undefined])
+  })
+
+  it("keeps a tool with metadata that is a text", () => {
+    const { tools } = decoded({ tools: [{ ...tool, meta: "x" }] })
+    assert.notProperty(tools[0], "meta")
+  })
+
+  it.each([null, 5, {}, { ...tool, name: 5 }])("leaves out the tool %j alone, with the reason", (odd) => {
+    const reply = decoded({ tools: [tool, odd, { ...tool, name: "b" }] })
+    assert.deepStrictEqual(
+      reply.tools.map(({ name }) => name),
+      ["a", "b"]
+    )
+    assert.lengthOf((reply as { readonly omitted?: ReadonlyArray<string> }).omitted ?? [], 1)
+  })
+
+  it("leaves out odd resources, skills and windows alone", () => {
+    const resources = getResources.reply.decode({ resources: [5, { uri: "a" }], req_id: "r" })
+    assert.deepStrictEqual(Result.getOrThrow(resources).resources, [{ uri: "a" }])
+    const desktops = getDesktop.reply.decode({ desktops: [null, "window"], req_id: "r" })
+    assert.deepStrictEqual(Result.getOrThrow(desktops).desktops, ["window"])
+    assert.isTrue(Result.isFailure(getSkills.reply.decode({ skills: [null], req_id: "r" })))
+  })
+
+  it("leaves out odd MCP servers and tools alone", () => {
+    const server = { id: "s", implementation: {}, tools: [], prompts: [], templates: [], completions: false }
+    const odd = {
+      ...server,
+      instructions: 5,
+      implementation: null,
+      prompts: [null, { name: "p" }],
+      tools: [{}, { name: "t" }]
+    }
+    const { servers } = Result.getOrThrow(mcpServerListCodec.decode({ servers: [server, { id: 5 }, odd] }))
+    assert.deepStrictEqual(
+      servers.map(({ prompts, tools }) => [prompts.length, tools]),
+      [
+        [0, []],
+        [1, [{ name: "t", details: {} }]]
+      ]
+    )
   })
 })
 

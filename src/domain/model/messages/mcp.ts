@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { JsonObject } from "../../json.ts"
+import { asObject, asString, isJsonObject, JsonObject, objectsIn } from "../../json.ts"
+import { makeListCodec } from "../../validation.ts"
 import { Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
 import { targetFields } from "./requests.ts"
 
@@ -52,6 +53,35 @@ export const McpServerInfo = Schema.Struct({
 })
 export type McpServerInfo = typeof McpServerInfo.Type
 
-/** The result of `servers/list`. */
-export const McpServerList = Schema.Struct({ servers: Schema.Array(McpServerInfo) })
-export type McpServerList = typeof McpServerList.Type
+const isIdentifier = Schema.is(Identifier)
+
+/** Gives the members of a server that its tools do not need the right form, and leaves out odd items of its lists. */
+const repairServer = (server: unknown): unknown => {
+  if (!isJsonObject(server)) return server
+  const { apps, completions, implementation, instructions, prompts, templates, tools } = server
+  return {
+    ...server,
+    implementation: asObject(implementation),
+    instructions: asString(instructions) ?? null,
+    tools: objectsIn(tools)
+      .map(
+        (tool): JsonObject => ({
+          ...tool,
+          originalName: asString(tool["originalName"]) ?? null,
+          details: asObject(tool["details"])
+        })
+      )
+      .filter(({ name }) => isIdentifier(name)),
+    prompts: objectsIn(prompts),
+    templates: objectsIn(templates),
+    apps: objectsIn(apps),
+    completions: completions === true
+  }
+}
+
+/** The codec of the result of `servers/list`. */
+export const mcpServerListCodec = makeListCodec(
+  Schema.Struct({ servers: Schema.Array(McpServerInfo) }),
+  "servers",
+  repairServer
+)

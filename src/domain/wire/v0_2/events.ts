@@ -4,7 +4,7 @@ import type { ComputerPart } from "../../model/Notification.ts"
 import { defaultDpeTimeoutSeconds, maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
 import { defaultMcpTimeoutSeconds } from "../../model/messages/mcp.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
-import { makeCodec } from "../../validation.ts"
+import { makeCodec, makeListCodec } from "../../validation.ts"
 import { defineCall } from "../defineCall.ts"
 import type {
   CancelDefinition,
@@ -50,7 +50,7 @@ export const calls = {
   getTools: defineCall({
     event: "client:get_tools",
     request: makeCodec(Messages.GetToolsReq),
-    reply: makeCodec(Messages.GetToolsRet)
+    reply: makeListCodec(Messages.GetToolsRet, "tools", Messages.repairWireTool)
   }),
   getConfig: defineCall({
     event: "client:get_config",
@@ -60,7 +60,7 @@ export const calls = {
   getDesktop: defineCall({
     event: "client:get_desktop",
     request: makeCodec(Messages.GetDesktopReq),
-    reply: makeCodec(Messages.GetDesktopRet)
+    reply: makeListCodec(Messages.GetDesktopRet, "desktops")
   }),
   getDpe: defineCall({
     event: "client:get_dpe",
@@ -71,13 +71,13 @@ export const calls = {
   getResources: defineCall({
     event: "client:get_resources",
     request: makeCodec(Messages.GetResourcesReq),
-    reply: makeCodec(Messages.GetResourcesRet)
+    reply: makeListCodec(Messages.GetResourcesRet, "resources")
   }),
   getFinder: defineCall({
     event: "client:get_finder",
     aliases: ["client:list_finder"],
     request: makeCodec(Messages.GetFinderReq),
-    reply: makeCodec(Messages.GetFinderRet)
+    reply: makeListCodec(Messages.GetFinderRet, "documents")
   }),
   getApprovals: defineCall({
     event: "client:get_approvals",
@@ -92,7 +92,7 @@ export const calls = {
   getSkills: defineCall({
     event: "client:get_skills",
     request: makeCodec(Messages.TargetReq),
-    reply: makeCodec(Messages.GetSkillsRet)
+    reply: makeListCodec(Messages.GetSkillsRet, "skills")
   }),
   getSkill: defineCall({
     event: "client:get_skill",

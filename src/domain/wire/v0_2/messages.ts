@@ -1,5 +1,5 @@
 import { Schema, SchemaGetter } from "effect"
-import { isJsonObject, JsonObject } from "../../json.ts"
+import { asObject, isJsonObject, JsonObject, stringOrEmpty } from "../../json.ts"
 import { BlobChunk, BlobRequest } from "../../model/messages/blobs.ts"
 import { ApprovalView, maxListedApprovals } from "../../approvals/ApprovalView.ts"
 import { Identifier, maxIdentifierLength, maxTimeoutSeconds, optionalField } from "../../model/fields.ts"
@@ -50,6 +50,19 @@ const features = Schema.Array(Identifier).check(Schema.isMaxLength(16))
 
 /** `features` is not part of the protocol. */
 export const GetToolsReq = ToolsRequest.pipe(Schema.encodeKeys({ reqId: "req_id", features: "a2c_features" }))
+
+/** Gives the members of a tool that other implementations send in another form the one that means the same. */
+export const repairWireTool = (tool: unknown): unknown => {
+  if (!isJsonObject(tool)) return tool
+  const { description, meta, params_schema: params, return_schema: result } = tool
+  return {
+    ...tool,
+    description: stringOrEmpty(description),
+    params_schema: asObject(params),
+    return_schema: isJsonObject(result) ? result : null,
+    meta: isJsonObject(meta) ? meta : null
+  }
+}
 
 /**
  * `startingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the list yet, and

@@ -1,9 +1,10 @@
 import { smallInlineBytes } from "../../blobs/binaryContent.ts"
 import { bundleNaming } from "../../tools/naming.ts"
-import { makeCodec } from "../../validation.ts"
+import { makeListCodec } from "../../validation.ts"
 import { extendLine } from "../makeLine.ts"
 import { encodeFlatError } from "../v0_2/acks.ts"
 import { line as v0_2 } from "../v0_2/line.ts"
+import { repairWireTool } from "../v0_2/messages.ts"
 import { computerConfigCodec } from "./computerConfig.ts"
 import { GetToolsRet } from "./messages.ts"
 
@@ -15,7 +16,7 @@ export const line = extendLine(v0_2, {
   version: { major: 0, minor: 3, patch: 1 },
   calls: {
     ...calls,
-    getTools: { ...calls.getTools, reply: makeCodec(GetToolsRet) },
+    getTools: { ...calls.getTools, reply: makeListCodec(GetToolsRet, "tools", repairWireTool) },
     getConfig: { ...calls.getConfig, reply: computerConfigCodec }
   },
   naming: bundleNaming,
