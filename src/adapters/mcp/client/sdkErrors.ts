@@ -22,6 +22,22 @@ const httpStatusOf = (error: Error): number | undefined => {
 const quotedBodyOf = (error: Error): string =>
   error instanceof StreamableHTTPError ? error.message.slice(error.message.indexOf("{")) : ""
 
+/** Issues of one response that a message names. */
+const maxIssues = 3
+
+/** A sentence for the schema errors of a response, whose message is JSON. */
+const describeSchemaError = ({ issues }: z.core.$ZodError): string => {
+  const problems = issues.slice(0, maxIssues).flatMap(({ message, path, ...issue }) => {
+    if (path.length === 0) return []
+    const member = JSON.stringify(path.join(".").slice(0, 100))
+    if (issue.code !== "invalid_type") return [`${member} is invalid`]
+    return [
+      message.endsWith("received undefined") ? `${member} is missing` : `${member} is not of type ${issue.expected}`
+    ]
+  })
+  return [invalidResult.message, problems.join(", ")].filter((part) => part !== "").join(": ")
+}
+
 /** Converts an error of the v1 SDK. HTTP bodies are not quoted because they may contain anything. */
 export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   if (error instanceof McpError) {
@@ -31,7 +47,7 @@ export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
     return isClosed ? closedByServer : jsonRpcErrorToSessionError(error, message)
   }
   if (error instanceof UnauthorizedError) return sessionError("unauthorized", "MCP server requires authorization")
-  if (error instanceof z.ZodError) return sessionError("protocol", invalidResult.message)
+  if (error instanceof z.core.$ZodError) return sessionError("protocol", describeSchemaError(error))
   if (!(error instanceof Error)) return sessionError("unavailable", String(error))
   if (error.message === "Not connected") return sessionError("closed", "not connected")
   const reset = connectionResetFailure(error)

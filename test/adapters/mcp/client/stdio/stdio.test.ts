@@ -113,6 +113,26 @@ describe("stdio MCP server", () => {
     })
   )
 
+  const handshake = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } }
+  it.live.each([
+    [{}, '"protocolVersion" is missing, "capabilities" is missing, "serverInfo" is missing'],
+    [{ ...handshake, protocolVersion: 7 }, '"protocolVersion" is not of type string'],
+    [{ ...handshake, capabilities: [] }, '"capabilities" is not of type object'],
+    [{ ...handshake, capabilities: { tools: true } }, '"capabilities.tools" is not of type object'],
+    [{ ...handshake, serverInfo: { name: "x" } }, '"serverInfo.version" is missing']
+  ] as ReadonlyArray<readonly [object, string]>)(
+    "says in words why a handshake is not valid: %j",
+    ([result, problem]) =>
+      Effect.gen(function* () {
+        const respond = `process.stdin.once("data", (line) => {
+        const { id } = JSON.parse(String(line))
+        console.log(JSON.stringify({ jsonrpc: "2.0", id, result: ${JSON.stringify(result)} }))
+      })`
+        const { message, reason } = yield* failureOf({ args: ["--eval", respond] })
+        assert.deepStrictEqual([reason, message], ["protocol", `the response is not an MCP result: ${problem}`])
+      })
+  )
+
   it.live("looks for a command below its folder and in its PATH", () =>
     Effect.gen(function* () {
       const elsewhere = { command: "package.json", env: { PATH: "." }, cwd: fileURLToPath(new URL(".", plainFileUrl)) }
