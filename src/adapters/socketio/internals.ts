@@ -141,7 +141,7 @@ export const checkPayloads = (
   if (!isPolling(transport)) return
   const onData = transport["onData"].bind(transport)
   transport["onData"] = (payload) => {
-    if (typeof payload === "string" && !isAcceptable(payload)) transport["onError"](reason)
+    if (typeof payload === "string" && !isAcceptable(payload)) transport["onError"](reason, undefined)
     else onData(payload)
   }
 }
@@ -214,6 +214,15 @@ export const startPingTimer = (engine: ClientEngine, millis: number, onTimeout: 
 /** Replaces the function that runs when a ping arrives. */
 export const replacePingTimer = (engine: ClientEngine, start: () => void): void => {
   engine["_resetPingTimeout"] = start
+}
+
+/** Ends the first transport of a client that has not opened, as after an error: the next transport follows. */
+export const failOpeningTransport = (engine: ClientEngine, reason: string): void => {
+  const { readyState, transport } = engine
+  if (readyState !== "opening") return
+  transport["onError"](reason, undefined)
+  // The engine ignores the transport now, and leaves it open.
+  transport.close()
 }
 
 export const closeStaleClient = (engine: ClientEngine): void => engine["_onClose"]("ping timeout")

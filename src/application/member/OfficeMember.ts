@@ -180,9 +180,9 @@ export const joinOffice = Effect.fnUntraced(function* (
   ): Effect.fn.Return<void, JoinFailed> {
     const terms = takeOver && !hasJoined ? { takeOver } : {}
     const body = jsonBody(join.request.encode({ role, name, officeId: office, ...terms }))
-    const reply = yield* Effect.mapError(
-      link.request(join.event, body, joinTimeout),
-      () => new Unreachable({ message: "The Server did not reply to the join request in time" })
+    const reply = yield* link.request(join.event, body, joinTimeout).pipe(
+      Effect.tapErrorTag("RequestTimeout", () => link.close("join_timeout")),
+      Effect.mapError(() => new Unreachable({ message: "The Server did not reply to the join request in time" }))
     )
     const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
     yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {

@@ -12,6 +12,7 @@ import { defaultNamespace, maxEnvelopeBytes } from "../limits.ts"
 import {
   type ConnectAttempt,
   makeUnreachable,
+  earlyCloseError,
   notFoundReason,
   type RawConnectError,
   toConnectError,
@@ -22,6 +23,7 @@ import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
+import { makeTransportChoice, type TransportChooser } from "./transportChoice.ts"
 
 /** A token, or an effect that resolves one before every connection. */
 export type Token = string | Effect.Effect<string, { readonly message: string }>
@@ -53,14 +55,7 @@ export interface SocketIoClientOptions {
 /** Options of a client, and the Unix socket to connect to in place of the host of the URL. */
 type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
 
-/** What a client has learned of its network. */
-interface Network {
-  /** The latest connection used WebSocket. A reconnect over it is one request in place of at least five. */
-  hasWebSocket: boolean
-}
-
-const transportsFor = ({ transports }: SocketIoClientOptions, { hasWebSocket }: Network) =>
-  transports ?? (hasWebSocket ? ["websocket", "polling"] : ["polling", "websocket"])
+const defaultConnectTimeout = Duration.seconds(20)
 
 /** The size limit of a Server that announces none. */
 const defaultServerMaxBytes = 1_000_000
@@ -84,7 +79,12 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
   ).pipe(Effect.timeoutOption(disconnectTimeout), Effect.asVoid)
 
 /** Makes a socket that does not connect yet and closes with the scope. */
-const openSocket = (options: SocketIoClientOptions, network: Network, attempt: ConnectAttempt, auth: JsonObject) =>
+const openSocket = (
+  options: SocketIoClientOptions,
+  { transports, upgrade, fallbackAfter }: ReturnType<TransportChooser["next"]>,
+  attempt: ConnectAttempt,
+  auth: JsonObject
+) =>
   Effect.acquireRelease(
     Effect.sync(() =>
       io(`${attempt.origin}${options.namespace ?? defaultNamespace}`, {
@@ -92,9 +92,9 @@ const openSocket = (options: SocketIoClientOptions, network: Network, attempt: C
         parser: { Encoder, Decoder },
         query: { ...attempt.query, [versionQueryParameter]: attempt.version },
         auth,
-        transports: [...transportsFor(options, network)],
-        // Polling follows a WebSocket that fails: it shows the reason.
-        tryAllTransports: options.transports === undefined && network.hasWebSocket,
+        transports: [...transports],
+        upgrade,
+        tryAllTransports: fallbackAfter !== undefined,
         reconnection: false,
         autoConnect: false,
         forceNew: true,
@@ -106,30 +106,53 @@ const openSocket = (options: SocketIoClientOptions, network: Network, attempt: C
   )
 
 /** Connects once and waits for the Server's reply. */
-const awaitConnected = (socket: Socket, network: Network, limit: { bytes: number }, attempt: ConnectAttempt) =>
+const awaitConnected = (
+  socket: Socket,
+  network: TransportChooser,
+  limit: { bytes: number },
+  attempt: ConnectAttempt,
+  fallbackAfter: Duration.Duration | undefined
+) =>
   Effect.callback<void, RawConnectError>((resume) => {
-    const learn = () => {
-      network.hasWebSocket = socket.io.engine.transport.name === "websocket"
-    }
+    const learn = () => network.onConnected(socket.io.engine.transport.name)
+    let isAnswered = false
     socket.once("connect", () => {
+      isAnswered = true
       learn()
       resume(Effect.void)
     })
-    socket.once("connect_error", (error) => resume(Effect.fail(error)))
+    socket.once("connect_error", (error) => {
+      isAnswered = true
+      resume(Effect.fail(error))
+    })
     socket.connect()
+    const fallback =
+      fallbackAfter &&
+      setTimeout(
+        () => internals.failOpeningTransport(socket.io.engine, "websocket timeout"),
+        Duration.toMillis(fallbackAfter)
+      )
+    socket.io.engine.once("open", () => clearTimeout(fallback))
     extendKeepaliveOnData(socket.io.engine)
     socket.io.engine.once("upgrade", learn)
     // Before the handshake, the client of Socket.IO does not report the end of a connection.
     socket.io.engine.once("close", (_reason: string, details: unknown) => {
-      const error = versionCloseError(details)
-      if (error !== undefined) resume(Effect.fail(error))
+      clearTimeout(fallback)
+      const versionError = versionCloseError(details)
+      if (versionError !== undefined) resume(Effect.fail(versionError))
+      // A rejection that arrived before the close is decoded later.
+      setTimeout(() => {
+        if (isAnswered) return
+        network.onUnanswered()
+        resume(Effect.fail(earlyCloseError()))
+      })
     })
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
       limit.bytes = (maxPayload ?? defaultServerMaxBytes) - maxEnvelopeBytes
     })
-    // A network may swallow WebSockets: then no attempt ever ends.
     return Effect.sync(() => {
-      network.hasWebSocket = false
+      clearTimeout(fallback)
+      network.onUnanswered()
     })
   }).pipe(Effect.catch((error) => Effect.flatMap(toConnectError(attempt, error), Effect.fail)))
 
@@ -144,20 +167,26 @@ type ConnectRequest = Parameters<TransportClient["Service"]["connect"]>[0]
 /** Connects at one path. */
 const connectAt = Effect.fnUntraced(function* (
   options: ConnectOptions,
-  network: Network,
+  network: TransportChooser,
   attempt: ConnectAttempt,
   { auth, onMessage }: ConnectRequest,
   timeoutTo: (reason: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Unreachable, R>
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { token } = attempt
   const run = yield* FiberSet.makeRuntime<never>()
-  const socket = yield* openSocket(options, network, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
+  const choice = network.next(options.connectTimeout ?? defaultConnectTimeout)
+  const socket = yield* openSocket(options, choice, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
-  const { link, markClosed, startReceiving } = yield* makeSocketIoLink(socket, () => limit.bytes)
+  const openedAt = Date.now()
+  const { link, markClosed, startReceiving } = yield* makeSocketIoLink(
+    socket,
+    () => limit.bytes,
+    (reason) => network.onClosed(socket.io.engine?.transport.name, reason, Date.now() - openedAt)
+  )
   yield* Effect.addFinalizer(() => markClosed("client_disconnect"))
   socket.on("disconnect", (reason) => void run(markClosed(closeReasonCode(reason))))
   startReceiving(onMessage)
-  yield* awaitConnected(socket, network, limit, attempt).pipe(
+  yield* awaitConnected(socket, network, limit, attempt, choice.fallbackAfter).pipe(
     timeoutTo("connection timed out"),
     Effect.tapError(() => Effect.sync(() => socket.disconnect()))
   )
@@ -169,11 +198,11 @@ const isNotFound = (error: ConnectError): boolean =>
 
 const connect = Effect.fnUntraced(function* (
   options: ConnectOptions,
-  network: Network,
+  network: TransportChooser,
   trusted: Effect.Effect<SecureContext | undefined, string>,
   request: ConnectRequest
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
-  const { connectTimeout: duration = Duration.seconds(20), headers } = options
+  const { connectTimeout: duration = defaultConnectTimeout, headers } = options
   const url = displayUrl(options.url)
   const timeoutTo = (reason: string) =>
     Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
@@ -205,7 +234,7 @@ export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClie
     Effect.gen(function* () {
       // Parsing the authorities of the platform takes longer than a handshake.
       const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : trustAuthorities(options.ca))
-      const network = { hasWebSocket: false }
+      const network = makeTransportChoice(options.transports)
       return TransportClient.of({ connect: (request) => connect(options, network, trusted, request) })
     })
   )
@@ -213,7 +242,7 @@ export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClie
 /** Connects over a Unix socket of this machine, on Node. */
 export const layerOnSocket = (socketPath: string): Layer.Layer<TransportClient> =>
   Layer.sync(TransportClient, () => {
-    const network = { hasWebSocket: false }
+    const network = makeTransportChoice()
     const options = { url: "http://localhost", socketPath }
     return TransportClient.of({ connect: (request) => connect(options, network, Effect.undefined, request) })
   })

@@ -20,7 +20,11 @@ type Ack = (...values: ReadonlyArray<Body>) => void
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
 /** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
-export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, maxBytes: () => number) {
+export const makeSocketIoLink = Effect.fnUntraced(function* (
+  socket: Socket,
+  maxBytes: () => number,
+  onClosed: (reason: string) => void
+) {
   const handlers = yield* FiberSet.make<void>()
   const runFork = yield* FiberSet.runtime(handlers)<never>()
   const closed = yield* Deferred.make<string>()
@@ -88,6 +92,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
     Effect.suspend(() => {
       if (closeReason !== undefined) return Effect.void
       closeReason = reason
+      onClosed(reason)
       for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
       Deferred.doneUnsafe(closed, Exit.succeed(reason))
       return FiberSet.clear(handlers)

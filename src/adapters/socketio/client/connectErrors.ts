@@ -82,6 +82,9 @@ export const versionCloseError = (details: unknown): RawConnectError | undefined
   return code === versionCloseCode ? new Error(versionRejectedMessage) : undefined
 }
 
+/** The error of a connection that ended before the Server's reply. */
+export const earlyCloseError = (): RawConnectError => new Error("the connection was closed before the reply")
+
 /** Statuses of proxies that invite a retry: request timeout, too early, too many requests. */
 const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 

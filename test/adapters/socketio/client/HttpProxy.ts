@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, request as httpRequest } from "node
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 
-/** What happens to the upgrades of a proxy: a status rejects them, and `stop` passes frames until `stopFrames`. */
-export type Upgrades = "pass" | "hang" | "no frames" | "close" | "stop" | number
+/** What happens to WebSockets at a proxy; a status rejects them. */
+export type Upgrades = "pass" | "hang" | "no frames" | "close" | number
 
 /** A response of the proxy itself. */
 export interface Page {
@@ -20,8 +20,8 @@ export interface HttpProxy {
   upgrades: Upgrades
   /** The requests that open a connection or an upgrade, as `polling`, `websocket` or `upgrade`. */
   readonly opened: Array<string>
-  /** The open WebSockets that pass frames. */
-  readonly webSockets: () => number
+  /** Connections that have changed from polling to WebSocket. */
+  readonly upgraded: () => number
   /** Passes no frames of the open WebSockets any more, without a notice to either end. */
   readonly stopFrames: () => void
   /** Closes all connections. */
@@ -35,6 +35,12 @@ const headLines = ({ headers, method, url }: IncomingMessage): string =>
     "\r\n"
   )
 
+/** True for bytes with the frame that ends an upgrade: the character 5, masked. */
+const endsUpgrade = (bytes: Buffer): boolean => {
+  const at = bytes.indexOf(Buffer.from([0x81, 0x81]))
+  return at >= 0 && ((bytes[at + 2] ?? 0) ^ (bytes[at + 6] ?? 0)) === "5".charCodeAt(0)
+}
+
 const endOfHead = "\r\n\r\n"
 
 /** Opens a proxy in front of the Server on a local port. */
@@ -42,6 +48,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
   target: number
 ): Effect.fn.Return<HttpProxy, never, Scope.Scope> {
   const sockets = new Set<Socket>()
+  let upgraded = 0
   const tunnels = new Set<{ isStopped: boolean }>()
   const own = (socket: Socket) => {
     sockets.add(socket)
@@ -63,6 +70,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
       return end < 0 || near.write(head.slice(0, end + endOfHead.length), "latin1")
     })
     near.on("data", (chunk: Buffer) => {
+      if (endsUpgrade(chunk)) upgraded += 1
       if (passesFrames && !state.isStopped) far.write(chunk)
     })
     far.on("close", () => state.isStopped || near.destroy())
@@ -90,7 +98,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
     answer: () => undefined,
     upgrades: "pass",
     opened: [],
-    webSockets: () => [...tunnels].filter(({ isStopped }) => !isStopped).length,
+    upgraded: () => upgraded,
     stopFrames: () => {
       for (const state of tunnels) state.isStopped = true
     },
