@@ -57,15 +57,20 @@ const formatLine = (event: AuditEvent): string => {
 /** Memory that a queued event retains, in bytes. */
 const queuedBytesOf = ({ request }: AuditEvent): number => request?.byteLength() ?? 0
 
-/** Opens the file with permissions for its owner only, and finds its size and whether its last line is torn. */
+/**
+ * Opens the file with permissions for its owner only, and finds its size and whether its last line is torn. The mode of a
+ * device or pipe belongs to the machine, and its size stays 0: it is never rotated.
+ */
 const openFile = async (file: string) => {
   const handle = await open(file, "a+", 0o600)
   try {
-    await handle.chmod(0o600)
-    const { size } = await handle.stat()
+    const stats = await handle.stat()
+    const isRegular = stats.isFile()
+    if (isRegular) await handle.chmod(0o600)
+    const size = isRegular ? stats.size : 0
     const last = Buffer.alloc(1)
     if (size > 0) await handle.read(last, 0, 1, size - 1)
-    return { handle, size, torn: size > 0 && last.toString() !== "\n" }
+    return { handle, isRegular, size, torn: size > 0 && last.toString() !== "\n" }
   } catch (error) {
     await handle.close()
     throw error
@@ -79,7 +84,8 @@ const renameIfExists = (from: string, to: string): Promise<void> =>
 
 /** A file that rotates when it is full. Its methods must not run concurrently. */
 const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {
-  let current: { handle: FileHandle; size: number; torn: boolean } | undefined = await openFile(file)
+  let current: { handle: FileHandle; isRegular: boolean; size: number; torn: boolean } | undefined =
+    await openFile(file)
   const close = async () => {
     const closing = current
     current = undefined
@@ -106,7 +112,7 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
     target.torn = true
     await target.handle.appendFile(line)
     target.torn = false
-    target.size += Buffer.byteLength(line)
+    if (target.isRegular) target.size += Buffer.byteLength(line)
     return problem
   }
   return { append, close }

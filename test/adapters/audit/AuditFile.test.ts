@@ -1,5 +1,6 @@
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -42,6 +43,25 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
 describe("an audit file", () => {
+  for (const target of ["pipe", "link to a device", "link to a pipe"]) {
+    live(
+      `keeps the mode of a ${target}, and does not rotate it`,
+      Effect.gen(function* () {
+        const where = yield* folder
+        const file = join(where, "audit")
+        const pipe = target === "pipe" ? file : join(where, "other")
+        execFileSync("mkfifo", ["-m", "622", pipe])
+        if (target !== "pipe") symlinkSync(target === "link to a device" ? "/dev/null" : pipe, file)
+        const { mode } = statSync(file)
+        yield* audited({ file, maxBytes: 1 }, ({ record }) => {
+          for (const name of ["a", "b"]) record({ time, fields: { type: "join", name } })
+        })
+        assert.strictEqual(statSync(file).mode, mode)
+        assert.isFalse(existsSync(`${file}.1`))
+      })
+    )
+  }
+
   live(
     "holds a JSON object per line and is readable by its owner only",
     Effect.gen(function* () {
