@@ -26,23 +26,18 @@ export interface BodyOptions {
 
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
-const makeBodyScanner = (isEventStream: boolean) => {
+const makeSizeScanner = (isEventStream: boolean) => {
   let size = 0
-  let hasEventId = false
   let tail: Uint8Array = Buffer.from("\n")
-  return {
-    /** Returns the size in bytes of the current message: of the current event, else of the whole body. */
-    scan: (chunk: Uint8Array): number => {
-      size += chunk.length
-      if (!isEventStream) return size
-      const text = Buffer.concat([tail, chunk])
-      hasEventId ||= /[\r\n]id:/.test(text.toString("latin1"))
-      const end = Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
-      if (end >= 0) size = text.length - end
-      tail = text.subarray(-3)
-      return size
-    },
-    hasEventId: () => hasEventId
+  /** Returns the size in bytes of the current message: of the current event, else of the whole body. */
+  return (chunk: Uint8Array): number => {
+    size += chunk.length
+    if (!isEventStream) return size
+    const text = Buffer.concat([tail, chunk])
+    const end = Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
+    if (end >= 0) size = text.length - end
+    tail = text.subarray(-3)
+    return size
   }
 }
 
@@ -51,7 +46,7 @@ export const readBody = (
   incoming: IncomingMessage,
   { onEnd, signal, idleTimeout, isEventStream, repair }: BodyOptions
 ): ReadableStream => {
-  const scanner = makeBodyScanner(isEventStream)
+  const scan = makeSizeScanner(isEventStream)
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let limitExceeded = false
@@ -80,7 +75,7 @@ export const readBody = (
           reason,
           isComplete: error === undefined,
           limitExceeded,
-          resumable: scanner.hasEventId() && !tooLarge
+          resumable: repair?.hasEventId() === true && !tooLarge
         })
         const rest = error === undefined || finalEvent !== undefined ? repair?.end() : undefined
         if (rest !== undefined && rest.length > 0) controller.enqueue(rest)
@@ -90,7 +85,7 @@ export const readBody = (
       }
       incoming.on("data", (chunk: Uint8Array) => {
         if (tooLarge) return
-        tooLarge = scanner.scan(chunk) > maxMessageBytes
+        tooLarge = scan(chunk) > maxMessageBytes
         if (tooLarge) return abort(`message exceeds ${maxMessageBytes} bytes`)
         const ready = repair === undefined ? chunk : repair.push(chunk)
         if (ready !== undefined) controller.enqueue(ready)

@@ -10,6 +10,8 @@ export interface BodyRepair {
   readonly end: () => Uint8Array | undefined
   /** The response to a request whose stream ended after an event that is not a message; else undefined. */
   readonly unreadable: () => JsonRpcMessage | undefined
+  /** True after an event with an id, from which the server may resume its stream. */
+  readonly hasEventId: () => boolean
 }
 
 type RequestId = string | number | undefined
@@ -54,7 +56,8 @@ const makeDocumentRepair = (requestId: RequestId): BodyRepair => {
       return undefined
     },
     end: () => repairDocument(Buffer.concat(chunks), requestId),
-    unreadable: () => undefined
+    unreadable: () => undefined,
+    hasEventId: () => false
   }
 }
 
@@ -93,11 +96,15 @@ interface EventContext {
   /** The body ended within the event. */
   readonly isCut: boolean
   readonly onUnreadable: () => void
+  readonly onEventId: () => void
 }
 
 /** Rewrites one event, with one event for each message of a batch. */
 const repairEvent = (lines: ReadonlyArray<string>, context: EventContext): string | undefined => {
   const fields = lines.map(fieldOf)
+  // As the SDKs do: an event without data has no effect, and its id is the last one without NUL.
+  const id = fields.findLast(([name, value]) => name === "id" && !value.includes("\0"))?.[1] ?? ""
+  if (!context.isCut && id !== "" && fields.some(([name]) => name === "data")) context.onEventId()
   const data = fields.flatMap(([name, value]) => (name === "data" ? [value] : [])).join("\n")
   const type = fields.findLast(([name]) => name === "event")?.[1] ?? ""
   if (data.trim() === "" || (type !== "" && type !== "message")) return undefined
@@ -142,13 +149,19 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
   let pending: Array<Uint8Array> = []
   let tail: Uint8Array = new Uint8Array()
   let hasUnreadable = false
+  let hasEventId = false
   const keep = (rest: Uint8Array, before: Uint8Array) => {
     pending.push(rest)
     tail = Buffer.concat([before, rest]).subarray(1 - longestEnd)
   }
   const repair = (bytes: Uint8Array, isCut: boolean): Uint8Array => {
     try {
-      return repairEvents(bytes, { requestId, isCut, onUnreadable: () => void (hasUnreadable = true) })
+      return repairEvents(bytes, {
+        requestId,
+        isCut,
+        onUnreadable: () => void (hasUnreadable = true),
+        onEventId: () => void (hasEventId = true)
+      })
     } catch {
       // Excessive nesting, which cannot be encoded.
       return bytes
@@ -172,7 +185,8 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
       return repair(complete, false)
     },
     end: () => repair(Buffer.concat(pending), true),
-    unreadable: () => (hasUnreadable && requestId !== undefined ? errorResponse(requestId, notJson) : undefined)
+    unreadable: () => (hasUnreadable && requestId !== undefined ? errorResponse(requestId, notJson) : undefined),
+    hasEventId: () => hasEventId
   }
 }
 

@@ -165,6 +165,19 @@ describe("server with text ids", () => {
   )
 })
 
+describe("event stream that ends without a response", () => {
+  it.live.each([
+    ["an id without data", "id: 1\n\n"],
+    ["an empty id", "id:\ndata:\n\n"],
+    ["an id with a null character", "id: a\u0000\ndata:\n\n"],
+    ["an event that is cut", "id: 1\ndata: {"]
+  ])("is not resumed after %s, so the call fails at once", ([, text = ""]) =>
+    Effect.map(Effect.flip(callOnce((_, response) => stream(response, text).end())), ({ reason }) =>
+      assert.strictEqual(reason, "closed")
+    )
+  )
+})
+
 describe("server description", () => {
   it.live("opens a session when members are null", () =>
     Effect.scoped(
