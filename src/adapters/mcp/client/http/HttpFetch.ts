@@ -38,6 +38,16 @@ export const requestInit = (headers: { readonly [name: string]: string } | null)
 /** Limited to the longest delay of a timer; longer ones fire at once. */
 const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), 2 ** 31 - 1)
 
+const eventStreamType = "text/event-stream"
+const jsonType = "application/json"
+
+/** The media type of a body with messages, without parameters: some servers write it in other cases, or twice. */
+const messageTypeOf = (contentType = ""): typeof eventStreamType | typeof jsonType | undefined => {
+  const type = (contentType.split(/[;,]/)[0] ?? "").trim().toLowerCase()
+  if (type === eventStreamType) return eventStreamType
+  return /^(application|text)\/([\w.-]+\+)?json$/.test(type) ? jsonType : undefined
+}
+
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : parseJsonOrThrow(body))
@@ -111,9 +121,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
           incoming.resume()
           return resolve(toResponse(incoming, null))
         }
-        const contentType = incoming.headers["content-type"] ?? ""
-        const isEventStream = contentType.includes("text/event-stream")
-        const hasMessages = isEventStream || (status < 300 && contentType.includes("json"))
+        const mediaType = messageTypeOf(incoming.headers["content-type"])
+        const isEventStream = mediaType === eventStreamType
+        const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
         const repair = hasMessages ? makeBodyRepair(isEventStream, posted.id) : undefined
         const stream = readBody(incoming, {
           idleTimeout,
@@ -130,7 +140,10 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
               : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
           }
         })
-        resolve(toResponse(incoming, stream))
+        const response = toResponse(incoming, stream)
+        // The SDKs differ in the spellings that they know.
+        if (mediaType !== undefined) response.headers.set("content-type", mediaType)
+        resolve(response)
       })
       request.end(text)
     })

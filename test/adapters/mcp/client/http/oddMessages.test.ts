@@ -165,6 +165,36 @@ describe("server with text ids", () => {
   )
 })
 
+describe("content type of a response", () => {
+  it.live.each([
+    ["Text/Event-Stream", "data: "],
+    ["text/event-stream;charset=UTF-8", "data: "],
+    ["text/event-stream, text/event-stream", "data: "],
+    ["Application/JSON", ""],
+    ["application/json; charset", ""],
+    ["text/json", ""],
+    ["application/vnd.mcp+json", ""]
+  ])("may be spelled %s", ([type = "", prefix = ""]) =>
+    Effect.map(
+      callOnce(({ id }, response) =>
+        response
+          .writeHead(200, { "Content-Type": type })
+          .end(`${prefix}${JSON.stringify({ jsonrpc: "2.0", id, result: done })}\n\n`)
+      ),
+      ({ content }) => assert.deepStrictEqual(content, done.content)
+    )
+  )
+
+  it.live.each(["text/event-Stream", "TEXT/EVENT-STREAM; x"])(
+    "is that of an event stream, whose end fails the call at once, when spelled %s",
+    (type) =>
+      Effect.map(
+        Effect.flip(callOnce((_, response) => response.writeHead(200, { "Content-Type": type }).end(": none\n\n"))),
+        ({ reason }) => assert.strictEqual(reason, "closed")
+      )
+  )
+})
+
 describe("event stream that ends without a response", () => {
   it.live.each([
     ["an id without data", "id: 1\n\n"],
