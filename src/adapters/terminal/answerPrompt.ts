@@ -1,5 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import type { Question } from "../../domain/approvals/Approval.ts"
+import { fieldFormatProblem } from "../../domain/approvals/answerFormats.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import { type FormField, formOfSchema } from "../../domain/page/form/schemaForm.ts"
@@ -165,7 +166,7 @@ const promptForField = Effect.fnUntraced(function* (
           : Result.succeed(initial)
     if (Result.isFailure(parsed)) problem = parsed.failure
     else {
-      const [error] = yield* check(schema, parsed.success)
+      const error = fieldFormatProblem(schema, parsed.success) ?? (yield* check(schema, parsed.success))[0]
       if (error === undefined) return Option.some(parsed.success)
       problem = error.replace(/^the arguments: /, "")
     }

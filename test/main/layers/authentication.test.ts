@@ -5,7 +5,6 @@ import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { type ServerStartFailed, serverLayer } from "../../../src/main/layers/serverLayer.ts"
-import { connectAgent } from "../../../src/main/promise/connectAgent.ts"
 import { runServer } from "../../../src/main/promise/RunningServer.ts"
 
 const quiet = Logger.layer([])
@@ -22,13 +21,11 @@ describe("a host that chooses no authentication", () => {
     }).pipe(Effect.provide(quiet))
   )
 
-  it("gets a type error and a Server that admits no client from runServer", async () => {
+  it("gets a type error and no Server from runServer", async () => {
     // @ts-expect-error: `authenticate` is missing.
-    await using server = await runServer({ log: () => undefined })
-    const rejected = await connectAgent({ url: server.url, office: "team", name: "thinker" }).catch(
-      (error: unknown) => error
-    )
-    assert.propertyVal(rejected, "code", 401)
+    const failed = await runServer({ log: () => undefined }).catch((error: unknown) => error)
+    assert.propertyVal(failed, "code", "config_invalid")
+    assert.match(String(failed), /'authenticate' must be a function or "allowAll"/)
   })
 
   it.live("gets a type error and no published tools from publishHttp", () =>

@@ -12,6 +12,7 @@ import {
   toDecision,
   toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
+import { answerFormatProblems } from "../../../domain/approvals/answerFormats.ts"
 import { type CallPlace, coversCall, isExpired } from "../../../domain/approvals/grants.ts"
 import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -162,6 +163,8 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (JSON.stringify(content).length > maxContentLength) {
       return yield* badRequest(`The content of an answer has at most ${maxContentLength} characters`)
     }
+    const formatProblems = answerFormatProblems(input.schema, content)
+    if (formatProblems.length > 0) return yield* badRequest(formatAnswerErrors(formatProblems))
     if (validator === undefined) return
     const errors = yield* Effect.catch(validator.check(input.schema, content), ({ message: reason }) =>
       Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])

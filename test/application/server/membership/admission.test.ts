@@ -435,14 +435,14 @@ describe("admission over Socket.IO", () => {
         () => Effect.sync(() => proxy.close())
       )
       const { port } = proxy.address() as AddressInfo
-      for (const [answered, retryable] of [
-        [403, false],
-        [408, true],
-        [429, true]
+      for (const [answered, permanent] of [
+        [403, true],
+        [408, false],
+        [429, false]
       ] as const) {
         status = answered
         const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: answered, retryable })
+        assert.deepInclude<object>(refused, { _tag: "Unreachable", permanent })
       }
     }).pipe(Effect.scoped)
   )
