@@ -1,8 +1,8 @@
-import { homedir } from "node:os"
 import { posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
 import type { JsonObject } from "../../domain/json.ts"
+import { homeFolder, noHomeAdvice } from "../process/userFolders.ts"
 import { makeOwnerOnlyStore } from "./OwnerOnlyStore.ts"
 
 /** `path` is the credentials file, by default {@link defaultPath}. */
@@ -15,21 +15,21 @@ const maxFileBytes = 1024 * 1024
 
 type Entries = Map<string, string>
 
-/** The credentials file in the configuration folder of the user. */
+/** The credentials file in the configuration folder of the user, if that is known. */
 export const defaultPath = (
   env: { readonly [name: string]: string | undefined } = process.env,
   platform: NodeJS.Platform = process.platform,
-  home: string = homedir()
-): string => {
+  home: string | undefined = homeFolder()
+): string | undefined => {
   if (platform === "win32") {
     const roaming = env["APPDATA"] ?? ""
-    const folder = roaming === "" ? win32.join(home, "AppData", "Roaming") : roaming
-    return win32.join(folder, "a2c", "credentials.json")
+    const folder = roaming === "" ? home && win32.join(home, "AppData", "Roaming") : roaming
+    return folder && win32.join(folder, "a2c", "credentials.json")
   }
   // The XDG specification ignores relative paths.
   const configured = env["XDG_CONFIG_HOME"] ?? ""
-  const folder = posix.isAbsolute(configured) ? configured : posix.join(home, ".config")
-  return posix.join(folder, "a2c", "credentials.json")
+  const folder = posix.isAbsolute(configured) ? configured : home && posix.join(home, ".config")
+  return folder && posix.join(folder, "a2c", "credentials.json")
 }
 
 const parseEntries = (servers: JsonObject): Result.Result<Entries, string> => {
@@ -63,9 +63,19 @@ const make = (file: string) => {
   })
 }
 
+/** Fails every use: an unknown home folder concerns only Computers whose MCP servers need credentials. */
+const unavailable = Effect.suspend(() =>
+  Effect.fail(new CredentialsUnavailable({ message: `Cannot keep credentials: ${noHomeAdvice("XDG_CONFIG_HOME")}` }))
+)
+
+const withoutFile = { read: () => unavailable, write: () => unavailable, remove: () => unavailable }
+
 /**
  * Stores credentials in one JSON file with access for its owner only. A file that others have access to, or that is
  * invalid, is rejected and not overwritten.
  */
 export const layer = ({ path }: FileCredentialStoreOptions = {}): Layer.Layer<CredentialStore> =>
-  Layer.sync(CredentialStore, () => make(path ?? defaultPath()))
+  Layer.sync(CredentialStore, () => {
+    const file = path ?? defaultPath()
+    return file === undefined ? CredentialStore.of(withoutFile) : make(file)
+  })

@@ -3,13 +3,34 @@ import { isAbsolute, join } from "node:path"
 
 type Environment = { readonly [name: string]: string | undefined }
 
+/** The home folder of the user. Unknown when `HOME` is no absolute path, or is not set and the user id has no account. */
+export const homeFolder = (): string | undefined => {
+  try {
+    const home = homedir()
+    return isAbsolute(home) ? home : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What to do when a command needs a folder of the user: the variables that replace the unknown home folder. */
+export const noHomeAdvice = (variable?: string): string =>
+  `the home folder is unknown: set HOME${variable === undefined ? "" : ` or ${variable}`}`
+
 /** The folder that a variable of the XDG specification sets, which ignores relative paths. */
-const folderOf = (configured = "", fallback: string): string => (isAbsolute(configured) ? configured : fallback)
+const folderOf = (configured = "", home: string | undefined, ...below: ReadonlyArray<string>): string | undefined =>
+  isAbsolute(configured) ? configured : home === undefined ? undefined : join(home, ...below)
 
-/** A file of the command in the state folder of the user. */
-export const userStateFile = (name: string, env: Environment = process.env, home: string = homedir()): string =>
-  join(folderOf(env["XDG_STATE_HOME"], join(home, ".local", "state")), "a2c", name)
+const below = (folder: string | undefined, ...path: ReadonlyArray<string>): string | undefined =>
+  folder === undefined ? undefined : join(folder, ...path)
 
-/** A folder of the command for files that it can make again. */
-export const userCacheFolder = (name: string, env: Environment = process.env, home: string = homedir()): string =>
-  join(folderOf(env["XDG_CACHE_HOME"], join(home, ".cache")), "a2c-smcp", name)
+/** A file of the command in the state folder of the user, if that is known. */
+export const userStateFile = (name: string, env: Environment = process.env, home = homeFolder()): string | undefined =>
+  below(folderOf(env["XDG_STATE_HOME"], home, ".local", "state"), "a2c", name)
+
+/** A folder of the command for files that it can make again, if one is known. */
+export const userCacheFolder = (
+  name: string,
+  env: Environment = process.env,
+  home = homeFolder()
+): string | undefined => below(folderOf(env["XDG_CACHE_HOME"], home, ".cache"), "a2c-smcp", name)

@@ -35,7 +35,8 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
 export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: LineReader }, never, Scope.Scope> =
   Effect.gen(function* () {
     const { stderr: errors, stdin: input, stdout: output } = process
-    const history = input.isTTY && output.isTTY ? yield* openHistory(userStateFile("history")) : undefined
+    const historyFile = input.isTTY && output.isTTY ? userStateFile("history") : undefined
+    const history = historyFile === undefined ? undefined : yield* openHistory(historyFile)
     const reader = yield* makeLineReader({ input, output, errors, ...definedOnly({ history }) })
     return {
       reader,

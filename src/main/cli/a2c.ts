@@ -18,11 +18,8 @@ const mayLoadPacks = !bundledCommands.includes(args[0] ?? "") && args.some((arg)
 
 /** Keeps the compiled code between runs: they start in less time. */
 const keepCompiledCode = (): void => {
-  try {
-    ;(nodeModule as Partial<typeof nodeModule>).enableCompileCache?.(userCacheFolder("compiled"))
-  } catch {
-    // A user without a home folder: the command starts without the cache.
-  }
+  const folder = userCacheFolder("compiled")
+  if (folder !== undefined) (nodeModule as Partial<typeof nodeModule>).enableCompileCache?.(folder)
 }
 
 const problem = nodeVersionError()

@@ -1,13 +1,14 @@
-import { homedir } from "node:os"
 import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
 import { Effect, FileSystem, Redacted, Result } from "effect"
+import { homeFolder, noHomeAdvice } from "../../adapters/process/userFolders.ts"
 import { mergeConfigs, parseConfig } from "../../domain/config/parseConfig.ts"
 import { type Dialect, serversKeyOf } from "../../domain/config/dialects.ts"
 import { renderPlaceholders } from "../../domain/config/placeholders.ts"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "../repl/didYouMean.ts"
 import { type JsoncDocument, type Position, parseJsonc } from "./jsonc.ts"
@@ -49,7 +50,7 @@ const workspaceFolderOf = (file: string): string => {
 type HostVariables = { readonly [name: string]: string | Redacted.Redacted<string> }
 
 const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: string } => ({
-  userHome: homedir(),
+  ...definedOnly({ userHome: homeFolder() }),
   workspaceFolder,
   workspaceFolderBasename: basename(workspaceFolder),
   pathSeparator: sep,
@@ -138,14 +139,12 @@ const readConfigFile = Effect.fnUntraced(function* (
     servers[name] = placedServer
     variables[name] = hostVariables
     if (given === undefined) continue
-    const path = resolve(
-      hostVariables["workspaceFolder"] ?? "",
-      String(renderPlaceholders(given, (word) => hostVariables[word]).value)
-    )
+    const rendered = renderPlaceholders(given, (word) => hostVariables[word])
+    const path = resolve(hostVariables["workspaceFolder"] ?? "", String(rendered.value))
     sources.push(path)
     const environment = yield* readTextFile(path)
     if (Result.isFailure(environment)) {
-      const issue = `${path}: ${environment.failure}`
+      const issue = `${path}: ${rendered.unresolved.has("userHome") ? noHomeAdvice() : environment.failure}`
       diagnostics.push(diagnosticOf("error")({ path: [root, name, "envFile"], issue }))
       continue
     }

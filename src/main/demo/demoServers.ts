@@ -2,7 +2,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { Effect, FileSystem } from "effect"
 import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
-import { userCacheFolder } from "../../adapters/process/userFolders.ts"
+import { noHomeAdvice, userCacheFolder } from "../../adapters/process/userFolders.ts"
 import { PackInstaller } from "../../application/ports/packs/PackInstaller.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
@@ -18,7 +18,8 @@ const packages = Object.entries(demoServers).map(([name, version]) => `${name}@$
 
 /** The entry point of an MCP server, as installed beside this package or by the demo. */
 export const findDemoServer = (name: keyof typeof demoServers) => {
-  for (const place of [import.meta.url, join(userCacheFolder("demo"), "package.json")]) {
+  const folder = userCacheFolder("demo")
+  for (const place of [import.meta.url, ...(folder === undefined ? [] : [join(folder, "package.json")])]) {
     try {
       return createRequire(place).resolve(`${name}/dist/index.js`)
     } catch {
@@ -36,6 +37,7 @@ export const installDemoServers = Effect.fnUntraced(
   function* () {
     if (areFound()) return
     const folder = userCacheFolder("demo")
+    if (folder === undefined) return yield* Effect.fail(noHomeAdvice("XDG_CACHE_HOME"))
     yield* print("The demo installs two MCP servers from npm, once …")
     yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder, { recursive: true }))
     yield* PackInstaller.use(({ install }) => install(folder, packages, () => Effect.void)).pipe(

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
-import { userCacheFolder } from "../../../adapters/process/userFolders.ts"
+import { noHomeAdvice, userCacheFolder } from "../../../adapters/process/userFolders.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../CommandFailed.ts"
 
@@ -9,7 +9,11 @@ import { failCommand } from "../CommandFailed.ts"
 export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
   const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
   if (scheme === "cache") {
-    return yield* makeFileCache({ folder: detail ?? userCacheFolder("documents") })
+    const folder = detail ?? userCacheFolder("documents")
+    if (folder === undefined) {
+      return yield* failCommand(`--dpe cache: ${noHomeAdvice("XDG_CACHE_HOME")}, or give cache:FOLDER`)
+    }
+    return yield* makeFileCache({ folder })
   }
   const port = Number(detail ?? 0)
   if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {

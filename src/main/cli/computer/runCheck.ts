@@ -1,4 +1,5 @@
 import { Effect, Layer, Option, Record, Redacted, Result } from "effect"
+import { noHomeAdvice } from "../../../adapters/process/userFolders.ts"
 import * as VerelEngine from "../../../adapters/vrl/VerelEngine.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { VrlEngine } from "../../../application/ports/VrlEngine.ts"
@@ -78,7 +79,9 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
         "warning",
         reference._tag === "Environment"
           ? `the environment variable ${reference.name} is not set`
-          : `placeholder \${${text}} is not defined and stays unresolved`
+          : text === "userHome"
+            ? `placeholder \${${text}}: ${noHomeAdvice()}`
+            : `placeholder \${${text}} is not defined and stays unresolved`
       )
     }
     const url = String(server.parameters["url"])

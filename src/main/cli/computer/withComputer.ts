@@ -4,7 +4,7 @@ import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStor
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
-import { userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
+import { noHomeAdvice, userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
@@ -135,6 +135,12 @@ export const withComputer = <A, E, R>(
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
     const inputs = Context.get(yield* Layer.build(Inputs.layer(inputSources)), Inputs)
     const prompt = Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
+    const approvals = options.approvals ?? userStateFile("approvals.json")
+    const catalogues = userCacheFolder("catalogues")
+    if (approvals === undefined) {
+      const reason = noHomeAdvice("XDG_STATE_HOME")
+      yield* Effect.logWarning("approvals end with this process", { reason: `${reason}, or give --approvals` })
+    }
     const computer = computerLayerRequiringInputs({
       ...membership,
       ...joinOptions(options),
@@ -147,8 +153,8 @@ export const withComputer = <A, E, R>(
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       policy,
-      approvals: FileApprovalStore.layer(resolve(options.approvals ?? userStateFile("approvals.json")), server),
-      catalogues: FileCatalogueStore.layer(userCacheFolder("catalogues")),
+      approvals: approvals === undefined ? undefined : FileApprovalStore.layer(resolve(approvals), server),
+      catalogues: catalogues === undefined ? undefined : FileCatalogueStore.layer(catalogues),
       settings: {
         approve,
         approvers: remoteApprovers,

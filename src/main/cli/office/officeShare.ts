@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
-import { homedir } from "node:os"
 import { posix, resolve } from "node:path"
 import { Config, Context, Effect, Layer, Option, Redacted } from "effect"
 import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../../adapters/http/unixSocket.ts"
+import { homeFolder } from "../../../adapters/process/userFolders.ts"
 import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../adapters/socketio/RelayServer.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
@@ -27,8 +27,9 @@ const readFolder = (variable: string) =>
 /** The folders for sockets, best first. A host program may start its process without the first variable. */
 const socketFolders = Effect.gen(function* () {
   const [runtime, cache] = yield* Effect.all([readFolder("XDG_RUNTIME_DIR"), readFolder("XDG_CACHE_HOME")])
-  const home = cache.length === 0 ? [posix.join(homedir(), ".cache")] : cache
-  return [...runtime, ...home].map((folder) => posix.join(folder, "a2c"))
+  const home = cache.length > 0 ? undefined : homeFolder()
+  const below = home === undefined ? [] : [posix.join(home, ".cache")]
+  return [...runtime, ...cache, ...below].map((folder) => posix.join(folder, "a2c"))
 })
 
 /** The credential as far as it tells identities apart; a file may get a new token. */
