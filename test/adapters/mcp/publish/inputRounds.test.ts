@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeInputRounds } from "../../../../src/adapters/mcp/publish/inputRounds.ts"
 import type { InputResponder, McpProgress } from "../../../../src/application/ports/McpSession.ts"
@@ -124,6 +124,30 @@ describe("a call that waits for answers", () => {
       const [one = {}] = asked
       yield* round(one, answersTo(one))
       assert.strictEqual((yield* round({}))["resultType"], "input_required")
+    })
+  )
+
+  it.effect("is not interrupted while it works after the answer", () =>
+    Effect.gen(function* () {
+      const runRound = yield* makeInputRounds
+      const work = ({ answer }: InputResponder) =>
+        answer({ mode: "form", message: "who?", schema: { type: "object" } }).pipe(
+          Effect.andThen(Effect.sleep("40 minutes")),
+          Effect.as<JsonObject>({ done: true })
+        )
+      const round = { modes: ["form"] as const, sendProgress: undefined }
+      const asked = yield* runRound(work, { ...round, requestState: undefined, responses: {} })
+      yield* TestClock.adjust("40 minutes")
+      const [question = ""] = Object.keys(asObject(asked["inputRequests"]))
+      const working = yield* Effect.forkChild(
+        runRound(work, {
+          ...round,
+          requestState: String(asked["requestState"]),
+          responses: { [question]: { action: "decline" } }
+        })
+      )
+      yield* TestClock.adjust("40 minutes")
+      assert.deepStrictEqual(yield* Fiber.join(working), { done: true })
     })
   )
 })
