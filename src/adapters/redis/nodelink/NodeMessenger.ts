@@ -179,7 +179,7 @@ export class NodeMessenger {
 
   tick(): void {
     this.#ticks += 1
-    for (const [node, end] of this.#directPauses) if (end <= this.#ticks) this.#directPauses.delete(node)
+    for (const [node, end] of this.#directPauses) if (end <= this.#ticks) this.#endDirectPause(node)
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
 
@@ -231,6 +231,13 @@ export class NodeMessenger {
     if (this.#direct === undefined || this.#addresses.size >= maxPeers) return
     this.#addresses.set(peer.node, address)
     this.#connectDirectly(peer, this.#direct.connections)
+  }
+
+  /** Connects directly to a peer that has carried messages through Redis during its pause. */
+  #endDirectPause(node: string): void {
+    this.#directPauses.delete(node)
+    const peer = this.#peers.get(node)
+    if (peer !== undefined && this.#direct !== undefined) this.#connectDirectly(peer, this.#direct.connections)
   }
 
   /** Opens a direct connection to a peer whose address is known. Without one, messages are published as before. */

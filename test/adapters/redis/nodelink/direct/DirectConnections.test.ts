@@ -311,6 +311,72 @@ describe("a node that reaches another directly", () => {
   )
 })
 
+describe("a node that has lost a direct connection", () => {
+  /** Two nodes that had a direct connection, which the second one has closed, and what the first one publishes since then. */
+  const afterLoss = Effect.gen(function* () {
+    const { add, published } = makeNetwork()
+    const one = yield* add("one")
+    const two = yield* add("two")
+    yield* untilDirect(one.messenger, "two", published)
+    two.connections.drop("one")
+    yield* until(() => one.messenger.load().directNodes === 0)
+    const ask = request(one.messenger, "two", "echo", "again")
+    /** Whether a request is published. */
+    const publishes = Effect.suspend(() => {
+      const before = published.length
+      return Effect.map(ask, () => published.length > before)
+    })
+    /** Sends requests until the first node has a direct connection. The second one may have lost its own, too. */
+    const untilConnected: Effect.Effect<void> = Effect.suspend(() =>
+      one.messenger.load().directNodes === 1
+        ? Effect.void
+        : Effect.andThen(ask, Effect.andThen(Effect.sleep("1 millis"), untilConnected))
+    )
+    return { one, ask, publishes, untilConnected }
+  })
+
+  live("opens no other one to this node for a minute, and then a new one while requests go on", () =>
+    Effect.gen(function* () {
+      const { ask, one, publishes, untilConnected } = yield* afterLoss
+      for (let tick = 1; tick < 240; tick++) {
+        one.messenger.tick()
+        if (tick % 60 === 0) yield* ask
+      }
+      yield* Effect.sleep("50 millis")
+      assert.isTrue(yield* publishes)
+      assert.strictEqual(one.messenger.load().directNodes, 0)
+      one.messenger.tick()
+      yield* untilConnected
+    })
+  )
+
+  live("opens a new one to an idle node with the first request after a minute", () =>
+    Effect.gen(function* () {
+      const { one, publishes, untilConnected } = yield* afterLoss
+      for (let tick = 1; tick <= 240; tick++) one.messenger.tick()
+      assert.strictEqual(one.messenger.load().directNodes, 0)
+      assert.isTrue(yield* publishes)
+      yield* untilConnected
+    })
+  )
+
+  live("keeps its direct connections to other nodes", () =>
+    Effect.gen(function* () {
+      const { add, published } = makeNetwork()
+      const one = yield* add("one")
+      const two = yield* add("two")
+      yield* add("three")
+      yield* untilDirect(one.messenger, "two", published)
+      yield* untilDirect(one.messenger, "three", published)
+      two.connections.drop("one")
+      yield* until(() => one.messenger.load().directNodes === 1)
+      const before = published.length
+      assert.deepStrictEqual(yield* request(one.messenger, "three", "echo", "still"), ["still"])
+      assert.strictEqual(published.length, before)
+    })
+  )
+})
+
 describe("a node that has removed an idle peer", () => {
   live("connects to it again", () =>
     Effect.gen(function* () {
