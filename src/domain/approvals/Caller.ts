@@ -32,6 +32,10 @@ export const officeCaller = (name: string, membership: number): OfficeCaller =>
     ? { _tag: "Operator", subject: name.slice(operatorPrefix.length), membership }
     : { _tag: "Agent", name, membership }
 
+/** The name of a caller on the wire. */
+export const memberName = (caller: OfficeCaller): string =>
+  caller._tag === "Operator" ? operatorName(caller.subject) : caller.name
+
 /** The name of a caller for people, rules and the audit. It is no identity: compare callers. */
 export const callerName = (caller: Caller): string => {
   switch (caller._tag) {

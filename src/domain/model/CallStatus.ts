@@ -36,6 +36,8 @@ export interface AwaitedApproval {
 /** The status of a call with its request id. */
 export interface CallReport {
   readonly reqId: string
+  /** The name of the caller, whose ids of requests may equal those of another; missing where one caller is known. */
+  readonly agent?: string
   readonly status: CallStatus
 }
 

@@ -146,6 +146,8 @@ export interface CallStatusDefinition {
   /** The Server decodes only the call and its wait. Later kinds of status pass through. */
   readonly request: Codec<{
     readonly computer: string
+    /** The name of the caller. Computers of earlier versions do not state it. */
+    readonly agent?: string
     readonly reqId: string
     /** The call waits for an approval, for this long at most. */
     readonly waitSeconds?: number

@@ -13,9 +13,9 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { type Call, timeAfterWait } from "./Call.ts"
+import { type Call, reportOf, timeAfterWait } from "./Call.ts"
 import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
-import { type CallReporter, reportDelay } from "./CallReporter.ts"
+import { reportDelay } from "./CallReporter.ts"
 import { type AuditedDecision, auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
 
 /** A call to explain. */
@@ -50,7 +50,6 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
   approvals: Approvals,
-  { announceWait, report }: CallReporter,
   placeNow: () => CallPlace | undefined
 ) {
   const { approvalTimeout } = yield* ComputerSettings
@@ -65,10 +64,10 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   }
 
   /** Announces that a call waits for an approval. */
-  const announceApproval = (reqId: string, { id, server, tool }: Approval): Effect.Effect<boolean> => {
+  const announceApproval = (call: Call, { id, server, tool }: Approval): Effect.Effect<boolean> => {
     const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
     const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
-    return announceWait({ reqId, status })
+    return call.reporter.announceWait(reportOf(call, status))
   }
 
   /** Waits for the decision of an approver. `isExtended` tells whether the wait is no part of the execution time. */
@@ -91,14 +90,14 @@ export const makeCallConsent = Effect.fnUntraced(function* (
           yield* Effect.sleep(reportDelay)
           // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
           isAnnounced = true
-          isExtended = yield* announceApproval(reqId, approval)
+          isExtended = yield* announceApproval(call, approval)
           return isExtended
         })
       }
     )
     if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
       const { by, state } = decision
-      yield* report({ reqId, status: { _tag: "Decided", computer, isAllowed: state === "allowed", by } })
+      yield* call.reporter.report(reportOf(call, { _tag: "Decided", computer, isAllowed: state === "allowed", by }))
     }
     return { decision, isExtended }
   })

@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
+import { callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { maxJsonDepth } from "../../../domain/json.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -29,10 +30,11 @@ export const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
   return Object.values(value).reduce<number>((sum, member) => sum + estimateSize(member, depth - 1), 0)
 }
 
-const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([reqId, agent])
+const keyOf = (reqId: string, caller: OfficeCaller): string =>
+  JSON.stringify([reqId, callerKey(caller), caller.membership])
 
 /**
- * Runs and cancels the executions of calls, and keeps their results for a while. Requests with the same `agent` and
+ * Runs and cancels the executions of calls, and keeps their results for a while. Requests of one caller with the same
  * `req_id` share one execution (spec §6.2). Executions end with the scope.
  */
 export const makeCallExecutions = Effect.gen(function* () {
@@ -53,8 +55,12 @@ export const makeCallExecutions = Effect.gen(function* () {
     }
   }
 
-  const startOrJoin = Effect.fnUntraced(function* (request: ToolCallRequest, execution: Effect.Effect<ToolResult>) {
-    const key = keyOf(request)
+  const startOrJoin = Effect.fnUntraced(function* (
+    request: ToolCallRequest,
+    caller: OfficeCaller,
+    execution: Effect.Effect<ToolResult>
+  ) {
+    const key = keyOf(request.reqId, caller)
     const fingerprint = fingerprintOf(request)
     const now = clock.currentTimeMillisUnsafe()
     evict(now)
@@ -83,18 +89,17 @@ export const makeCallExecutions = Effect.gen(function* () {
      * Executes a request, or joins its running or completed execution. Interrupting a waiter does not stop the
      * execution. Fails when another call used the same `req_id`.
      */
-    run: (request: ToolCallRequest, execution: Effect.Effect<ToolResult>): Effect.Effect<ToolResult, ProtocolError> =>
-      Effect.map(Effect.flatMap(startOrJoin(request, execution), Fiber.await), (exit) =>
+    run: (
+      request: ToolCallRequest,
+      caller: OfficeCaller,
+      execution: Effect.Effect<ToolResult>
+    ): Effect.Effect<ToolResult, ProtocolError> =>
+      Effect.map(Effect.flatMap(startOrJoin(request, caller, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
-    cancel: (reqId: string): Effect.Effect<void> =>
-      Effect.suspend(() =>
-        Effect.forEach(
-          [...running].filter(([key]) => key.startsWith(`[${JSON.stringify(reqId)},`)),
-          ([key]) => FiberMap.remove(running, key),
-          { discard: true }
-        )
-      ),
+    /** Cancels the call of this caller. */
+    cancel: (reqId: string, caller: OfficeCaller): Effect.Effect<void> =>
+      FiberMap.remove(running, keyOf(reqId, caller)),
     reset: Effect.suspend(() => {
       // The results are dropped first: a call that starts during the interruptions stays cached.
       cache.clear()

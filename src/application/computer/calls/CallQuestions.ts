@@ -10,8 +10,7 @@ import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { type Call, timeAfterWait } from "./Call.ts"
-import type { CallReporter } from "./CallReporter.ts"
+import { type Call, reportOf, timeAfterWait } from "./Call.ts"
 import { auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
 import type { ExecutionTimer } from "./executionTimer.ts"
 
@@ -39,7 +38,6 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
   computer: string,
   servers: Pick<ServerSupervisor, "find">,
   approvals: Pick<Approvals, "ask" | "open">,
-  { announceWait, report }: CallReporter,
   placeNow: () => CallPlace | undefined,
   secrets: Secrets
 ) {
@@ -47,10 +45,10 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
   const auditDecision = yield* makeDecisionAudit(computer)
 
   /** Tells the caller of a question. True when it waits until the question is answered. */
-  const announce = (reqId: string, { server, tool }: CatalogueEntry, id: string, limit: Duration.Duration) => {
+  const announce = (call: Call, { server, tool }: CatalogueEntry, id: string, limit: Duration.Duration) => {
     const waitSeconds = Math.ceil(Duration.toSeconds(limit))
     const approval = { id, server, tool: tool.name, waitSeconds, isQuestion: true as const }
-    return announceWait({ reqId, status: { _tag: "WaitingForConsent", computer, approval } })
+    return call.reporter.announceWait(reportOf(call, { _tag: "WaitingForConsent", computer, approval }))
   }
 
   const makeAnswer = ({ call, entry, extendedBy, responder, timer }: AskingCall): InputResponder["answer"] => {
@@ -96,7 +94,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
           extended,
           announce: Effect.fnUntraced(function* ({ id }) {
             const isExtended =
-              Duration.toMillis(extended) > 0 && (isLocal || (yield* announce(reqId, entry, id, extended)))
+              Duration.toMillis(extended) > 0 && (isLocal || (yield* announce(call, entry, id, extended)))
             if (isExtended) timer.pause(since)
             // The Agent or the Server is of another implementation: the Agent does not know of the question.
             else if (!byOthers) yield* Deferred.succeed(unreachable, undefined)
@@ -117,7 +115,8 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       for (const secret of secretAnswers(input, answer)) secrets.add(secret)
       const isAllowed = decision.state === "allowed"
       const by = "by" in decision ? decision.by : ""
-      if (!isLocal) yield* report({ reqId, status: { _tag: "Decided", computer, isAllowed, by, isQuestion: true } })
+      const status = { _tag: "Decided", computer, isAllowed, by, isQuestion: true } as const
+      if (!isLocal) yield* call.reporter.report(reportOf(call, status))
       yield* Effect.logInfo("question decided", {
         tool: entry.tool.name,
         agent: caller._tag === "Owner" ? undefined : callerName(caller),

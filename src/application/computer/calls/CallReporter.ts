@@ -4,7 +4,7 @@ import type { CallReport } from "../../../domain/model/CallStatus.ts"
 /** A call that waits longer has its status reported: most calls are confirmed without a prompt. */
 export const reportDelay = Duration.millis(200)
 
-/** Tells the Agent of a call its status. */
+/** Tells the caller of a call its status. */
 export interface CallReporter {
   /** Best effort. */
   readonly report: (report: CallReport) => Effect.Effect<void>

@@ -28,7 +28,7 @@ import type { Approvals } from "../approvals/Approvals.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { type Call, timeAfterWait } from "./Call.ts"
+import { type Call, reportOf, timeAfterWait } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeCallQuestions } from "./CallQuestions.ts"
@@ -105,20 +105,13 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   placeNow: () => CallPlace | undefined = () => undefined
 ) {
   const { onProgress } = yield* ComputerSettings
-  /** Those of tasks, by the ids of their calls. */
-  const taskReporters = new Map<string, CallReporter>()
-  const reporterOf = (reqId: string) => taskReporters.get(reqId) ?? officeReporter
-  const reporter: CallReporter = {
-    report: (report) => reporterOf(report.reqId).report(report),
-    announceWait: (report) => reporterOf(report.reqId).announceWait(report)
-  }
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
-  const consent = yield* makeCallConsent(computer, servers, approvals, reporter, placeNow)
-  const questions = yield* makeCallQuestions(computer, servers, approvals, reporter, placeNow, secrets)
+  const consent = yield* makeCallConsent(computer, servers, approvals, placeNow)
+  const questions = yield* makeCallQuestions(computer, servers, approvals, placeNow, secrets)
 
   const record = (
     { reqId }: Call,
@@ -146,26 +139,22 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   })
 
   /** Waits for something, and reports the status of an Agent's call once this takes long. */
-  const waitReporting = <A, E, R>(
-    { caller, reqId }: Call,
-    waiting: Effect.Effect<A, E, R>,
-    status: () => CallStatus
-  ) => {
-    if (!isInOffice(caller)) return waiting
-    const report = Effect.suspend(() => reporter.report({ reqId, status: status() }))
+  const waitReporting = <A, E, R>(call: Call, waiting: Effect.Effect<A, E, R>, status: () => CallStatus) => {
+    if (!isInOffice(call.caller)) return waiting
+    const report = Effect.suspend(() => call.reporter.report(reportOf(call, status())))
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
   }
 
   /** Reports the progress of an Agent's call, the first step and then some of the next ones. */
-  const makeProgressReport = ({ caller, reqId }: Call) => {
+  const makeProgressReport = (call: Call) => {
     let nextAt = 0
     return ({ message, progress, total }: McpProgress): Effect.Effect<void> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (!isInOffice(caller) || now < nextAt) return Effect.void
+        if (!isInOffice(call.caller) || now < nextAt) return Effect.void
         nextAt = now + progressInterval
         const shown = message?.slice(0, maxProgressMessageLength).toWellFormed()
         const step = { progress, ...definedOnly({ total, message: shown }) }
-        return reporter.report({ reqId, status: { _tag: "Progressing", computer, ...step } })
+        return call.reporter.report(reportOf(call, { _tag: "Progressing", computer, ...step }))
       })
   }
 
@@ -289,23 +278,23 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     })
   }, defectsAsFailures)
 
-  const tasks = yield* makeCallTasks(({ id: reqId, timeout, tool: toolName, ...call }, ownReporter) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => void taskReporters.set(reqId, ownReporter)),
-      () => execute({ ...call, reqId, toolName }, Duration.seconds(timeout)),
-      () => Effect.sync(() => void taskReporters.delete(reqId))
-    )
+  const tasks = yield* makeCallTasks(({ id: reqId, timeout, tool: toolName, ...call }, reporter) =>
+    execute({ ...call, reqId, reporter, toolName }, Duration.seconds(timeout))
   )
 
   return {
     tasks,
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
     call: (request: ToolCallRequest, caller: OfficeCaller) =>
-      run(request, execute({ ...request, caller }, Duration.seconds(request.timeout))),
+      run(
+        request,
+        caller,
+        execute({ ...request, caller, reporter: officeReporter }, Duration.seconds(request.timeout))
+      ),
     callLocally: ({ params, requester, responder, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
       Effect.flatMap(makeRequestId, (reqId) => {
         const caller: Caller = requester === undefined ? { _tag: "Owner" } : { _tag: "Local", name: requester }
-        return execute({ caller, params, reqId, toolName }, timeout, responder)
+        return execute({ caller, params, reporter: silentReporter, reqId, toolName }, timeout, responder)
       }),
     explain: consent.explain,
     cancel,

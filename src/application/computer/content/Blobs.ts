@@ -3,6 +3,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
+import { callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { binaryDataOf, decodedSize, toReference } from "../../../domain/blobs/binaryContent.ts"
 import { blobNotAccessible } from "../../../domain/blobs/blobErrors.ts"
 import { formatBlobHandle, parseBlobHandle } from "../../../domain/blobs/blobHandle.ts"
@@ -26,9 +27,9 @@ interface BlobsOptions {
   readonly maxCount?: number
 }
 
-/** Content of a tool result, for the Agent of the call. */
+/** Content of a tool result, for the caller of the call. */
 interface KeptContent {
-  readonly agent: string
+  readonly owner: string
   readonly mimeType: string
   readonly sha256: string
   readonly bytes: Uint8Array
@@ -72,49 +73,52 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     return id
   }
 
-  const externalizeBlock = (block: ContentBlock, agent: string, budgetBytes: number): ContentBlock => {
+  const externalizeBlock = (block: ContentBlock, caller: OfficeCaller, budgetBytes: number): ContentBlock => {
     const data = binaryDataOf(block)
     if (data === undefined || decodedSize(data.base64) <= budgetBytes) return block
     const decoded = Base64.decode(data.base64)
     if (Result.isFailure(decoded) || decoded.success.length > maxBytes) return block
     const bytes = decoded.success
     const hash = bytesToHex(sha256(bytes))
-    const id = keep({ agent, mimeType: data.mimeType, sha256: hash, bytes })
+    const id = keep({ owner: callerKey(caller), mimeType: data.mimeType, sha256: hash, bytes })
     const handle = formatBlobHandle({ channel: "result", computer, id })
     return toReference(block, { handle, totalSize: bytes.length, sha256: hash })
   }
 
   /**
-   * Replaces binary data above `budgetBytes`, each, by handles that `agent` can read until the content is evicted. Data
-   * that is not base64, or larger than all kept content may be, stays.
+   * Replaces binary data above `budgetBytes`, each, by handles that the caller can read until the content is evicted, also
+   * in a later membership: each handle has 128 random bits. Data that is not base64, or larger than all kept content may
+   * be, stays.
    */
-  const externalize = (result: ToolResult, agent: string, budgetBytes: number): Effect.Effect<ToolResult> =>
+  const externalize = (result: ToolResult, caller: OfficeCaller, budgetBytes: number): Effect.Effect<ToolResult> =>
     Effect.sync(() => {
-      const content = result.content.map((block) => externalizeBlock(block, agent, budgetBytes))
+      const content = result.content.map((block) => externalizeBlock(block, caller, budgetBytes))
       return content.every((block, index) => block === result.content[index]) ? result : { ...result, content }
     })
 
-  const findKept = (id: string, agent: string): Result.Result<BlobSource, ProtocolError> => {
+  const findKept = (id: string, caller: OfficeCaller): Result.Result<BlobSource, ProtocolError> => {
     if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
     const content = kept.get(id)
     if (content === undefined) return Result.fail(blobNotAccessible("gone"))
-    return content.agent === agent ? Result.succeed(toSource(content)) : Result.fail(blobNotAccessible("forbidden"))
+    return content.owner === callerKey(caller)
+      ? Result.succeed(toSource(content))
+      : Result.fail(blobNotAccessible("forbidden"))
   }
 
-  const open = (handle: string, agent: string): Effect.Effect<BlobSource, ProtocolError> => {
+  const open = (handle: string, caller: OfficeCaller): Effect.Effect<BlobSource, ProtocolError> => {
     const reference = parseBlobHandle(handle)
     if (reference === undefined || reference.computer !== computer) {
       return Effect.fail(blobNotAccessible("invalid_handle"))
     }
     return reference.channel === "skill"
       ? readSkill(reference.name, reference.relPath)
-      : Effect.fromResult(findKept(reference.id, agent))
+      : Effect.fromResult(findKept(reference.id, caller))
   }
 
   /** Gives a chunk of a blob, small enough for a message of `maxMessageBytes`. Fails with 4018, or with 413. */
-  const getBlob = Effect.fnUntraced(function* (request: BlobRequest, maxMessageBytes: number) {
-    const { agent, blobHandle, chunkOffset, maxChunkBytes = maxChunkSize, reqId } = request
-    const { mimeType, read, sha256: hash, totalSize } = yield* open(blobHandle, agent)
+  const getBlob = Effect.fnUntraced(function* (request: BlobRequest, caller: OfficeCaller, maxMessageBytes: number) {
+    const { blobHandle, chunkOffset, maxChunkBytes = maxChunkSize, reqId } = request
+    const { mimeType, read, sha256: hash, totalSize } = yield* open(blobHandle, caller)
     const fitting = chunkSizeFor(maxMessageBytes, [blobHandle, mimeType, hash, reqId])
     if (fitting === 0 && totalSize > 0) return yield* payloadTooLarge(maxMessageBytes)
     const { eof, length } = yield* Effect.fromResult(

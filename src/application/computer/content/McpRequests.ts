@@ -1,4 +1,5 @@
 import { Duration, Effect, Result, Schema } from "effect"
+import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import {
@@ -17,12 +18,11 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
-import type { Callers } from "../office/callers.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 /** Encodes the result of a task as that of a call, so that the reply fits into a message. */
-type EncodeResult = (result: ToolResult, agent: string) => Effect.Effect<JsonObject>
+type EncodeResult = (result: ToolResult, caller: OfficeCaller) => Effect.Effect<JsonObject>
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
 
@@ -81,7 +81,7 @@ const encodeView = Schema.encodeSync(TaskView)
 export const makeMcpRequests = (
   { findById, identify, snapshot }: ServerSupervisor,
   tasks: CallTasks,
-  callers: Callers,
+  callerOf: (agent: string) => OfficeCaller,
   { encodeCallStatus }: ProtocolLine,
   encodeResult: EncodeResult
 ) => {
@@ -98,7 +98,7 @@ export const makeMcpRequests = (
       failed(jsonRpcCodes.invalidParams, message)
     )
     const report = status && asObject(encodeCallStatus({ reqId: String(params["id"]), status }))
-    const encoded = result && (yield* encodeResult(result, agent))
+    const encoded = result && (yield* encodeResult(result, callerOf(agent)))
     return encodeView({ ...shown, ...definedOnly({ report, result: encoded }) })
   })
 
@@ -107,15 +107,15 @@ export const makeMcpRequests = (
     "servers/list": () => list,
     "tasks/start": (request) =>
       Effect.flatMap(decodeParams(decodeStart, request.params), (task) =>
-        showTask(request, tasks.start({ ...task, caller: callers.named(request.agent) }))
+        showTask(request, tasks.start({ ...task, caller: callerOf(request.agent) }))
       ),
     "tasks/get": (request) =>
       Effect.flatMap(decodeParams(decodeQuery, request.params), (query) =>
-        showTask(request, tasks.get(callers.named(request.agent), query))
+        showTask(request, tasks.get(callerOf(request.agent), query))
       ),
     "tasks/cancel": (request) =>
       Effect.flatMap(decodeParams(decodeQuery, request.params), ({ id }) =>
-        showTask(request, tasks.cancel(callers.named(request.agent), id))
+        showTask(request, tasks.cancel(callerOf(request.agent), id))
       )
   }
 

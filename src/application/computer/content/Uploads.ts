@@ -2,6 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
+import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
 import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/uploadRules.ts"
 import type { UploadReply, UploadRequest } from "../../../domain/model/messages/blobs.ts"
@@ -28,7 +29,7 @@ const idleTimeout = Duration.minutes(2)
 /** An upload in progress. */
 interface Upload extends UploadDeclaration {
   readonly id: string
-  readonly agent: string
+  readonly caller: OfficeCaller
   readonly hash: ReturnType<typeof sha256.create>
   /** Orders the chunks, and the end of the upload. */
   readonly lock: Semaphore.Semaphore
@@ -41,7 +42,7 @@ type Reply = UploadReply & { readonly reqId: string }
 
 export interface Uploads {
   /** Receives a chunk of an upload. Fails with 4019; every failure except an unknown id ends its upload. */
-  readonly putBlob: (request: UploadRequest) => Effect.Effect<Reply, ProtocolError>
+  readonly putBlob: (request: UploadRequest, caller: OfficeCaller) => Effect.Effect<Reply, ProtocolError>
   /** Ends all uploads in progress and removes their files. */
   readonly reset: Effect.Effect<void>
 }
@@ -92,7 +93,10 @@ export const makeUploads = Effect.fnUntraced(function* (
     yield* end(upload)
   })
 
-  const begin = Effect.fnUntraced(function* (request: UploadRequest): Effect.fn.Return<Upload, ProtocolError> {
+  const begin = Effect.fnUntraced(function* (
+    request: UploadRequest,
+    caller: OfficeCaller
+  ): Effect.fn.Return<Upload, ProtocolError> {
     const declaration = yield* Effect.fromResult(parseDeclaration(request, maxBytes))
     const now = yield* Clock.currentTimeMillis
     if (isClosing) return yield* uploadRejected("forbidden")
@@ -100,7 +104,7 @@ export const makeUploads = Effect.fnUntraced(function* (
     const upload: Upload = {
       ...declaration,
       id: bytesToHex(secureRandomBytes(16)),
-      agent: request.agent,
+      caller,
       hash: sha256.create(),
       lock: Semaphore.makeUnsafe(1),
       part: undefined,
@@ -137,14 +141,16 @@ export const makeUploads = Effect.fnUntraced(function* (
     return { ...reply, landingPath, totalSize: received, sha256: upload.sha256 }
   })
 
-  /** Finds the upload of a chunk. Each belongs to the Agent that began it. */
-  const find = (id: string, agent: string): Effect.Effect<Upload, ProtocolError> => {
+  /** Finds the upload of a chunk. Each belongs to the membership that began it. */
+  const find = (id: string, caller: OfficeCaller): Effect.Effect<Upload, ProtocolError> => {
     const upload = uploads.get(id)
-    return upload?.agent === agent ? Effect.succeed(upload) : Effect.fail(uploadRejected("invalid_upload"))
+    return upload !== undefined && isSameCaller(upload.caller, caller)
+      ? Effect.succeed(upload)
+      : Effect.fail(uploadRejected("invalid_upload"))
   }
 
-  const putBlob = Effect.fnUntraced(function* (request: UploadRequest) {
-    const upload = yield* request.uploadId === undefined ? begin(request) : find(request.uploadId, request.agent)
+  const putBlob = Effect.fnUntraced(function* (request: UploadRequest, caller: OfficeCaller) {
+    const upload = yield* request.uploadId === undefined ? begin(request, caller) : find(request.uploadId, caller)
     const received = Effect.onError(receive(upload, request), () => release(upload))
     // The timer ends outside of the lock, for which it may wait.
     const endTimer = Effect.suspend(() => (uploads.has(upload.id) ? Effect.void : FiberMap.remove(timers, upload.id)))

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { removeReferences, smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
 import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
+import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
@@ -87,6 +88,7 @@ export const makeComputerRequestHandler = (
   }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
+  const callerOf = callers.named
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
 
   /** The body that replaces a reply above the message size limit (case 152). */
@@ -118,11 +120,11 @@ export const makeComputerRequestHandler = (
   /** Encodes a result as it is, or else what fits: without the transformed event, then with more data in blobs. */
   const reduceToolResult = Effect.fnUntraced(function* <A>(
     result: ToolResult,
-    agent: string,
+    caller: OfficeCaller,
     encode: (result: ToolResult) => A,
     isFitting: (encoded: A) => boolean
   ): Effect.fn.Return<A> {
-    const moveToBlobs = (budgetBytes: number) => (given: ToolResult) => blobs.externalize(given, agent, budgetBytes)
+    const moveToBlobs = (budgetBytes: number) => (given: ToolResult) => blobs.externalize(given, caller, budgetBytes)
     const reductions = [
       moveToBlobs(line.inlineBytes),
       (given: ToolResult) => Effect.succeed(removeTransformedEvent(given)),
@@ -139,17 +141,17 @@ export const makeComputerRequestHandler = (
   })
 
   const encodeToolResult = (result: ToolResult, { agent }: ToolCallRequest): Effect.Effect<Body> =>
-    reduceToolResult(result, agent, (given) => jsonBody(line.calls.toolCall.reply.encode(given)), fits)
+    reduceToolResult(result, callerOf(agent), (given) => jsonBody(line.calls.toolCall.reply.encode(given)), fits)
 
   /** Encodes the result of a task for a reply that has more members than it. */
-  const encodeTaskResult = (result: ToolResult, agent: string): Effect.Effect<JsonObject> =>
+  const encodeTaskResult = (result: ToolResult, caller: OfficeCaller): Effect.Effect<JsonObject> =>
     reduceToolResult(
       result,
-      agent,
+      caller,
       (given) => asObject(line.calls.toolCall.reply.encode(given)),
       (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
     )
-  const mcp = makeMcpRequests(servers, calls.tasks, callers, line, encodeTaskResult)
+  const mcp = makeMcpRequests(servers, calls.tasks, callerOf, line, encodeTaskResult)
 
   const encodeList = <A, Reply>(
     { event, reply }: Pick<CallDefinition<unknown, Reply>, "event" | "reply">,
@@ -188,7 +190,7 @@ export const makeComputerRequestHandler = (
     toolCall: handlersFor(
       line.calls.toolCall,
       (request) =>
-        request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request, callers.named(request.agent)),
+        request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request, callerOf(request.agent)),
       encodeToolResult
     ),
     getTools: handlersFor(
@@ -218,11 +220,9 @@ export const makeComputerRequestHandler = (
     getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
     getResources: handlersFor(line.calls.getResources, documents.getResources),
     getFinder: handlersFor(line.calls.getFinder, documents.find),
-    getApprovals: handlersFor(line.calls.getApprovals, (request) =>
-      approvals.list(request, callers.named(request.agent))
-    ),
+    getApprovals: handlersFor(line.calls.getApprovals, (request) => approvals.list(request, callerOf(request.agent))),
     decideApproval: handlersFor(line.calls.decideApproval, (request) =>
-      approvals.decide(request, callers.named(request.agent))
+      approvals.decide(request, callerOf(request.agent))
     ),
     getSkills: handlersFor(
       getSkills,
@@ -242,8 +242,11 @@ export const makeComputerRequestHandler = (
         return { ...file, name: skill, reqId, blobHandle: formatBlobHandle(reference) }
       })
     ),
-    getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, maxBytes())),
-    putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob),
+    getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, callerOf(request.agent), maxBytes())),
+    putBlob:
+      line.calls.putBlob === undefined
+        ? []
+        : handlersFor(line.calls.putBlob, (request) => uploads.putBlob(request, callerOf(request.agent))),
     mcp: handlersFor(line.calls.mcp, mcp.handle, (reply) => Effect.succeed(encodeMcpReply(reply)))
   }
   const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
@@ -264,7 +267,9 @@ export const makeComputerRequestHandler = (
       return Effect.logDebug("message ignored", { event, reason: decoded.failure.message })
     }
     const notification = decoded.success
-    if (notification._tag === "Cancelled") return calls.cancel(notification.reqId)
+    if (notification._tag === "Cancelled") {
+      return calls.cancel(notification.reqId, callerOf(notification.agent))
+    }
     const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
     if (!agentLeft) return Effect.void
     callers.forget()

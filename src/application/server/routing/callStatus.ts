@@ -21,13 +21,21 @@ type StatusHead =
 const decodeStatus = ({ line }: Connection, body: Body): StatusHead | undefined =>
   Result.getOrUndefined(decodeHead(body, line.callStatus.request.decode))
 
-/** The call that a status is about, while its Agent waits for it. */
+/**
+ * The call that a status is about, while its caller waits for it. Callers may choose equal ids: without the name of the caller
+ * a status is about the only call of its id.
+ */
 const findCall = (
   calls: Iterable<InFlightCall>,
-  { computer, reqId }: Pick<StatusHead, "computer" | "reqId">
+  { agent, computer, reqId }: Pick<StatusHead, "agent" | "computer" | "reqId">
 ): InFlightCall | undefined => {
-  for (const call of calls) if (call.origin?.reqId === reqId && call.origin.computer === computer) return call
-  return undefined
+  const found = Array.from(calls).filter(
+    ({ origin }) =>
+      origin?.reqId === reqId &&
+      origin.computer === computer &&
+      (agent === undefined || origin.describe().agent.name === agent)
+  )
+  return found.length === 1 || agent !== undefined ? found[0] : undefined
 }
 
 /** What the node of an Agent does with a status. */

@@ -23,7 +23,8 @@ const codec = makeCodec(CallStatusData)
 
 const truncate = (text: string): string => text.slice(0, maxIdentifierLength).toWellFormed()
 
-export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
+export const encodeCallStatus = ({ agent, reqId, status }: CallReport): unknown => {
+  const call = { reqId, ...definedOnly({ agent }) }
   switch (status._tag) {
     case "WaitingForConsent": {
       const { approval, computer } = status
@@ -34,20 +35,20 @@ export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
         waitSeconds: approval.waitSeconds,
         ...definedOnly({ question: approval.isQuestion })
       }
-      return codec.encode({ computer, reqId, status: "waiting_for_consent", ...awaited })
+      return codec.encode({ computer, ...call, status: "waiting_for_consent", ...awaited })
     }
     case "Decided": {
       const { by, computer, isAllowed, isQuestion } = status
       const decided = { allowed: isAllowed, decidedBy: truncate(by), ...definedOnly({ question: isQuestion }) }
-      return codec.encode({ computer, reqId, status: "decided", ...decided })
+      return codec.encode({ computer, ...call, status: "decided", ...decided })
     }
     case "WaitingForServers": {
       const { computer, servers } = status
-      return codec.encode({ computer, servers, reqId, status: "waiting_for_servers" })
+      return codec.encode({ computer, servers, ...call, status: "waiting_for_servers" })
     }
     case "Progressing": {
       const { _tag, ...fields } = status
-      return codec.encode({ ...fields, reqId, status: "progress" })
+      return codec.encode({ ...fields, ...call, status: "progress" })
     }
   }
 }

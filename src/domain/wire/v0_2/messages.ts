@@ -242,6 +242,7 @@ const WaitSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: max
 /** The call of a status: the part of {@link CallStatusData} that a Server needs. */
 export const CallStatusHead = Schema.Struct({
   computer: Identifier,
+  agent: optionalField(Identifier),
   reqId: Identifier,
   waitSeconds: optionalField(WaitSeconds)
 }).pipe(Schema.encodeKeys({ reqId: "req_id", waitSeconds: "wait_seconds" }))
@@ -249,6 +250,7 @@ export const CallStatusHead = Schema.Struct({
 /** The body of `server:update_tool_call` and its notification. */
 export const CallStatusData = Schema.Struct({
   computer: Identifier,
+  agent: optionalField(Identifier),
   reqId: Identifier,
   status: Schema.Literals(["waiting_for_consent", "decided", "waiting_for_servers", "progress"]),
   approvalId: optionalField(Identifier),

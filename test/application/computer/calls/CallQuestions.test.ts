@@ -318,7 +318,7 @@ describe("question of a call", () => {
       const { approvals, audited, call, calls, question } = yield* stage()
       yield* call()
       const { id } = question()
-      yield* calls.cancel("r")
+      yield* calls.cancel("r", officeCaller("ada", 1))
       assert.isEmpty(approvals.open())
       assert.deepInclude(approvals.decided()[0]?.decision, { state: "cancelled" })
       assert.strictEqual(

@@ -13,13 +13,14 @@ import { makeServerSupervisor } from "../../../../src/application/computer/serve
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
-import type { CallReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
+import { type CallReporter, silentReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 import { firstText } from "../../../firstText.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
+import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../../src/domain/model/messages/requests.ts"
 
 const runPending = TestClock.adjust(0)
@@ -38,7 +39,12 @@ const callsOn = Effect.fnUntraced(function* (
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
     const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), reporter)
     yield* runPending
-    return { ...calls, call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1)) }
+    return {
+      ...calls,
+      callAs: calls.call,
+      call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1)),
+      cancel: (reqId: string, agent = "a") => calls.cancel(reqId, officeCaller(agent, 1))
+    }
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
     Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })
@@ -203,6 +209,80 @@ describe("ToolCalls", () => {
         [true, false]
       )
     })
+  )
+
+  it.effect.each([["b"], ["operator:a"], ["A"], [""]] as const)(
+    "cancels no call of another caller with the same id: %s",
+    ([name]) =>
+      Effect.gen(function* () {
+        const go = yield* Deferred.make<void>()
+        const { call, cancel } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
+        const calls = ["a", name].map((agent) => call({ ...request("1", "t"), agent }))
+        const fibers = yield* Effect.forEach(calls, (calling) => Effect.forkChild(calling))
+        yield* runPending
+        yield* cancel("1", name)
+        yield* Deferred.succeed(go, undefined)
+        const results = yield* Effect.forEach(fibers, Fiber.join)
+        assert.deepStrictEqual(
+          results.map(({ isError }) => isError),
+          [false, true]
+        )
+      })
+  )
+
+  it.effect("cancels no call of a later Agent of the same name, for an earlier one", () =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      const { cancel, callAs } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
+      const later = yield* Effect.forkChild(callAs(request("1", "t"), officeCaller("a", 2)))
+      yield* runPending
+      yield* cancel("1")
+      yield* Deferred.succeed(go, undefined)
+      assert.isFalse((yield* Fiber.join(later)).isError)
+    })
+  )
+
+  it.effect.each([[officeCaller("b", 1)], [officeCaller("operator:a", 1)], [officeCaller("a", 2)]] as const)(
+    "shares no execution with another caller of the same id: %o",
+    ([caller]) =>
+      Effect.gen(function* () {
+        let runs = 0
+        const { call, callAs } = yield* callsOn([tool("t", () => Effect.sync(() => textResult(String(++runs))))])
+        const [own, other] = [yield* call(request("1", "t")), yield* callAs(request("1", "t"), caller)]
+        assert.deepStrictEqual([own, other].map(firstText), ["1", "2"])
+      })
+  )
+
+  it.effect.each([["b"], ["operator:a"], ["A"], ["a"]] as const)(
+    "reports a call with the id of a task to its own caller: task of %s",
+    ([name]) =>
+      Effect.gen(function* () {
+        const reports: Array<CallReport> = []
+        const reporter = {
+          ...silentReporter,
+          report: (report: CallReport) => Effect.sync(() => void reports.push(report))
+        }
+        const go = yield* Deferred.make<void>()
+        const slow = tool("slow", (_, { progress }) =>
+          Effect.andThen(Deferred.await(go), Effect.as(progress({ progress: 2 }), textResult("slow")))
+        )
+        const { call, tasks } = yield* callsOn([reporting, slow], {}, {}, reporter)
+        const caller = officeCaller(name, 1)
+        const task = { id: "1", params: {}, timeout: 600 }
+        yield* tasks.start({ ...task, tool: "slow", caller })
+        // The end of another task of this id takes nothing from the first one.
+        yield* tasks.start({ ...task, tool: "t", caller: officeCaller("other", 1) })
+        yield* runPending
+        yield* call(request("1", "t"))
+        assert.deepStrictEqual(
+          reports.map(({ agent, reqId, status }) => [agent, reqId, status._tag]),
+          [["a", "1", "Progressing"]]
+        )
+        yield* Deferred.succeed(go, undefined)
+        yield* runPending
+        assert.deepInclude((yield* tasks.get(caller, { id: "1" })).status, { _tag: "Progressing", progress: 2 })
+        assert.lengthOf(reports, 1)
+      })
   )
 
   it.effect("records calls with their outcome", () =>

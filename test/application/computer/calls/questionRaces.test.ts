@@ -73,7 +73,7 @@ const race = Effect.fnUntraced(function* (
     const id = approvals.open()[0]?.id ?? ""
     const act = Effect.fnUntraced(function* (step: Step) {
       yield* Effect.sleep(Duration.seconds(step.at))
-      if (step.by === "cancellation") return yield* cancel("r")
+      if (step.by === "cancellation") return yield* cancel("r", officeCaller("ada", 1))
       if (step.by === "hook") return
       const answer: ApprovalAnswer = fromInputAnswer(answerOf(step))
       const outcome = yield* Effect.result(decide(id, answer, { _tag: "page", name: step.by }))

@@ -63,7 +63,7 @@ describe("call of an unknown tool", () => {
       yield* TestClock.adjust("30 seconds")
       assert.isUndefined(calling.pollUnsafe())
       assert.deepStrictEqual(reports, [
-        { reqId: "r1", status: { _tag: "WaitingForServers", computer: "pc-1", servers: ["slow"] } }
+        { reqId: "r1", agent: "a", status: { _tag: "WaitingForServers", computer: "pc-1", servers: ["slow"] } }
       ])
       yield* ready
       yield* TestClock.adjust(0)
@@ -124,7 +124,7 @@ describe("call of an unknown tool", () => {
       const { calls, ready, start } = yield* callsOn
       const calling = yield* start("late")
       yield* TestClock.adjust("1 second")
-      yield* calls.cancel("r1")
+      yield* calls.cancel("r1", officeCaller("a", 1))
       assert.strictEqual(yield* Fiber.join(calling), "undefined: Tool call cancelled")
       yield* ready
       yield* TestClock.adjust("1 second")

@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import type { BlobSource } from "../../../../src/application/computer/content/BlobSource.ts"
 import { type Blobs, makeBlobs } from "../../../../src/application/computer/content/Blobs.ts"
 import { binaryDataOf, referenceOf } from "../../../../src/domain/blobs/binaryContent.ts"
+import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import { blobNotAccessible } from "../../../../src/domain/blobs/blobErrors.ts"
 import { formatBlobHandle, parseBlobHandle } from "../../../../src/domain/blobs/blobHandle.ts"
 import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
@@ -21,9 +22,11 @@ const pictures = (...contents: ReadonlyArray<Uint8Array>): ToolResult => ({
 
 /** Moves the contents to blobs and gives their handles. */
 const handlesOf = (blobs: Blobs, ...contents: ReadonlyArray<Uint8Array>) =>
-  Effect.map(blobs.externalize(pictures(...contents), "a", 0), ({ content }) =>
+  Effect.map(blobs.externalize(pictures(...contents), caller, 0), ({ content }) =>
     content.map((block) => referenceOf(block)?.handle ?? assert.fail("no handle"))
   )
+
+const caller = officeCaller("a", 1)
 
 const target = { agent: "a", computer: "pc", reqId: "r", chunkOffset: 0 }
 
@@ -31,7 +34,11 @@ const target = { agent: "a", computer: "pc", reqId: "r", chunkOffset: 0 }
 const readAll = Effect.fnUntraced(function* (blobs: Blobs, blobHandle: string, maxChunkBytes: number) {
   const parts: Array<Buffer> = []
   for (let chunkOffset = 0; ; ) {
-    const chunk = yield* blobs.getBlob({ ...target, blobHandle, chunkOffset, maxChunkBytes }, Number.POSITIVE_INFINITY)
+    const chunk = yield* blobs.getBlob(
+      { ...target, blobHandle, chunkOffset, maxChunkBytes },
+      caller,
+      Number.POSITIVE_INFINITY
+    )
     const part = Buffer.from(chunk.blob, "base64")
     assert.isAtMost(part.length, maxChunkBytes)
     parts.push(part)
@@ -41,9 +48,9 @@ const readAll = Effect.fnUntraced(function* (blobs: Blobs, blobHandle: string, m
 })
 
 /** The code and the reason of a failed request for a blob. */
-const failureOf = (blobs: Blobs, blobHandle: string, more: object = {}) =>
+const failureOf = (blobs: Blobs, blobHandle: string, more: object = {}, by: OfficeCaller = caller) =>
   Effect.map(
-    Effect.flip(blobs.getBlob({ ...target, blobHandle, ...more }, Number.POSITIVE_INFINITY)),
+    Effect.flip(blobs.getBlob({ ...target, blobHandle, ...more }, by, Number.POSITIVE_INFINITY)),
     ({ code, details }) => [code, details?.["reason"]]
   )
 
@@ -72,11 +79,11 @@ describe("binary data of a result", () => {
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
       const result = pictures(pixels, new Uint8Array(101))
-      const { content } = yield* blobs.externalize(result, "a", 100)
+      const { content } = yield* blobs.externalize(result, caller, 100)
       assert.strictEqual(content[0], result.content[0])
       assert.deepInclude(content[1], { data: "", mimeType: "image/png" })
       assert.deepInclude(content[1]?.["_meta"], { a2c_total_size: 101, a2c_sha256: sha256Of(new Uint8Array(101)) })
-      assert.strictEqual(yield* blobs.externalize(result, "a", 101), result)
+      assert.strictEqual(yield* blobs.externalize(result, caller, 101), result)
     })
   )
 
@@ -84,9 +91,9 @@ describe("binary data of a result", () => {
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 99 })
       const broken: ToolResult = { content: [{ type: "image", data: "no base64!", mimeType: "x/y" }], isError: false }
-      assert.strictEqual(yield* blobs.externalize(broken, "a", 0), broken)
+      assert.strictEqual(yield* blobs.externalize(broken, caller, 0), broken)
       const large = pictures(pixels)
-      assert.strictEqual(yield* blobs.externalize(large, "a", 0), large)
+      assert.strictEqual(yield* blobs.externalize(large, caller, 0), large)
     })
   )
 
@@ -117,11 +124,24 @@ describe("binary data of a result", () => {
     })
   )
 
-  it.effect("is readable by the Agent of the call alone", () =>
+  it.effect.each(
+    [officeCaller("b", 1), officeCaller("A", 1), officeCaller("operator:a", 1), officeCaller("", 1)].map((by) => [by])
+  )("is no content for another caller: %o", ([by]) =>
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
       const [handle = ""] = yield* handlesOf(blobs, pixels)
-      assert.deepStrictEqual(yield* failureOf(blobs, handle, { agent: "b" }), [4018, "forbidden"])
+      assert.deepStrictEqual(yield* failureOf(blobs, handle, {}, by), [4018, "forbidden"])
+      // The body of the request does not decide.
+      assert.deepStrictEqual(yield* failureOf(blobs, handle, { agent: "a" }, by), [4018, "forbidden"])
+    })
+  )
+
+  it.effect("is readable by a later membership of its caller, which has the handle", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [blobHandle = ""] = yield* handlesOf(blobs, pixels)
+      const { eof } = yield* blobs.getBlob({ ...target, blobHandle }, officeCaller("a", 2), Number.POSITIVE_INFINITY)
+      assert.isTrue(eof)
     })
   )
 
@@ -138,11 +158,11 @@ describe("binary data of a result", () => {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
       const content = new Uint8Array(5000)
       const [blobHandle = ""] = yield* handlesOf(blobs, content)
-      const chunk = yield* blobs.getBlob({ ...target, blobHandle }, 2000)
+      const chunk = yield* blobs.getBlob({ ...target, blobHandle }, caller, 2000)
       assert.isFalse(chunk.eof)
       assert.isAtMost(JSON.stringify(chunk).length, 2000)
-      assert.strictEqual((yield* Effect.flip(blobs.getBlob({ ...target, blobHandle }, 100))).code, 413)
-      const whole = yield* blobs.getBlob({ ...target, blobHandle }, Number.POSITIVE_INFINITY)
+      assert.strictEqual((yield* Effect.flip(blobs.getBlob({ ...target, blobHandle }, caller, 100))).code, 413)
+      const whole = yield* blobs.getBlob({ ...target, blobHandle }, caller, Number.POSITIVE_INFINITY)
       assert.isTrue(whole.eof)
     })
   )
@@ -152,7 +172,7 @@ describe("binary data of a result", () => {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
       const [blobHandle = ""] = yield* handlesOf(blobs, new Uint8Array(300 * 1024))
       const request = { ...target, blobHandle, maxChunkBytes: 1024 * 1024 }
-      const { blob, eof } = yield* blobs.getBlob(request, Number.POSITIVE_INFINITY)
+      const { blob, eof } = yield* blobs.getBlob(request, caller, Number.POSITIVE_INFINITY)
       assert.deepStrictEqual([Buffer.from(blob, "base64").length, eof], [256 * 1024, false])
     })
   )
@@ -250,7 +270,7 @@ describe("embedded resource", () => {
       const resource = { uri: "f://1", mimeType: "a/b", blob: base64(pixels) }
       const { content } = yield* blobs.externalize(
         { content: [{ type: "resource", resource }], isError: false },
-        "a",
+        caller,
         0
       )
       const [block] = content

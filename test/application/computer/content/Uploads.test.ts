@@ -4,8 +4,11 @@ import { Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryLandingFolder.ts"
 import { makeUploads, type Uploads } from "../../../../src/application/computer/content/Uploads.ts"
+import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import { LandingFolder } from "../../../../src/application/ports/files/LandingFolder.ts"
 import type { UploadRequest } from "../../../../src/domain/model/messages/blobs.ts"
+
+const caller = officeCaller("a", 1)
 
 const target = { agent: "a", computer: "pc", reqId: "r" }
 
@@ -19,7 +22,8 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 const opened = Effect.fnUntraced(function* (options: { readonly maxBytes?: number } = {}) {
   const { files, layer, setFreeBytes } = makeMemoryLandingFolder()
   const uploads = yield* Effect.provide(makeUploads({ folder, ...options }), layer)
-  return { ...uploads, files, setFreeBytes }
+  const putBlob = (request: UploadRequest, by: OfficeCaller = caller) => uploads.putBlob(request, by)
+  return { ...uploads, files, putBlob, setFreeBytes }
 })
 
 const declared = (bytes: Uint8Array): Pick<UploadRequest, "totalSize" | "sha256"> => ({
@@ -30,15 +34,18 @@ const declared = (bytes: Uint8Array): Pick<UploadRequest, "totalSize" | "sha256"
 const content = new Uint8Array(30).map((_, index) => index)
 
 /** Sends the first chunk of {@link content} and gives its request. */
-const begin = ({ putBlob }: Uploads, more: Partial<UploadRequest> = {}) =>
-  putBlob({
-    ...target,
-    ...declared(content),
-    chunkOffset: 0,
-    eof: false,
-    blob: base64(content.subarray(0, 10)),
-    ...more
-  })
+const begin = ({ putBlob }: Pick<Uploads, "putBlob">, more: Partial<UploadRequest> = {}) =>
+  putBlob(
+    {
+      ...target,
+      ...declared(content),
+      chunkOffset: 0,
+      eof: false,
+      blob: base64(content.subarray(0, 10)),
+      ...more
+    },
+    caller
+  )
 
 /** The rest of {@link content}. */
 const rest = (uploadId: string): UploadRequest => ({
@@ -51,7 +58,7 @@ const rest = (uploadId: string): UploadRequest => ({
 
 /** Sends content in chunks of this length. */
 const send = Effect.fnUntraced(function* (
-  { putBlob }: Uploads,
+  { putBlob }: Pick<Uploads, "putBlob">,
   bytes: Uint8Array,
   step: number,
   more: Partial<UploadRequest> = {}
@@ -61,7 +68,7 @@ const send = Effect.fnUntraced(function* (
     const part = bytes.subarray(chunkOffset, chunkOffset + step)
     const eof = chunkOffset + part.length === bytes.length
     const head = uploadId === undefined ? { ...declared(bytes), ...more } : { uploadId }
-    const reply = yield* putBlob({ ...target, ...head, chunkOffset, eof, blob: base64(part) })
+    const reply = yield* putBlob({ ...target, ...head, chunkOffset, eof, blob: base64(part) }, caller)
     assert.strictEqual(reply.chunkOffset, chunkOffset)
     uploadId = reply.uploadId
     if (eof) return reply
@@ -184,11 +191,13 @@ describe("upload", () => {
     )
   }
 
-  it.effect("is unknown to another Agent", () =>
+  it.effect.each(
+    [officeCaller("b", 1), officeCaller("a", 2), officeCaller("operator:a", 1), officeCaller("A", 1)].map((by) => [by])
+  )("is unknown to another caller: %o", ([by]) =>
     Effect.gen(function* () {
       const uploads = yield* opened()
       const { uploadId } = yield* begin(uploads)
-      const foreign = uploads.putBlob({ ...rest(uploadId), agent: "b" })
+      const foreign = uploads.putBlob(rest(uploadId), by)
       assert.deepStrictEqual(yield* failureOf(foreign), [4019, "invalid_upload"])
       yield* uploads.putBlob(rest(uploadId))
     })
@@ -277,7 +286,7 @@ describe("upload", () => {
       const { uploadId } = yield* Fiber.join(beginning)
       const middle = { ...rest(uploadId), eof: false, blob: base64(content.subarray(10, 20)) }
       const last = { ...rest(uploadId), chunkOffset: 20, blob: base64(content.subarray(20)) }
-      const sent = yield* Effect.forEach([middle, last], (chunk) => Effect.forkChild(uploads.putBlob(chunk)))
+      const sent = yield* Effect.forEach([middle, last], (chunk) => Effect.forkChild(uploads.putBlob(chunk, caller)))
       yield* TestClock.adjust("2 seconds")
       yield* Fiber.joinAll(sent)
       assert.deepStrictEqual([...files.values()], [content])

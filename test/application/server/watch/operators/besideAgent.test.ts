@@ -79,6 +79,33 @@ describe("a call of an operator beside the Agent", () => {
     })
   )
 
+  const waiting = { computer: "pc", status: "waiting_for_consent" }
+  const shown = { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc" } }
+
+  it.effect.each([
+    ["the Agent", { agent: "ada" }, [started], 1],
+    ["the operator", { agent: "operator:olga" }, [started, shown], 0],
+    ["another operator", { agent: "operator:ann" }, [started], 0],
+    // Computers of earlier versions: better no status than one of another call.
+    ["no caller", {}, [started], 0]
+  ] as const)("shares no status with a call of the Agent of the same id: of %s", ([, named, seen, told]) =>
+    Effect.gen(function* () {
+      const { agent, call, messages, pc } = yield* officeWith(Effect.never)
+      yield* Effect.forkScoped(call, { startImmediately: true })
+      yield* elapse()
+      const received = pc.received.find(({ event }) => event === "client:tool_call")
+      const reqId = String(Object(received?.value)["req_id"])
+      yield* startCall(agent, { req_id: reqId })
+      yield* pc.tell("server:update_tool_call", { ...waiting, ...named, req_id: reqId })
+      yield* elapse()
+      assert.deepStrictEqual<unknown>(messages, seen)
+      assert.lengthOf(
+        agent.received.filter(({ event }) => event === "notify:update_tool_call"),
+        told
+      )
+    })
+  )
+
   it.effect("leaves the statuses of the Agent's calls to the Agent", () =>
     Effect.gen(function* () {
       const { agent, call, messages, pc } = yield* officeWith(Effect.never)
