@@ -13,6 +13,7 @@ import {
   newsSince,
   settled
 } from "./cast.ts"
+import { computerUnderTest } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
 const namesIn = Effect.fnUntraced(function* (peer: Peer, office: string) {
@@ -51,6 +52,61 @@ describe("namespace and auth", () => {
       for (const auth of [{ role: "server" }, { role: 1 }, { role: null }, "agent"]) {
         assert.strictEqual((yield* Effect.flip(world.connect({ auth }))).code, 400)
       }
+    })
+  )
+})
+
+describe("join under the name of an operator", () => {
+  const names = [
+    "operator:ann",
+    "operator:",
+    "OPERATOR:ann",
+    "Operator:Ann",
+    "operator :ann",
+    "operator\uff1aann",
+    "\uff4fperator:ann",
+    "\u24deperator\ufe55ann"
+  ]
+
+  conform("is rejected with the reason, for both roles and every form of it", (world) =>
+    Effect.gen(function* () {
+      for (const name of names) {
+        const reason = assertDenied(yield* join(yield* agent(world), "agent", name, "O1"))
+        assert.include(reason, "must not begin with 'operator:'", name)
+        assert.strictEqual(assertDenied(yield* join(yield* computer(world), "computer", name, "O1")), reason)
+        assertDenied(yield* join(yield* world.connect({}), "agent", name, "O1"))
+      }
+      assert.deepStrictEqual(yield* namesIn(yield* agentIn(world, "O1"), "O1"), ["agent-1"])
+    })
+  )
+
+  conform("is no reason against names that only contain it, or the word", (world) =>
+    Effect.gen(function* () {
+      for (const name of ["operator", "operators:ann", "my-operator:ann", "agent operator:ann", "operator-ann"]) {
+        assert.deepStrictEqual(yield* join(yield* agent(world), "agent", name, name), [true, null])
+        assert.deepStrictEqual(yield* join(yield* computer(world), "computer", name, name), [true, null])
+      }
+    })
+  )
+
+  conform("is announced as kept for operators to Computers that ask, in the acknowledgement of a join", (world) =>
+    Effect.gen(function* () {
+      const peer = yield* world.connect({ auth: { role: "computer", a2c_features: ["operator_names"] } })
+      const kept = { a2c_features: ["operator_names"] }
+      assert.deepStrictEqual(yield* join(peer, "computer", "pc", "O1"), [true, null, kept])
+      // Again, and not with the rejection of another join, or a leave.
+      assert.deepStrictEqual(yield* join(peer, "computer", "pc", "O1"), [true, null, kept])
+      assertDenied(yield* join(peer, "computer", "other", "O1"))
+      assert.deepStrictEqual(yield* peer.ask("server:leave_office", { office_id: "O1" }), [true, null])
+    })
+  )
+})
+
+describe("join of a Computer", () => {
+  conform("tells it that names of operators are proven", (world) =>
+    Effect.gen(function* () {
+      const member = yield* Effect.flatMap(computerUnderTest(world, {}), (joined) => joined.member)
+      assert.isTrue(member?.provesOperators())
     })
   )
 })

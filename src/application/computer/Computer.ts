@@ -209,7 +209,7 @@ const make = Effect.fnUntraced(function* (
       withRedactedLogs(approvals.decide(id, answer, { _tag: "owner", name: by })),
     grants: Effect.sync(approvals.grants),
     revokeGrant: (id) => withRedactedLogs(approvals.revoke(id)),
-    explain: (request) => withRedactedLogs(calls.explain(request, callers.named(request.subject))),
+    explain: (request) => withRedactedLogs(calls.explain(request, callers.named(request.subject, true))),
     desktop: (request) => withRedactedLogs(desktop.show(request)),
     status: connection.status,
     office: Effect.sync(connection.office),

@@ -2,7 +2,7 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lines.ts"
-import type { MemberFeature } from "../../domain/page/Inspection.ts"
+import { keepsOperatorNames, type MemberFeature } from "../../domain/page/Inspection.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/office/membershipConflict.ts"
@@ -102,6 +102,8 @@ export interface OfficeMember {
   /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
   readonly maxBytes: () => number
   readonly fits: (body: Body) => boolean
+  /** True while its Server lets no member take the name of an operator. */
+  readonly provesOperators: () => boolean
 }
 
 /** A member on a line, and its handlers. */
@@ -155,6 +157,7 @@ export const joinOffice = Effect.fnUntraced(function* (
   const { features = [], retryInitialConnect = false, takeOver = false } = options
   const transport = yield* TransportClient
   let current: Link | undefined
+  let provesOperators = false
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
 
   const makeMember = (line: ProtocolLine): OfficeMember => {
@@ -170,7 +173,8 @@ export const joinOffice = Effect.fnUntraced(function* (
         Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout, extend)),
       notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
       maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
-      fits: (body) => current?.fits(body) ?? true
+      fits: (body) => current?.fits(body) ?? true,
+      provesOperators: () => provesOperators
     }
   }
 
@@ -189,6 +193,7 @@ export const joinOffice = Effect.fnUntraced(function* (
       const current = parseMembershipConflict({ office, role }, message)
       return new JoinRejected({ office, message, ...definedOnly({ current }) })
     })
+    provesOperators = keepsOperatorNames(values)
   })
 
   const bind = (line: ProtocolLine): Binding => {

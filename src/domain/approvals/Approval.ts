@@ -20,7 +20,7 @@ export interface Approval {
   /** Its alias, or else its name at the MCP server. */
   readonly shortName: string
   readonly caller: Caller
-  /** The name of the caller: an Agent, or `operator:` and the subject of an operator. */
+  /** The name of the caller. It begins with `operator:` for an operator alone, whose subject follows. */
   readonly requester: string
   readonly params: JsonObject
   /** The SHA-256 of the arguments as canonical JSON, in hexadecimal. */

@@ -1,7 +1,14 @@
 import { Schema } from "effect"
+import { nameKey } from "../model/names.ts"
 
 /** Begins the names of operators in an office. */
 const operatorPrefix = "operator:"
+
+/** A name as people see it: without case, white space and compatible characters. */
+const seenName = (name: string): string => nameKey(name).toLowerCase().replaceAll(/\s/g, "")
+
+/** True for a name that looks like the one of an operator, which no member of an office may have. */
+export const isOperatorLike = (name: string): boolean => seenName(name).startsWith(operatorPrefix)
 
 const Text = Schema.String.check(Schema.isMaxLength(1024))
 
@@ -26,9 +33,12 @@ export type OfficeCaller = Extract<Caller, { readonly membership: number }>
 /** The name of an operator in an office. */
 export const operatorName = (subject: string): string => `${operatorPrefix}${subject}`
 
-/** The caller of a request from the office, by its name on the wire. */
-export const officeCaller = (name: string, membership: number): OfficeCaller =>
-  name.startsWith(operatorPrefix)
+/**
+ * The caller of a request from the office, by its name on the wire. `isProven` tells whether the Server lets no member take
+ * the name of an operator. Without it such a name is that of an Agent.
+ */
+export const officeCaller = (name: string, membership: number, isProven: boolean): OfficeCaller =>
+  isProven && name.startsWith(operatorPrefix)
     ? { _tag: "Operator", subject: name.slice(operatorPrefix.length), membership }
     : { _tag: "Agent", name, membership }
 
@@ -36,7 +46,14 @@ export const officeCaller = (name: string, membership: number): OfficeCaller =>
 export const memberName = (caller: OfficeCaller): string =>
   caller._tag === "Operator" ? operatorName(caller.subject) : caller.name
 
-/** The name of a caller for people, rules and the audit. It is no identity: compare callers. */
+/** Names the kind of a caller beside a name that looks like that of an operator. Different names stay different. */
+const distinguished = (kind: "agent" | "client", name: string): string =>
+  /^(?:agent|client)*operator:/.test(seenName(name)) ? `${kind} ${name}` : name
+
+/**
+ * The name of a caller for people, rules and the audit; only that of an operator begins with `operator:`. It is no
+ * identity: compare callers.
+ */
 export const callerName = (caller: Caller): string => {
   switch (caller._tag) {
     case "Owner":
@@ -44,8 +61,9 @@ export const callerName = (caller: Caller): string => {
     case "Operator":
       return operatorName(caller.subject)
     case "Local":
+      return distinguished("client", caller.name)
     case "Agent":
-      return caller.name
+      return distinguished("agent", caller.name)
   }
 }
 
@@ -65,5 +83,8 @@ export type Approver =
   | { readonly _tag: "page"; readonly name: string }
   | { readonly _tag: "agent"; readonly caller: OfficeCaller }
 
-export const approverName = (approver: Approver): string =>
-  approver._tag === "agent" ? `agent ${callerName(approver.caller)}` : approver.name
+export const approverName = (approver: Approver): string => {
+  if (approver._tag !== "agent") return approver.name
+  const { caller } = approver
+  return caller._tag === "Agent" ? `agent ${caller.name}` : callerName(caller)
+}

@@ -15,7 +15,7 @@ export const formatOutcome = (action: PolicyAction, canAsk: boolean): string =>
 
 /** Facts about a call of an Agent or an operator. Names, annotations and arguments are foreign text. */
 export interface PolicyCall {
-  /** The name of the caller: an Agent, or `operator:` and the subject of an operator. */
+  /** The name of the caller. It begins with `operator:` for an operator alone, whose subject follows. */
   readonly subject: string
   /** The office of the call; `undefined` outside an office. */
   readonly office: string | undefined

@@ -19,6 +19,7 @@ import {
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
+import { operatorNamesKept } from "../../../src/domain/page/Inspection.ts"
 import { definedOnly } from "../../../src/domain/objects.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
@@ -170,6 +171,12 @@ export const link: Link = {
   closed: Effect.never,
   maxBytes: () => Number.POSITIVE_INFINITY,
   fits: () => true
+}
+
+/** A connection to such a Server, which lets no member take the name of an operator. */
+export const provingLink: Link = {
+  ...link,
+  request: () => Effect.succeed([true, null, operatorNamesKept].map(jsonBody))
 }
 
 /** Joins a Computer to an office; `receive` is its end of the connection, `ask` sends a request as an Agent would. */

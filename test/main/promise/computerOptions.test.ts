@@ -59,6 +59,8 @@ const called = (options: Partial<ComputerOptions>) =>
     return (await callText(office)) === "echoed"
   })
 
+const always = ["operator_names", "inspection"]
+
 /** What the Computer announces to its Server beyond the protocol. */
 const featuresWith = async (options: Partial<ComputerOptions>) => {
   let features: unknown
@@ -106,8 +108,8 @@ const optionRows: OptionRows<OwnOptions> = {
         return stateOf(await desk.servers()) === "Ready"
       })
   ],
-  operators: [{ operators: { calls: true } }, [["inspection"], ["inspection", "operator_calls"]], featuresWith],
-  approvers: [{ approvers: ["page"] }, [["inspection"], ["inspection", "approvals"]], featuresWith],
+  operators: [{ operators: { calls: true } }, [always, [...always, "operator_calls"]], featuresWith],
+  approvers: [{ approvers: ["page"] }, [always, [...always, "approvals"]], featuresWith],
   skills: [
     { skills: {} },
     [[], ["greet"]],

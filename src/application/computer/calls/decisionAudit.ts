@@ -60,6 +60,7 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) 
       server,
       tool: tool.name,
       original_name: originalName,
+      caller_kind: caller._tag.toLowerCase(),
       ...definedOnly({ office, agent: caller._tag === "Owner" ? undefined : truncateText(callerName(caller)) }),
       ...definedOnly(decision),
       ...definedOnly({

@@ -2,8 +2,8 @@ import { type OfficeCaller, officeCaller } from "../../../domain/approvals/Calle
 
 /** Tells the members of the offices of a Computer apart that join under one name. */
 export interface Callers {
-  /** The caller of a request that arrives now. */
-  readonly named: (name: string) => OfficeCaller
+  /** The caller of a request that arrives now. `isProven` as for {@link officeCaller}. */
+  readonly named: (name: string, isProven: boolean) => OfficeCaller
   /** The Agent has left, or may have left unnoticed: a later one of its name is another caller. */
   readonly forget: () => void
 }
@@ -12,7 +12,7 @@ export interface Callers {
 export const makeCallers = (onForget: () => void): Callers => {
   let membership = 1
   return {
-    named: (name) => officeCaller(name, membership),
+    named: (name, isProven) => officeCaller(name, membership, isProven),
     forget: () => {
       membership += 1
       onForget()

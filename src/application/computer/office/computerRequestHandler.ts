@@ -86,9 +86,9 @@ export const makeComputerRequestHandler = (
     skills,
     uploads
   }: ComputerServices,
-  { fits, line, maxBytes }: OfficeMember
+  { fits, line, maxBytes, provesOperators }: OfficeMember
 ): MessageHandler => {
-  const callerOf = callers.named
+  const callerOf = (agent: string) => callers.named(agent, provesOperators())
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
 
   /** The body that replaces a reply above the message size limit (case 152). */
@@ -251,7 +251,7 @@ export const makeComputerRequestHandler = (
   }
   const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
     const request = yield* Effect.fromResult(decodeBody(body, explanationCodecs.request.decode))
-    const explanation = yield* calls.explain(request, callers.named(request.subject))
+    const explanation = yield* calls.explain(request, callers.named(request.subject, true))
     if (explanation === undefined) return yield* notFound(`No tool '${request.tool}' is here`)
     return jsonBody(explanationCodecs.reply.encode(toExplanationView(explanation)))
   })

@@ -18,6 +18,7 @@ export const featuresOf = (
   { calls = false, states = true }: OperatorAccess,
   approvers: ReadonlyArray<RemoteApprover>
 ): ReadonlyArray<MemberFeature> => [
+  "operator_names",
   ...(states ? (["inspection"] as const) : []),
   ...(calls ? (["operator_calls"] as const) : []),
   ...(approvers.includes("page") ? (["approvals"] as const) : [])

@@ -19,6 +19,8 @@ export interface Connection {
   readonly line: ProtocolLine
   readonly identity: Identity
   readonly registration: Registration
+  /** It is of an operator of the page, in this process. */
+  readonly isOperator: boolean
   /** What it offers to operators. */
   readonly features: MemberFeatures
   /** The office in which an operator calls tools beside the Agent: its connection has the rights of a member there. */
@@ -132,11 +134,13 @@ export const makeConnections = Effect.fnUntraced(function* ({
     reserve: (link: Link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
     open: (
-      parts: Pick<Connection, "link" | "line" | "identity" | "registration"> & Partial<Pick<Connection, "features">>
+      parts: Pick<Connection, "link" | "line" | "identity" | "registration"> &
+        Partial<Pick<Connection, "features" | "isOperator">>
     ): Connection => {
       const now = clock.currentTimeMillisUnsafe()
       const connection: Connection = {
         features: noMemberFeatures,
+        isOperator: false,
         operates: undefined,
         ...parts,
         bucket: makeTokenBucket(rate, now),

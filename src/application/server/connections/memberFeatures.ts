@@ -6,13 +6,16 @@ import type { PageFeatures } from "../../../domain/page/PageEvent.ts"
 export interface MemberFeatures extends PageFeatures {
   /** An Agent that handles the statuses of its calls, and waits on while one waits for an approval. */
   readonly callStatus: boolean
+  /** A Computer that learns whether names of operators are kept for them. */
+  readonly operatorNames: boolean
 }
 
 const toFeatures = (has: (feature: MemberFeature) => boolean): MemberFeatures => ({
   inspection: has("inspection"),
   operatorCalls: has("operator_calls"),
   approvals: has("approvals"),
-  callStatus: has("call_status")
+  callStatus: has("call_status"),
+  operatorNames: has("operator_names")
 })
 
 /** All combinations, shared by all connections; the bits of the index are the features. */

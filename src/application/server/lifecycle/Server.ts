@@ -112,6 +112,7 @@ const make = Effect.gen(function* () {
         line,
         identity,
         registration,
+        isOperator: known !== undefined,
         features: parseMemberFeatures(handshake.auth)
       })
       yield* requireValidCredentials(connection)

@@ -13,6 +13,8 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
+import { isOperatorLike } from "../../../domain/approvals/Caller.ts"
+import { operatorNamesKept } from "../../../domain/page/Inspection.ts"
 import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { checkCredentials } from "../../ports/Authenticator.ts"
@@ -35,6 +37,8 @@ import {
 import { encodeWaitAck, type ForwardCallStatus, maxCallStatusBytes } from "./callStatus.ts"
 import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
+
+const operatorNameDenial = "name must not begin with 'operator:': this Server calls its operators so"
 
 type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
 type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
@@ -60,7 +64,9 @@ export const makeClientRequestHandler = (
   const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
     Effect.map(Effect.result(change), (outcome) => {
       if (Result.isFailure(outcome)) observeRejection(context, request, outcome.failure)
-      return jsonReply(...request.connection.line.encodeMembershipAck(outcome))
+      const { features, line } = request.connection
+      const isAnnounced = request.definition?.kind === "join" && features.operatorNames && Result.isSuccess(outcome)
+      return jsonReply(...line.encodeMembershipAck(outcome), ...(isAnnounced ? [operatorNamesKept] : []))
     })
 
   /** Warns when members of another line use the same office id: these members do not meet. */
@@ -73,7 +79,10 @@ export const makeClientRequestHandler = (
   })
 
   const join = Effect.fnUntraced(
-    function* ({ body, connection: { identity, line, link } }: ClientRequest, definition: ServerRequests["join"]) {
+    function* (
+      { body, connection: { identity, isOperator, line, link } }: ClientRequest,
+      definition: ServerRequests["join"]
+    ) {
       const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
       const { name, officeId, role, takeOver = false } = yield* Effect.fromResult(request)
       const at = clock.currentTimeMillisUnsafe()
@@ -81,6 +90,7 @@ export const makeClientRequestHandler = (
       if (invalid !== undefined) return yield* unauthorized(invalid.message)
       const denial = checkJoinRights(identity, { office: officeId, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
+      if (!isOperator && isOperatorLike(name)) return yield* forbidden(operatorNameDenial)
       // From here on a rejection may name the current member: this client may join the office.
       const office = line.officeKey(officeId)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office, at, takeOver })

@@ -2,10 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
+import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
+import type { Link } from "../../../../src/application/ports/Transport.ts"
+import type { Rule } from "../../../../src/domain/policy/Rule.ts"
 import type { Confirm } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { joined, link } from "../stage.ts"
+import { joined, link, provingLink } from "../stage.ts"
 
 const form = { mode: "form", message: "Who?", schema: { type: "object" } } as const
 
@@ -180,5 +184,59 @@ describe("approval after a call with other arguments", () => {
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* shownTo(first, second, hasLeft), [undefined])
     })
+  )
+})
+
+describe("rules about operators", () => {
+  const operators: Rule = { action: "allow", subject: ["operator:*"] }
+  const servers = [
+    ["proves", provingLink],
+    ["does not prove", link]
+  ] as const
+  const names = ["operator:ann", "operator:", "operator:operator:bob", "OPERATOR:ann", "ann"]
+
+  /** A Computer with these rules, and the decisions that it audits. */
+  const ruled = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule>, server: Link) {
+    const decisions: Array<JsonObject> = []
+    const alpha = yield* makeMemoryMcpServer({ tools: [tool("work")] })
+    const record = ({ fields }: AuditEvent) => {
+      const { action, agent, caller_kind: kind } = fields
+      decisions.push({ action, agent, kind })
+    }
+    const { ask, computer } = yield* joined(
+      { servers: { alpha }, policy: RulePolicy.layer(rules) },
+      Effect.succeed(server)
+    ).pipe(Effect.provideService(AuditLog, { record, lostCount: () => 0 }))
+    yield* TestClock.adjust(0)
+    return { ask, computer, decisions }
+  })
+
+  it.effect.each(servers.flatMap(([how, server]) => names.map((name) => [how, name, server] as const)))(
+    "apply to those whom the Server proves: it %s %s",
+    ([how, name, server]) =>
+      Effect.gen(function* () {
+        const { ask, decisions } = yield* ruled([operators], server)
+        yield* ask("client:tool_call", { agent: name, req_id: "r", tool_name: "work", params: {}, timeout: 60 })
+        const isOperator = how === "proves" && name.startsWith("operator:")
+        const isPlain = isOperator || name === "ann"
+        assert.deepStrictEqual(decisions, [
+          {
+            action: isOperator ? "allow" : "deny",
+            agent: isPlain ? name : `agent ${name}`,
+            kind: isOperator ? "operator" : "agent"
+          }
+        ])
+      })
+  )
+
+  it.effect.each(servers.flatMap(([how, server]) => names.map((name) => [how, name, server] as const)))(
+    "apply to no client outside the office: the Server %s, %s",
+    ([, requester, server]) =>
+      Effect.gen(function* () {
+        const { computer, decisions } = yield* ruled([operators], server)
+        yield* computer.callTool({ tool: "work", params: {}, requester })
+        const agent = requester === "ann" ? requester : `client ${requester}`
+        assert.deepStrictEqual(decisions, [{ action: "deny", agent, kind: "local" }])
+      })
   )
 })

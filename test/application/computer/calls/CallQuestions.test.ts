@@ -76,7 +76,7 @@ const stage = Effect.fnUntraced(function* (
         calls
           .call(
             { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes },
-            officeCaller("ada", 1)
+            officeCaller("ada", 1, true)
           )
           .pipe(redactLogs(secrets), Effect.provide(logging), Effect.forkScoped),
         () => settle
@@ -89,7 +89,7 @@ const stage = Effect.fnUntraced(function* (
       return one as Question
     }
     const decide = (answer: ApprovalAnswer) =>
-      approvals.decide(question().id, answer, { _tag: "agent", caller: officeCaller("ada", 1) })
+      approvals.decide(question().id, answer, { _tag: "agent", caller: officeCaller("ada", 1, true) })
     return { approvals, audited, call, calls, decide, logs, question, statuses }
   }).pipe(
     Effect.provide(
@@ -318,7 +318,7 @@ describe("question of a call", () => {
       const { approvals, audited, call, calls, question } = yield* stage()
       yield* call()
       const { id } = question()
-      yield* calls.cancel("r", officeCaller("ada", 1))
+      yield* calls.cancel("r", officeCaller("ada", 1, true))
       assert.isEmpty(approvals.open())
       assert.deepInclude(approvals.decided()[0]?.decision, { state: "cancelled" })
       assert.strictEqual(

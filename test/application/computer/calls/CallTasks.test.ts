@@ -12,8 +12,8 @@ const bounds = { running: 64, kept: 256, characters: 32 * 1024 * 1024 }
 
 const resultOf = (text: string): ToolResult => ({ content: [{ type: "text", text }], isError: false })
 
-const ada = officeCaller("ada", 1)
-const bob = officeCaller("bob", 1)
+const ada = officeCaller("ada", 1, true)
+const bob = officeCaller("bob", 1, true)
 
 /** Tasks of an Agent whose calls end when the test ends them. */
 const makeTasks = Effect.gen(function* () {

@@ -42,8 +42,8 @@ const callsOn = Effect.fnUntraced(function* (
     return {
       ...calls,
       callAs: calls.call,
-      call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1)),
-      cancel: (reqId: string, agent = "a") => calls.cancel(reqId, officeCaller(agent, 1))
+      call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1, true)),
+      cancel: (reqId: string, agent = "a") => calls.cancel(reqId, officeCaller(agent, 1, true))
     }
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
@@ -234,7 +234,7 @@ describe("ToolCalls", () => {
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()
       const { cancel, callAs } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
-      const later = yield* Effect.forkChild(callAs(request("1", "t"), officeCaller("a", 2)))
+      const later = yield* Effect.forkChild(callAs(request("1", "t"), officeCaller("a", 2, true)))
       yield* runPending
       yield* cancel("1")
       yield* Deferred.succeed(go, undefined)
@@ -242,15 +242,17 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect.each([[officeCaller("b", 1)], [officeCaller("operator:a", 1)], [officeCaller("a", 2)]] as const)(
-    "shares no execution with another caller of the same id: %o",
-    ([caller]) =>
-      Effect.gen(function* () {
-        let runs = 0
-        const { call, callAs } = yield* callsOn([tool("t", () => Effect.sync(() => textResult(String(++runs))))])
-        const [own, other] = [yield* call(request("1", "t")), yield* callAs(request("1", "t"), caller)]
-        assert.deepStrictEqual([own, other].map(firstText), ["1", "2"])
-      })
+  it.effect.each([
+    [officeCaller("b", 1, true)],
+    [officeCaller("operator:a", 1, true)],
+    [officeCaller("a", 2, true)]
+  ] as const)("shares no execution with another caller of the same id: %o", ([caller]) =>
+    Effect.gen(function* () {
+      let runs = 0
+      const { call, callAs } = yield* callsOn([tool("t", () => Effect.sync(() => textResult(String(++runs))))])
+      const [own, other] = [yield* call(request("1", "t")), yield* callAs(request("1", "t"), caller)]
+      assert.deepStrictEqual([own, other].map(firstText), ["1", "2"])
+    })
   )
 
   it.effect.each([["b"], ["operator:a"], ["A"], ["a"]] as const)(
@@ -267,11 +269,11 @@ describe("ToolCalls", () => {
           Effect.andThen(Deferred.await(go), Effect.as(progress({ progress: 2 }), textResult("slow")))
         )
         const { call, tasks } = yield* callsOn([reporting, slow], {}, {}, reporter)
-        const caller = officeCaller(name, 1)
+        const caller = officeCaller(name, 1, true)
         const task = { id: "1", params: {}, timeout: 600 }
         yield* tasks.start({ ...task, tool: "slow", caller })
         // The end of another task of this id takes nothing from the first one.
-        yield* tasks.start({ ...task, tool: "t", caller: officeCaller("other", 1) })
+        yield* tasks.start({ ...task, tool: "t", caller: officeCaller("other", 1, true) })
         yield* runPending
         yield* call(request("1", "t"))
         assert.deepStrictEqual(

@@ -126,7 +126,7 @@ describe("approvals and questions of one tool", () => {
 
   const facts = (reqId: string, description = "") => ({
     reqId,
-    caller: officeCaller("brain", 1),
+    caller: officeCaller("brain", 1, true),
     params: {},
     entry: entryOf(description),
     config: undefined,

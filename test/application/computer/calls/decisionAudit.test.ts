@@ -45,6 +45,7 @@ const line = (toolName: string, decision: object) => ({
   server: "notes",
   tool: toolName,
   original_name: toolName,
+  caller_kind: "local",
   agent: "ada",
   ...decision
 })
@@ -69,7 +70,7 @@ describe("the audit of a Computer", () => {
           line("write", { action: "deny", by: "operator:ann", reason: "no" }),
           line("write", { action: "allow", by: "operator:ann", scope: "tool", until: "1970-01-01T00:01:00.000Z" }),
           line("write", { action: "allow", by: "grant of operator:ann" }),
-          { ...line("write", { action: "allow", by: "owner" }), agent: undefined }
+          { ...line("write", { action: "allow", by: "owner" }), caller_kind: "owner", agent: undefined }
         ].map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)))
       )
     })

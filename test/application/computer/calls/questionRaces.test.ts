@@ -68,12 +68,12 @@ const race = Effect.fnUntraced(function* (
     const decide = plant(approvals.decide, received)
     yield* TestClock.adjust(0)
     const request = { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout: 600 }
-    const calling = yield* Effect.forkScoped(call({ ...request, inputModes: ["form"] }, officeCaller("ada", 1)))
+    const calling = yield* Effect.forkScoped(call({ ...request, inputModes: ["form"] }, officeCaller("ada", 1, true)))
     yield* TestClock.adjust(0)
     const id = approvals.open()[0]?.id ?? ""
     const act = Effect.fnUntraced(function* (step: Step) {
       yield* Effect.sleep(Duration.seconds(step.at))
-      if (step.by === "cancellation") return yield* cancel("r", officeCaller("ada", 1))
+      if (step.by === "cancellation") return yield* cancel("r", officeCaller("ada", 1, true))
       if (step.by === "hook") return
       const answer: ApprovalAnswer = fromInputAnswer(answerOf(step))
       const outcome = yield* Effect.result(decide(id, answer, { _tag: "page", name: step.by }))

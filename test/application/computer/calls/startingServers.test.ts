@@ -45,7 +45,7 @@ const callsOn = Effect.gen(function* () {
   yield* TestClock.adjust(0)
   const start = (name: string, reqId = "r1"): Effect.Effect<Fiber.Fiber<string>, never, Scope.Scope> =>
     Effect.forkScoped(
-      Effect.map(Effect.orDie(calls.call(request(name, reqId), officeCaller("a", 1))), (result) =>
+      Effect.map(Effect.orDie(calls.call(request(name, reqId), officeCaller("a", 1, true))), (result) =>
         result.isError ? `${errorCodeOf(result)}: ${String(result.content[0]?.["text"])}` : "done"
       )
     )
@@ -124,7 +124,7 @@ describe("call of an unknown tool", () => {
       const { calls, ready, start } = yield* callsOn
       const calling = yield* start("late")
       yield* TestClock.adjust("1 second")
-      yield* calls.cancel("r1", officeCaller("a", 1))
+      yield* calls.cancel("r1", officeCaller("a", 1, true))
       assert.strictEqual(yield* Fiber.join(calling), "undefined: Tool call cancelled")
       yield* ready
       yield* TestClock.adjust("1 second")

@@ -12,7 +12,7 @@ const Step = Schema.Struct({
 })
 type Step = typeof Step.Type
 
-const ada = officeCaller("ada", 1)
+const ada = officeCaller("ada", 1, true)
 
 interface Race {
   readonly runs: number

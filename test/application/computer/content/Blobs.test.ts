@@ -26,7 +26,7 @@ const handlesOf = (blobs: Blobs, ...contents: ReadonlyArray<Uint8Array>) =>
     content.map((block) => referenceOf(block)?.handle ?? assert.fail("no handle"))
   )
 
-const caller = officeCaller("a", 1)
+const caller = officeCaller("a", 1, true)
 
 const target = { agent: "a", computer: "pc", reqId: "r", chunkOffset: 0 }
 
@@ -125,7 +125,12 @@ describe("binary data of a result", () => {
   )
 
   it.effect.each(
-    [officeCaller("b", 1), officeCaller("A", 1), officeCaller("operator:a", 1), officeCaller("", 1)].map((by) => [by])
+    [
+      officeCaller("b", 1, true),
+      officeCaller("A", 1, true),
+      officeCaller("operator:a", 1, true),
+      officeCaller("", 1, true)
+    ].map((by) => [by])
   )("is no content for another caller: %o", ([by]) =>
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
@@ -140,7 +145,11 @@ describe("binary data of a result", () => {
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
       const [blobHandle = ""] = yield* handlesOf(blobs, pixels)
-      const { eof } = yield* blobs.getBlob({ ...target, blobHandle }, officeCaller("a", 2), Number.POSITIVE_INFINITY)
+      const { eof } = yield* blobs.getBlob(
+        { ...target, blobHandle },
+        officeCaller("a", 2, true),
+        Number.POSITIVE_INFINITY
+      )
       assert.isTrue(eof)
     })
   )

@@ -8,7 +8,7 @@ import { type OfficeCaller, officeCaller } from "../../../../src/domain/approval
 import { LandingFolder } from "../../../../src/application/ports/files/LandingFolder.ts"
 import type { UploadRequest } from "../../../../src/domain/model/messages/blobs.ts"
 
-const caller = officeCaller("a", 1)
+const caller = officeCaller("a", 1, true)
 
 const target = { agent: "a", computer: "pc", reqId: "r" }
 
@@ -192,7 +192,12 @@ describe("upload", () => {
   }
 
   it.effect.each(
-    [officeCaller("b", 1), officeCaller("a", 2), officeCaller("operator:a", 1), officeCaller("A", 1)].map((by) => [by])
+    [
+      officeCaller("b", 1, true),
+      officeCaller("a", 2, true),
+      officeCaller("operator:a", 1, true),
+      officeCaller("A", 1, true)
+    ].map((by) => [by])
   )("is unknown to another caller: %o", ([by]) =>
     Effect.gen(function* () {
       const uploads = yield* opened()

@@ -232,28 +232,26 @@ describe("Inspector", () => {
   )
 
   for (const [access, features] of [
-    [{}, ["inspection"]],
-    [{ calls: true }, ["inspection", "operator_calls"]],
-    [{ states: false }, undefined]
+    [{}, ["operator_names", "inspection"]],
+    [{ calls: true }, ["operator_names", "inspection", "operator_calls"]],
+    [{ states: false }, ["operator_names"]]
   ] as const) {
-    it.effect(
-      `announces the features ${features?.join(" and ") ?? "of no Computer"} for ${JSON.stringify(access)}`,
-      () =>
-        Effect.gen(function* () {
-          const announced: Array<unknown> = []
-          const { computer } = yield* staged({
-            servers: {},
-            operators: access,
-            transport: {
-              connect: ({ auth }) => {
-                announced.push(auth["a2c_features"])
-                return Effect.succeed(link)
-              }
+    it.effect(`announces the features ${features.join(" and ")} for ${JSON.stringify(access)}`, () =>
+      Effect.gen(function* () {
+        const announced: Array<unknown> = []
+        const { computer } = yield* staged({
+          servers: {},
+          operators: access,
+          transport: {
+            connect: ({ auth }) => {
+              announced.push(auth["a2c_features"])
+              return Effect.succeed(link)
             }
-          })
-          yield* computer.join({ office: "o" })
-          assert.deepStrictEqual(announced, [features])
+          }
         })
+        yield* computer.join({ office: "o" })
+        assert.deepStrictEqual(announced, [features])
+      })
     )
   }
 })

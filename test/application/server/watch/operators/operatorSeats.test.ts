@@ -127,11 +127,12 @@ describe("a call of an operator", () => {
     })
   )
 
-  it.effect("fails with 409 beside an Agent with the same name", () =>
+  it.effect("finds its place free: no Agent may take its name", () =>
     Effect.gen(function* () {
       const server = yield* office
       yield* server.agent("operator:olga")
-      assert.strictEqual(yield* codeOf(server, olga), 409)
+      yield* begin(server)
+      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
     })
   )
 
@@ -149,7 +150,7 @@ describe("a call of an operator", () => {
   it.effect("succeeds when the Agent has left meanwhile", () =>
     Effect.gen(function* () {
       const server = yield* office
-      const agent = yield* server.agent("operator:olga")
+      const agent = yield* server.agent("ada")
       yield* Effect.flip(call(server, olga))
       yield* agent.close
       yield* begin(server)
