@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { Observability } from "../../application/server/observability/Observability.ts"
+import { serverPagePaths } from "../../domain/page/serverPages.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isOwnHost } from "./hostAccess.ts"
 import { makeOperatorAccess } from "./operatorAccess.ts"
@@ -76,17 +77,23 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
       )
     )
 
-  const pages = new Map<string, { readonly isOpen: boolean; readonly make: (query: URLSearchParams) => Page }>([
-    ["/healthz", { isOpen: true, make: () => textPage(200, "ok") }],
-    ["/readyz", { isOpen: true, make: () => readyPage(observability.readiness) }],
-    ["/metrics", { isOpen: false, make: metricsPage }],
-    ["/status", { isOpen: false, make: statusPage }]
-  ])
+  const pages: {
+    readonly [path in (typeof serverPagePaths)[number]]: {
+      readonly isOpen: boolean
+      readonly make: (query: URLSearchParams) => Page
+    }
+  } = {
+    "/healthz": { isOpen: true, make: () => textPage(200, "ok") },
+    "/readyz": { isOpen: true, make: () => readyPage(observability.readiness) },
+    "/metrics": { isOpen: false, make: metricsPage },
+    "/status": { isOpen: false, make: statusPage }
+  }
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = URL.parse(request.url ?? "/", "http://localhost")
-    const found = url === null ? undefined : pages.get(url.pathname)
-    if (url === null || found === undefined) return false
+    const path = serverPagePaths.find((one) => one === url?.pathname)
+    if (url === null || path === undefined) return false
+    const found = pages[path]
     const page = () => found.make(url.searchParams)
     if (request.method !== "GET" && request.method !== "HEAD") {
       sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))

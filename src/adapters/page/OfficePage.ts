@@ -7,14 +7,12 @@ import { makeOperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
 import { errorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
+import { officePagePath } from "../../domain/page/serverPages.ts"
 import { makePageSessions } from "./PageSessions.ts"
 import { checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
 import { readSessionCookie } from "./sessionCookie.ts"
 import { makeSessionRoutes } from "./sessionRoutes.ts"
 import { makeWatchRoutes, type SessionHandler } from "./watchRoutes.ts"
-
-/** Where a Server serves the page. */
-export const officePagePath = "/office"
 
 /** Commands, calls and streams of a session in progress. */
 const maxRequestsPerSession = 64

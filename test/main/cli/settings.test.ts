@@ -18,15 +18,18 @@ const failureOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env:
 })
 
 describe("setting", () => {
-  for (const [variable, command] of [
-    ["A2C_PORT", "server"],
-    ["A2C_DEVICES_TCP", "devices gateway"],
-    ["PORT", "tools serve"]
+  for (const [variable, command, value, expected] of [
+    ["A2C_PORT", "server", "99999", "a port from 0 to 65535"],
+    ["A2C_DEVICES_TCP", "devices gateway", "99999", "a port from 0 to 65535"],
+    ["PORT", "tools serve", "99999", "a port from 0 to 65535"],
+    ["A2C_ALLOW_ORIGIN", "server", "https://a.example,https://*.b.example", "an origin like https://example.org"],
+    ["A2C_APP_ORIGIN", "server", "https://a.example/apps", "an origin like https://example.org"],
+    ["A2C_PATH", "server", "/smcp,/office", "a path like /smcp"]
   ] as const) {
     it.effect(`checks the value of ${variable} like the value of its flag`, () =>
       Effect.gen(function* () {
-        const printed = yield* failureOf(command.split(" "), { [variable]: "99999" })
-        assert.include(printed, "a port from 0 to 65535")
+        const printed = yield* failureOf(command.split(" "), { [variable]: value })
+        assert.include(printed, expected)
       })
     )
   }

@@ -2,7 +2,7 @@ import { Config, ConfigProvider, Effect, Layer, Option, References } from "effec
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { LogFormat } from "../../../adapters/log/TerminalLog.ts"
 import { CommandFailed } from "../CommandFailed.ts"
-import { rejectCredentials } from "./secretFlags.ts"
+import { checkUrl } from "./secretFlags.ts"
 import { setting } from "./setting.ts"
 
 const logFormatFlag = GlobalFlag.Setting("log-format")({
@@ -21,11 +21,7 @@ export const otlpFlag = GlobalFlag.Setting("otlp")({
       "export traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
         "[env OTEL_EXPORTER_OTLP_ENDPOINT]"
     ),
-    Flag.mapEffect(rejectCredentials("--otlp")),
-    Flag.filter(
-      (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""),
-      () => "a URL like http://127.0.0.1:4318"
-    ),
+    Flag.mapEffect(checkUrl("--otlp")),
     Flag.optional
   )
 })

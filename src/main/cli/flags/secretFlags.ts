@@ -2,6 +2,7 @@ import { Effect, Redacted } from "effect"
 import { CliError } from "effect/cli"
 import { asObject } from "../../../domain/json.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
+import { expectedUrl, isUrl } from "./webAddress.ts"
 
 const invalidFlag = (message: string) => Effect.fail(new CliError.UserError({ cause: message, userMessage: message }))
 
@@ -44,11 +45,13 @@ const hasCredentials = (text: string): boolean => {
   return url !== null && `${url.username}${url.password}` !== ""
 }
 
-/** Accepts a URL without user and password. The message does not repeat them. */
-export const rejectCredentials =
-  (flag: string) =>
-  (text: string): Effect.Effect<string, CliError.UserError> =>
-    hasCredentials(text) ? invalidFlag(`${flag}: the URL must hold no user and no password`) : Effect.succeed(text)
+/** Accepts a URL of one of the schemes without user and password. The messages do not repeat it. */
+export const checkUrl =
+  (flag: string, schemes?: ReadonlyArray<string>) =>
+  (text: string): Effect.Effect<string, CliError.UserError> => {
+    if (hasCredentials(text)) return invalidFlag(`${flag}: the URL must hold no user and no password`)
+    return isUrl(text, schemes) ? Effect.succeed(text) : invalidFlag(`${flag}: expected ${expectedUrl}`)
+  }
 
 /** True for a URL without a password, also for text that is no URL. */
 export const hasNoPassword = (text: string): boolean => !hasCredentials(text)

@@ -1,7 +1,7 @@
 import { Config, Duration, type Redacted, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
 import { ByteSize, expectedSize, parseByteSize } from "./byteSize.ts"
-import { rejectCredentials, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
+import { checkUrl, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
 
 /** The values that a setting accepts, and how an error message states them. */
 type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
@@ -113,11 +113,19 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       (variable) => Config.schema(ByteSize, variable)
     ),
     /** A URL without a user and a password, which other processes could read. */
-    url: <const R extends Row<string> = {}>(name: string, help: string, row?: R) =>
-      kind(Flag.String, Config.String, (flag) => Flag.mapEffect(flag, rejectCredentials(`--${name}`)))(name, help, {
-        metavar: "URL",
-        ...row
-      }) as Flag.Flag<string | DefaultOf<R>>,
+    url: <const R extends Row<string> & { readonly schemes?: ReadonlyArray<string> } = {}>(
+      name: string,
+      help: string,
+      row?: R
+    ) =>
+      kind(Flag.String, Config.String, (flag) => Flag.mapEffect(flag, checkUrl(`--${name}`, row?.schemes)))(
+        name,
+        help,
+        {
+          metavar: "URL",
+          ...row
+        }
+      ) as Flag.Flag<string | DefaultOf<R>>,
     /**
      * A secret in a file or a variable. A literal one is accepted with a warning, unless it `isPublic`, as a URL without
      * a password.

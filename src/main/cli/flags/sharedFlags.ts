@@ -1,14 +1,17 @@
 import { hostname } from "node:os"
 import { Schema } from "effect"
+import { Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
 import { flag, setting } from "./setting.ts"
+import { expectedOrigin, parseOrigin } from "./webAddress.ts"
 
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
 
 export const serverUrl = setting.url("server", "URL of the Server, with its path unless that is /smcp or /socket.io", {
-  default: defaultServerUrl
+  default: defaultServerUrl,
+  schemes: ["http", "https", "ws", "wss"]
 })
 
 export const tokenFile = setting.text(
@@ -69,14 +72,19 @@ export const policy = setting.text(
   { metavar: "FILE" }
 )
 
-/** A browser sends origins in this form only; another text would never match. */
-const isOrigin = (text: string): boolean =>
-  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+/** The origins that a browser can send, and `null` of pages without one. */
+const parseListedOrigin = (text: string) => (text === "*" || text === "null" ? text : parseOrigin(text))
 
-export const originRow = {
+const originRow = {
   metavar: "ORIGIN",
-  check: [isOrigin, "an origin like https://example.org, or *"]
+  check: [(text: string) => parseListedOrigin(text) !== undefined, `${expectedOrigin}, or * for any`]
 } as const
+
+/** A list of origins, in the form that browsers send. */
+export const originsFlag = (kinds: typeof setting, help: string) =>
+  Flag.map(kinds.texts("allow-origin", help, originRow), (origins) =>
+    origins.map((origin) => parseListedOrigin(origin) ?? origin)
+  )
 
 export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 

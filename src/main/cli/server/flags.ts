@@ -14,7 +14,8 @@ import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { defaultServerUrl, jsonFlag, originRow, tlsCa } from "../flags/sharedFlags.ts"
+import { defaultServerUrl, jsonFlag, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
+import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../flags/webAddress.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
@@ -23,8 +24,6 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
     setting.int(name, help, { metavar: "SECONDS", default: defaultMillis / 1000, check: between(1, 300) }),
     (seconds) => seconds * 1000
   )
-
-const isWebOrigin = (text: string): boolean => /^https?:/.test(text) && URL.parse(text)?.origin === text
 
 /** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 const authenticationFlags = {
@@ -70,7 +69,7 @@ export const serverFlags = {
   paths: setting.texts("path", "HTTP path of Socket.IO", {
     metavar: "PATH",
     default: defaultPaths,
-    check: [(path: string) => /^\/[^\s?#]*[^\s?#/]$/.test(path), "a path like /smcp, without a slash at its end"]
+    check: [isSocketPath, expectedPath]
   }),
   maxMessageBytes: setting.int("max-message-bytes", "maximum size of a message", {
     metavar: "BYTES",
@@ -83,7 +82,7 @@ export const serverFlags = {
     defaultPingTimeout,
     "keepalive timeout: time to answer a ping; other clients may take as long to receive one message"
   ),
-  allowedOrigins: setting.texts("allow-origin", "origin whose pages may connect, * for any", originRow),
+  allowedOrigins: originsFlag(setting, "origin whose pages may connect, * for any"),
   engine: setting.choice(
     "engine",
     "adapter of Socket.IO: 'relay' forwards bodies as bytes, 'socket.io' uses the package of that name",
@@ -130,10 +129,13 @@ export const serverFlags = {
     "page-bodies",
     "keep arguments and results of the latest calls for the office page while it is open; secrets are removed by name"
   ),
-  appOrigin: setting.text(
-    "app-origin",
-    "origin at which browsers reach --app-port through a proxy, for apps of MCP servers on the office page; it must differ from that of the page",
-    { metavar: "ORIGIN", check: [isWebOrigin, "an origin like https://apps.example.org"] }
+  appOrigin: Flag.map(
+    setting.text(
+      "app-origin",
+      "origin at which browsers reach --app-port through a proxy, for apps of MCP servers on the office page; it must differ from that of the page",
+      { metavar: "ORIGIN", check: [(text: string) => parseOrigin(text) !== undefined, expectedOrigin] }
+    ),
+    (text) => (text === undefined ? undefined : parseOrigin(text))
   ),
   appPort: setting.port(
     "app-port",

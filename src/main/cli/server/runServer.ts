@@ -1,6 +1,6 @@
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
-import { officePagePath } from "../../../adapters/page/OfficePage.ts"
+import { officePagePath } from "../../../domain/page/serverPages.ts"
 import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"

@@ -1,7 +1,8 @@
 import { Duration } from "effect"
-import { Argument, type Command } from "effect/cli"
+import { Argument, type Command, Flag } from "effect/cli"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, originRow, rawFlag } from "../flags/sharedFlags.ts"
+import { argsFlag, jsonFlag, originsFlag, rawFlag } from "../flags/sharedFlags.ts"
+import { parseHostName } from "../flags/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
@@ -48,8 +49,14 @@ export const serveFlags = {
   watch: flag.toggle("watch", "reload packs that are added, edited or removed", { default: true }),
   ...runtimeFlags,
   timeout,
-  allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools, * for any", originRow),
-  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", { metavar: "NAME" }),
+  allowedOrigins: originsFlag(flag, "origin whose pages may call tools, * for any"),
+  allowedHosts: Flag.map(
+    flag.texts("allow-host", "host name by which clients may address this server", {
+      metavar: "NAME",
+      check: [(text: string) => parseHostName(text) !== undefined, "a host name like tools.example.org, without a port"]
+    }),
+    (names) => names.map((name) => parseHostName(name) ?? name)
+  ),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
   maxFileBytes: sizeFlag("max-upload", 64 * 1024 ** 3, 100 * 1024 ** 2, "maximum size of an uploaded file in bytes")
 }

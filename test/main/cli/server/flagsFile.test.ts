@@ -112,10 +112,10 @@ describe("a2c server --config", () => {
         "server.yaml:2:1: error: max-conections: unknown flag: did you mean 'max-connections'?",
         "server.yaml:3:1: error: host: expected a text or number",
         "server.yaml:4:1: error: insecure: expected true or false",
-        "server.yaml:5:1: error: allow-origin: expected an origin like https://example.org, or *",
+        "server.yaml:5:1: error: allow-origin: expected an origin like https://example.org, without a path, *. or another pattern, or * for any",
         "server.yaml:6:1: error: jwt-office: expected a list of texts",
         "server.yaml:7:1: error: config: unknown flag",
-        "server.yaml:8:1: error: path: expected a path like /smcp, without a slash at its end"
+        "server.yaml:8:1: error: path: expected a path like /smcp, in the form of URLs, without * and a slash at its end, and not that of a page: /healthz, /readyz, /metrics, /status, /office"
       ])
       assert.deepStrictEqual(yield* reasonsOf("server.json", '{\n  "port": 70000 }'), [
         "server.json:2:3: error: port: expected a port from 0 to 65535"
