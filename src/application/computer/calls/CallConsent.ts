@@ -104,9 +104,19 @@ export const makeCallConsent = Effect.fnUntraced(function* (
 
   const notExtended = Duration.zero
 
+  /** The result of a call that the policy denies. */
+  const denyByPolicy = (
+    { caller, toolName: tool }: Call,
+    { by, reason }: PolicyDecision
+  ): Effect.Effect<ToolResult> => {
+    const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+    const fields = { tool, agent: callerName(caller), by, reason }
+    return Effect.as(Effect.logInfo("call denied by the policy", fields), confirmationRequired(text))
+  }
+
   /**
    * Lets a call run, or gives the result in its place as `denial`; with the execution time that is left, and the time by
-   * which the caller waits longer at most.
+   * which the caller waits longer at most. `denialNow` is the denial by a policy that has changed since.
    */
   const obtain = Effect.fnUntraced(function* (
     call: Call,
@@ -114,52 +124,64 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     remaining: Effect.Effect<Duration.Duration>
   ) {
     const { caller, params, toolName: tool } = call
-    const agent = callerName(caller)
     const place = placeNow()
     const audit = (decision: AuditedDecision) => auditDecision(call, entry, place?.office, decision)
+    const end = (
+      denial: ToolResult | undefined,
+      denialNow: Effect.Effect<ToolResult | undefined> = Effect.undefined
+    ) => ({
+      denial,
+      denialNow,
+      remaining,
+      extendedBy: notExtended
+    })
     if (caller._tag === "Owner") {
       audit({ action: "allow", by: "owner" })
-      return { denial: undefined, remaining, extendedBy: notExtended }
+      return end(undefined)
     }
     const digest = digestOf(entry)
     /** A decision covers the tool as it was decided about. */
     const changed = () => (isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
+    const revision = policy.revision()
     const deciding = policy.decide(entry, { caller, place, params })
     const decided = isSuccess(deciding)
       ? Option.some(deciding.value)
       : yield* Effect.timeoutOption(deciding, yield* remaining)
-    if (Option.isNone(decided)) {
-      return {
-        denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`),
-        remaining,
-        extendedBy: notExtended
-      }
-    }
+    const late = () => confirmationRequired(`Tool '${tool}' was not confirmed in time`)
+    if (Option.isNone(decided)) return end(late())
+    const denialNow = Effect.suspend(() => {
+      if (policy.revision() === revision) return Effect.undefined
+      return Effect.flatMap(policy.decide(entry, { caller, place, params }), ({ action, by, reason }) => {
+        if (action !== "deny") return Effect.undefined
+        audit({ action, by, reason })
+        return denyByPolicy(call, { action, by, reason })
+      })
+    })
     const { action, by, reason } = decided.value
     if (action !== "ask") audit({ action, by, reason })
-    if (action === "allow") return { denial: changed(), remaining, extendedBy: notExtended }
-    if (action === "deny") {
-      yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
-      const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
-      return { denial: confirmationRequired(text), remaining, extendedBy: notExtended }
-    }
+    if (action === "allow") return end(changed(), denialNow)
+    if (action === "deny") return end(yield* denyByPolicy(call, decided.value))
     if (!approvals.canAsk) {
       audit({ action: "deny", by: "no approver" })
       const text =
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
         "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
-      return { denial: confirmationRequired(text), remaining, extendedBy: notExtended }
+      return end(confirmationRequired(text))
     }
     const left = yield* remaining
     const asking = Effect.onInterrupt(askApprovers(call, entry, decided.value, place, left), () =>
       Effect.sync(() => audit({ action: "cancelled" }))
     )
     const { decision, isExtended } = yield* asking
-    yield* Effect.logInfo("call decided", { tool, agent, decision: formatDecision(decision) })
+    yield* Effect.logInfo("call decided", { tool, agent: callerName(caller), decision: formatDecision(decision) })
     audit(auditedDecision(decision))
+    const remainingAfter = isExtended ? yield* startCountdown(left) : remaining
+    const denied = denialOf(decision, tool) ?? changed()
+    const later = denied === undefined ? yield* Effect.timeoutOption(denialNow, yield* remainingAfter) : Option.none()
     return {
-      denial: denialOf(decision, tool) ?? changed(),
-      remaining: isExtended ? yield* startCountdown(left) : remaining,
+      denial: denied ?? Option.getOrElse(later, late),
+      denialNow,
+      remaining: remainingAfter,
       extendedBy: isExtended ? approvalTimeout : notExtended
     }
   })

@@ -96,6 +96,8 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
       const answer = answerOf(call)
       return isSuccess(answer) ? Exit.succeed(decide(answer.value)) : Effect.map(answer, decide)
     },
+    /** Identifies what the policy decides by. */
+    revision: () => policy?.revision?.(),
     /** Decides a call as {@link decide} does, and tells how. */
     explain: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<CallExplanation> => {
       const call = callOf(entry, facts)

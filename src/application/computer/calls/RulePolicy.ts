@@ -5,7 +5,7 @@ import { Policy } from "../../ports/approvals/Policy.ts"
 
 const prepare = (rules: ReadonlyArray<Rule>) => ({ rules, decide: makeRuleDecider(rules) })
 
-/** A policy of rules. The latest of `updates` replace the initial ones for the calls that follow. */
+/** A policy of rules. The latest of `updates` replace the initial ones for the calls that have not begun to run. */
 export const layer = (
   initial: ReadonlyArray<Rule>,
   updates: Stream.Stream<ReadonlyArray<Rule>> = Stream.empty
@@ -18,6 +18,7 @@ export const layer = (
       return {
         decide: (call) => Effect.sync(() => Ref.getUnsafe(current).decide(call)),
         decideNow: (call) => Ref.getUnsafe(current).decide(call),
+        revision: () => Ref.getUnsafe(current),
         explain: (call) => Effect.sync(() => explainByRules(Ref.getUnsafe(current).rules, call))
       }
     })

@@ -166,7 +166,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
     server: RunningMcpServer,
-    onRequest: NonNullable<RunningMcpServer["onRequest"]>
+    onRequest: NonNullable<RunningMcpServer["onRequest"]>,
+    denialNow: Effect.Effect<ToolResult | undefined>
   ) {
     const { caller, toolName } = call
     const opening = Effect.mapError(openSession(server), (error) => failureResult(entry.serverId, error))
@@ -178,7 +179,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }))
     const isSameRun = session === onRequest.live
     const isAllowed = caller._tag === "Owner" || isSameRun || consent.isUnchanged(toolName, digest)
-    return isAllowed ? session : yield* Effect.fail(toolDisabled(toolName))
+    const denial = isAllowed ? yield* denialNow : toolDisabled(toolName)
+    return denial === undefined ? session : yield* Effect.fail(denial)
   })
 
   const invokeAt = Effect.fnUntraced(function* (
@@ -201,17 +203,18 @@ export const makeToolCalls = Effect.fnUntraced(function* (
         )
   })
 
-  /** Invokes a tool at its server, which is started for it when it is lazy. */
+  /** Invokes a tool at its server, which is started for it when it is lazy. The policy may change during the start. */
   const invoke = (
     call: Call,
     entry: CatalogueEntry,
     server: RunningMcpServer,
-    responder: InputResponder
+    responder: InputResponder,
+    denialNow: Effect.Effect<ToolResult | undefined>
   ): Effect.Effect<ToolResult> =>
     server.onRequest === undefined
       ? invokeAt(call, entry, server.session, responder)
       : Effect.scoped(
-          Effect.matchEffect(openFor(call, entry, server, server.onRequest), {
+          Effect.matchEffect(openFor(call, entry, server, server.onRequest, denialNow), {
             onFailure: Effect.succeed,
             onSuccess: (session) => invokeAt(call, entry, session, responder)
           })
@@ -256,7 +259,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }
     const invalid = rejectRoundedIntegers(toolName, params) ?? (yield* validateParams(call, entry))
     if (invalid !== undefined) return invalid
-    const { denial, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)
+    const { denial, denialNow, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)
     if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
@@ -266,7 +269,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const timer = yield* startExecutionTimer(yield* remaining)
     const responder = questions({ call, entry, timer, extendedBy, responder: local })
     const result = yield* timer
-      .bound(invoke(call, entry, server, responder))
+      .bound(invoke(call, entry, server, responder, denialNow))
       .pipe(Effect.onExit((exit) => record(call, entry, exit)))
     if (Option.isNone(result)) return toolTimedOut("computer")
     const script = vrlScript(server.config.vrl)

@@ -10,6 +10,11 @@ export class Policy extends Context.Service<
     readonly decide: (call: PolicyCall) => Effect.Effect<PolicyDecision | undefined, unknown>
     /** Decides a call as {@link decide} does, without an effect, which would cost more than most rules. */
     readonly decideNow?: (call: PolicyCall) => PolicyDecision | undefined
+    /**
+     * Identifies what it decides by, such as its rules. A call that has waited is decided again when it has changed, and
+     * denied if the policy denies it now. Without it, a policy is asked once for a call.
+     */
+    readonly revision?: () => unknown
     /** Decides a call as {@link decide} does, and tells how. An engine without rules has only the decision. */
     readonly explain?: (call: PolicyCall) => Effect.Effect<RuleExplanation, unknown>
   }

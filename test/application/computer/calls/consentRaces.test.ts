@@ -1,15 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
+import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
+import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
 import type { ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import { type Approver, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
-import type { PolicyDecision } from "../../../../src/domain/policy/Rule.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import type { PolicyDecision, Rule } from "../../../../src/domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
+import { firstText } from "../../../firstText.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { staged } from "../stage.ts"
 
@@ -237,6 +241,142 @@ describe("approvals and questions of one tool", () => {
       assert.strictEqual(isAccepted, state === "allowed")
       assert.strictEqual(approvals.find(id)?.decision?.state, state)
       if (isInTime) assert.isTrue(isAccepted)
+    })
+  )
+})
+
+describe("call that waits while the rules are read again", () => {
+  /** A Computer that asks about its tool, and a call that waits for the answer. */
+  const waiting = Effect.fnUntraced(function* (lifecycle: JsonObject = {}) {
+    const ran: Array<string> = []
+    const notes = yield* makeMemoryMcpServer({
+      tools: [tool("write", () => Effect.sync(() => (ran.push("write"), textResult("write"))))]
+    })
+    const updates = yield* Queue.unbounded<ReadonlyArray<Rule>>()
+    const decisions: Array<unknown> = []
+    const record = ({ fields: { action, by } }: AuditEvent) => void decisions.push([action, by])
+    const opening = yield* Deferred.make<void>()
+    let connections = 0
+    const connect = Effect.suspend(() =>
+      connections++ === 0 ? notes.connect : Effect.andThen(Deferred.await(opening), notes.connect)
+    )
+    const { computer } = yield* staged({
+      servers: { notes: { connect } },
+      configure: { notes: lifecycle },
+      policy: RulePolicy.layer([{ action: "ask", tool: ["write"] }], Stream.fromQueue(updates)),
+      settings: { approvers: ["page"] }
+    }).pipe(Effect.provideService(AuditLog, { record, lostCount: () => 0 }))
+    yield* settle
+    const params = { path: "secret/a" }
+    const calling = yield* Effect.forkScoped(
+      computer.callTool({ tool: "write", params, requester: "ada", timeout: Duration.seconds(30) })
+    )
+    yield* settle
+    const [{ id = "" } = {}] = Option.getOrElse(yield* Stream.runHead(computer.approvals), () => [])
+    const reload = (rules: ReadonlyArray<Rule>) => Effect.andThen(Queue.offer(updates, rules), settle)
+    const answer = (given: ApprovalAnswer) => Effect.andThen(computer.decideApproval(id, given, "operator:ann"), settle)
+    return { answer, calling, decisions, open: Deferred.succeed(opening, undefined), ran, reload }
+  })
+
+  it.effect.each<[string, Rule, ApprovalAnswer]>([
+    ["all calls", { action: "deny" }, once],
+    ["the tool", { action: "deny", tool: ["notes/write"] }, once],
+    ["the tool, though it is allowed for good", { action: "deny", tool: ["write"] }, always],
+    ["the caller", { action: "deny", subject: ["a*"] }, once],
+    ["the arguments", { action: "deny", arguments: { path: { matches: ["secret/*"] } } }, once]
+  ])("does not run when they deny %s, in spite of an approval", ([, rule, given]) =>
+    Effect.gen(function* () {
+      const { answer, calling, decisions, ran, reload } = yield* waiting()
+      yield* reload([{ ...rule, reason: "audit week" }, { action: "ask" }])
+      yield* answer(given)
+      const result = yield* Fiber.join(calling)
+      assert.strictEqual(errorCodeOf(result), 4005)
+      assert.include(firstText(result), "audit week")
+      assert.deepStrictEqual([ran, decisions.at(-1)], [[], ["deny", "rule 1"]])
+    })
+  )
+
+  it.effect.each<[string, ReadonlyArray<Rule>]>([
+    ["the same ones", [{ action: "ask", tool: ["write"] }]],
+    ["none", []],
+    ["such that ask about other tools", [{ action: "ask", tool: ["read"] }]],
+    ["such that deny another caller", [{ action: "deny", subject: ["bob"] }]]
+  ])("runs when it is approved and they are %s", ([, rules]) =>
+    Effect.gen(function* () {
+      const { answer, calling, ran, reload } = yield* waiting()
+      yield* reload(rules)
+      yield* answer(once)
+      assert.isFalse((yield* Fiber.join(calling)).isError)
+      assert.deepStrictEqual(ran, ["write"])
+    })
+  )
+
+  it.effect("runs under the last ones, which deny it no longer", () =>
+    Effect.gen(function* () {
+      const { answer, calling, ran, reload } = yield* waiting()
+      yield* reload([{ action: "deny" }])
+      yield* reload([{ action: "ask" }])
+      yield* answer(once)
+      assert.isFalse((yield* Fiber.join(calling)).isError)
+      assert.lengthOf(ran, 1)
+    })
+  )
+
+  it.effect("does not run when they deny it during the start of its lazy server", () =>
+    Effect.gen(function* () {
+      const { answer, calling, open, ran, reload } = yield* waiting({ lifecycle: "lazy" })
+      yield* answer(once)
+      yield* reload([{ action: "deny" }])
+      yield* open
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
+      assert.isEmpty(ran)
+    })
+  )
+})
+
+describe("policy of a host", () => {
+  it.effect.each<[string, ReadonlyArray<unknown> | undefined, number]>([
+    ["no revision", undefined, 1],
+    ["a revision that stays", [1, 1], 1],
+    ["a revision that changes", [1, 2], 2],
+    ["a revision that is an object", [{}, {}], 2]
+  ])("with %s is asked about an approved call: %o, %i times", ([, revisions, times]) =>
+    Effect.gen(function* () {
+      const write = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+      let asked = 0
+      let isDecided = false
+      const policy = Layer.succeed(Policy, {
+        decide: () => Effect.sync((): PolicyDecision => (asked++, { action: "ask", by: "engine" })),
+        ...(revisions !== undefined && { revision: () => revisions[isDecided ? 1 : 0] })
+      })
+      const confirm = () => Effect.sync(() => (isDecided = true))
+      const { computer } = yield* staged({ servers: { write }, policy, settings: { confirm } })
+      yield* settle
+      assert.isFalse((yield* computer.callTool({ tool: "write", params: {}, requester: "host" })).isError)
+      assert.strictEqual(asked, times)
+    })
+  )
+
+  it.effect("is not waited for beyond the timeout of the call when it is asked again", () =>
+    Effect.gen(function* () {
+      const write = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+      let asked = 0
+      const ask: PolicyDecision = { action: "ask", by: "engine" }
+      const policy = Layer.succeed(Policy, {
+        decide: () => Effect.suspend(() => (asked++ === 0 ? Effect.succeed(ask) : Effect.never)),
+        revision: () => asked
+      })
+      const { computer } = yield* staged({
+        servers: { write },
+        policy,
+        settings: { confirm: () => Effect.succeed(true) }
+      })
+      yield* settle
+      const calling = yield* Effect.forkScoped(
+        computer.callTool({ tool: "write", params: {}, requester: "host", timeout: Duration.seconds(10) })
+      )
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
     })
   )
 })
