@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import { networkInterfaces } from "node:os"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { parseJson } from "../../domain/json.ts"
 import { formatAppPolicy, parseAppDomains } from "../../domain/page/apps/appDomains.ts"
@@ -45,12 +47,30 @@ const headers = {
   "X-DNS-Prefetch-Control": "off"
 }
 
+/** Attempts to find a port that is free at all addresses. */
+const maxAttempts = 8
+
+/** The wildcard addresses, and what each covers. */
+const covered: { readonly [address: string]: ReadonlyArray<string> } = {
+  "0.0.0.0": ["127.0.0.1"],
+  "::": ["127.0.0.1", "::1"]
+}
+
+const hasLoopback6 = (): boolean =>
+  Object.values(networkInterfaces()).some((addresses = []) => addresses.some(({ address }) => address === "::1"))
+
+/** The addresses beside this one, to which browsers may resolve the loopback origins: no other user may listen there. */
+const furtherAddresses = ({ address }: AddressInfo): ReadonlyArray<string> =>
+  ["127.0.0.1", ...(hasLoopback6() ? ["::1"] : [])].filter(
+    (other) => other !== address && covered[address]?.includes(other) !== true
+  )
+
 const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.parse(text)?.origin === text
 
 export interface AppSandboxOptions {
   /** The folder with the built page. */
   readonly assets: string
-  /** `127.0.0.1` by default. */
+  /** `127.0.0.1` by default. Without `origin` the sandbox listens on the loopback addresses, too. */
   readonly host?: string
   /** A free port by default; without one that can be had, the page shows no apps. */
   readonly port?: number | undefined
@@ -78,7 +98,6 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
   origin,
   port
 }: AppSandboxOptions): Effect.fn.Return<AppSandbox, ListenError, Scope.Scope> {
-  const http = yield* makeHttpServer({ ...timeouts, maxConnections })
   let reading: Promise<string> | undefined
 
   const answer = async ({ method, url = "/" }: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -97,28 +116,45 @@ export const serveAppSandbox = Effect.fnUntraced(function* ({
     })
     response.end(html)
   }
-  http.on("request", (request, response) => {
-    answer(request, response).catch(() => {
-      reading = undefined
-      response.writeHead(503, headers).end()
+  const serveAt = Effect.fnUntraced(function* (target: { readonly host: string; readonly port: number }) {
+    const http = yield* makeHttpServer({ ...timeouts, maxConnections })
+    http.on("request", (request, response) => {
+      answer(request, response).catch(() => {
+        reading = undefined
+        response.writeHead(503, headers).end()
+      })
     })
+    return yield* listen(
+      http,
+      target,
+      (reason) => new ListenError({ message: `Cannot serve apps on ${target.host}:${target.port}: ${reason}` })
+    )
   })
-  const listening = listen(
-    http,
-    { host, port: port ?? 0 },
-    (reason) => new ListenError({ message: `Cannot serve apps on ${host}:${port ?? 0}: ${reason}` })
-  )
-  const bound = yield* Effect.catch(listening, (error) =>
-    port === undefined
-      ? Effect.as(Effect.logWarning("apps are not shown", { reason: error.message }), undefined)
-      : Effect.fail(error)
-  )
+  const serveAddresses = Effect.gen(function* () {
+    const first = yield* serveAt({ host, port: port ?? 0 })
+    const others = origin === undefined ? furtherAddresses(first) : []
+    yield* Effect.forEach(others, (other) => serveAt({ host: other, port: first.port }), { discard: true })
+    return first.port
+  })
+  /** Listens on one port of all addresses, or on none. */
+  const serveAll = Effect.gen(function* () {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    return yield* serveAddresses.pipe(
+      Scope.provide(scope),
+      Effect.onError(() => Scope.close(scope, Exit.void))
+    )
+  })
+  const bound = yield* port === undefined
+    ? Effect.catch(Effect.retry(serveAll, { times: maxAttempts - 1 }), ({ message: reason }) =>
+        Effect.as(Effect.logWarning("apps are not shown", { reason }), undefined)
+      )
+    : serveAll
   return {
     originFor: ({ host: pageHost = "" }) => {
       if (bound === undefined) return undefined
       if (origin !== undefined) return URL.parse(origin)?.host === pageHost ? undefined : origin
       const { hostname } = URL.parse(`http://${pageHost}`) ?? {}
-      return hostname !== undefined && isLoopbackHost(hostname) ? loopbackOrigin(hostname, bound.port) : undefined
+      return hostname !== undefined && isLoopbackHost(hostname) ? loopbackOrigin(hostname, bound) : undefined
     }
   }
 })

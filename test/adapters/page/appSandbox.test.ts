@@ -1,5 +1,6 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { type AddressInfo, createServer, type Server } from "node:net"
+import { networkInterfaces, tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, References } from "effect"
@@ -66,6 +67,69 @@ describe("sandbox of apps", () => {
       for (const host of ["127.0.0.1:7070", "[::1]:7070"])
         assert.match(originFor({ host }) ?? "", /^http:\/\/localhost:\d+$/)
       for (const host of ["office.example", "10.0.0.5:7070", ""]) assert.isUndefined(originFor({ host }))
+    }).pipe(Effect.scoped)
+  )
+
+  const hasIpv6 = Object.values(networkInterfaces()).some((all = []) => all.some(({ address }) => address === "::1"))
+  const loopback = ["127.0.0.1", ...(hasIpv6 ? ["::1"] : [])]
+
+  /** Listens like another program, on a free port by default; gives the port, or the code of the error. */
+  const occupy = (host: string, port = 0) =>
+    Effect.acquireRelease(
+      Effect.callback<{ readonly server: Server; readonly outcome: number | string }>((resume) => {
+        const server = createServer()
+        server.on("error", ({ code }: NodeJS.ErrnoException) =>
+          resume(Effect.succeed({ server, outcome: code ?? "error" }))
+        )
+        server.listen(port, host, () => {
+          const outcome = (server.address() as AddressInfo).port
+          resume(Effect.succeed({ server, outcome }))
+        })
+      }),
+      ({ server }) => Effect.sync(() => void server.close())
+    ).pipe(Effect.map(({ outcome }) => outcome))
+
+  const portOf = (origin: string | undefined) => Number(URL.parse(origin ?? "")?.port)
+
+  it.live.each([
+    [undefined],
+    ["127.0.0.1"],
+    ["localhost"],
+    ["0.0.0.0"],
+    ...(hasIpv6 ? [["::1"] as const, ["::"] as const] : [])
+  ])("leaves no loopback address of its port to other programs, with the host %s", ([host]) =>
+    Effect.gen(function* () {
+      const { originFor } = yield* serve(host === undefined ? {} : { host })
+      const port = portOf(originFor({ host: "127.0.0.1:7070" }))
+      for (const address of loopback) {
+        assert.strictEqual(yield* occupy(address, port), "EADDRINUSE", address)
+        const name = address.includes(":") ? `[${address}]` : address
+        const response = yield* Effect.promise(() => fetch(`http://${name}:${port}${query("http://127.0.0.1:7070")}`))
+        assert.strictEqual(yield* Effect.promise(() => response.text()), "<p>sandbox</p>", address)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(loopback.flatMap((address) => loopback.map((host) => [address, host] as const)))(
+    "fails when its port at %s belongs to another program, with the host %s",
+    ([address, host]) =>
+      Effect.gen(function* () {
+        const port = yield* occupy(address)
+        const failure = yield* Effect.flip(serveAppSandbox({ assets: "", host, port: Number(port) }))
+        assert.include(failure.message, `${address}:${port}: `)
+        // Nothing remains at the other address.
+        for (const other of loopback.filter((one) => one !== address)) {
+          assert.strictEqual(yield* occupy(other, Number(port)), port)
+        }
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("is at its host alone behind the origin that the operator configures", () =>
+    Effect.gen(function* () {
+      const port = Number(yield* occupy(loopback.at(-1) ?? ""))
+      if (!hasIpv6) return
+      const { originFor } = yield* serveAppSandbox({ assets: "", port, origin: "https://apps.example" })
+      assert.strictEqual(originFor({ host: "office.example" }), "https://apps.example")
     }).pipe(Effect.scoped)
   )
 
