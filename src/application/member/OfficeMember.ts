@@ -205,6 +205,8 @@ export const joinOffice = Effect.fnUntraced(function* (
 
   const firstJoin = yield* Deferred.make<OfficeMember, JoinFailed>()
   let hasJoined = false
+  /** The reasons of failed joins since the last join: each is logged once. */
+  const loggedReasons = new Set<string>()
   /** Consecutive short memberships. Each costs the office two notifications, so they are delayed. */
   let shortLived = 0
 
@@ -240,6 +242,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     yield* onJoined
     if (hasJoined) yield* Effect.logInfo("rejoined office", { office })
     hasJoined = true
+    loggedReasons.clear()
     yield* Deferred.succeed(firstJoin, member)
     const since = yield* Clock.currentTimeMillis
     const reason = yield* link.closed
@@ -258,9 +261,12 @@ export const joinOffice = Effect.fnUntraced(function* (
   }
   const placeWait = yield* makePlaceWait({ name, office, role }, wait)
   const connectWithRetry = stayConnected.pipe(
-    Effect.tapError((error) =>
-      isRetryable(error) ? Effect.logWarning("join failed, retrying", { office, reason: error.message }) : Effect.void
-    ),
+    Effect.tapError((error) => {
+      const { message: reason } = error
+      if (!isRetryable(error) || loggedReasons.has(reason)) return Effect.void
+      loggedReasons.add(reason)
+      return Effect.logWarning("join failed, retrying", { office, reason })
+    }),
     Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable }),
     Effect.retry({
       schedule: placeWait.schedule,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Queue, Ref, Scope, SubscriptionRef } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Queue, Ref, Scope, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
@@ -160,6 +160,41 @@ describe("rejoin", () => {
       yield* Ref.set(isDown, false)
       yield* TestClock.adjust("12 seconds")
       assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+    })
+  )
+
+  it.effect("logs each reason of an outage once, and again in the next outage", () =>
+    Effect.gen(function* () {
+      const reasons: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => {
+        const [phrase, fields] = [message].flat() as [string, { readonly reason: string }]
+        if (phrase === "join failed, retrying") reasons.push(fields.reason)
+      })
+      const { join, links } = yield* place
+      let down: string | undefined
+      const through = (transport: Transport) =>
+        TransportClient.of({
+          connect: (request) =>
+            Effect.suspend(() =>
+              down === undefined ? transport.connect(request) : Effect.fail(new Unreachable({ message: down }))
+            )
+        })
+      yield* Effect.provide(join("one", { through }), Logger.layer([logger]))
+      const outage = Effect.fnUntraced(function* (...phases: ReadonlyArray<string>) {
+        const { link } = yield* Queue.take(links)
+        ;[down] = phases
+        yield* link.close("lost")
+        for (const phase of phases) {
+          down = phase
+          yield* TestClock.adjust("10 minutes")
+        }
+        down = undefined
+        yield* TestClock.adjust("12 seconds")
+      })
+      yield* outage("connection refused", "status 403", "status 502", "status 403", "connection refused")
+      assert.deepStrictEqual(reasons.splice(0), ["connection refused", "status 403", "status 502"])
+      yield* outage("status 502")
+      assert.deepStrictEqual(reasons, ["status 502"])
     })
   )
 
