@@ -4,7 +4,9 @@ import {
   approverName,
   type Caller,
   callerName,
+  isInOffice,
   isOperatorLike,
+  isSameCaller,
   officeCaller
 } from "../../../src/domain/approvals/Caller.ts"
 import { matchesPattern } from "../../../src/domain/wildcard.ts"
@@ -68,5 +70,44 @@ describe("name of an approver", () => {
     ["agent operator:ann", false, "agent agent operator:ann"]
   ] as const)("states the kind of the caller that decides: %s, %s", (name, isProven, by) => {
     assert.strictEqual(approverName({ _tag: "agent", caller: officeCaller(name, 1, isProven) }), by)
+  })
+})
+
+const ann = officeCaller("ann", 1, true)
+
+describe("the caller of a request from the office", () => {
+  it("is an operator by the prefix of its name, and else an Agent", () => {
+    assert.deepStrictEqual(officeCaller("operator:ann", 2, true), { _tag: "Operator", subject: "ann", membership: 2 })
+    assert.deepStrictEqual(officeCaller("ann", 2, true), { _tag: "Agent", name: "ann", membership: 2 })
+    assert.deepStrictEqual(officeCaller("an operator:ann", 2, true), {
+      _tag: "Agent",
+      name: "an operator:ann",
+      membership: 2
+    })
+    assert.strictEqual(callerName(officeCaller("operator:ann", 2, true)), "operator:ann")
+  })
+
+  it.each<readonly [string, Caller, boolean]>([
+    ["itself", officeCaller("ann", 1, true), true],
+    ["a later member of its name", officeCaller("ann", 2, true), false],
+    ["another member", officeCaller("bob", 1, true), false],
+    ["an operator of its name", officeCaller("operator:ann", 1, true), false],
+    ["an Agent under the name of an operator", { _tag: "Agent", name: "operator:ann", membership: 1 }, false],
+    ["a local client of its name", { _tag: "Local", name: "ann" }, false],
+    ["the owner", { _tag: "Owner" }, false]
+  ])("compared with %s", (_, other, isSame) => {
+    assert.deepStrictEqual([isSameCaller(ann, other), isSameCaller(other, ann)], [isSame, isSame])
+  })
+
+  it("is told apart from callers outside the office", () => {
+    assert.deepStrictEqual(
+      [
+        ann,
+        officeCaller("operator:ann", 1, true),
+        { _tag: "Local", name: "ann" } as const,
+        { _tag: "Owner" } as const
+      ].map(isInOffice),
+      [true, true, false, false]
+    )
   })
 })

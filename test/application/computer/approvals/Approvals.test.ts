@@ -471,6 +471,34 @@ describe("the store of approvals", () => {
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
 
+  it.effect("has no grants of Agents, which end with their membership", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding({ approvers: ["agent", "page"] })
+      const { load } = yield* ApprovalStore
+      yield* decideNext(always, callOf(toolNamed("read")))
+      yield* decideNext(always, callOf(), { _tag: "agent", caller: ada })
+      assert.lengthOf(approvals.grants(), 2)
+      const { grants, pins } = yield* load("pc")
+      assert.deepStrictEqual([grants.map(({ tool }) => tool), pins.length], [["read"], 2])
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
+  it.effect("gives no Agent the grants of an Agent of an earlier run", () =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      const before = yield* Scope.provide(deciding(), first)
+      yield* before.decideNext(always)
+      yield* Scope.close(first, Exit.void)
+      const { load, save } = yield* ApprovalStore
+      const stored = yield* load("pc")
+      const ofAgent = { by: "agent ada", approver: "agent" as const }
+      yield* save("pc", { ...stored, grants: stored.grants.map((grant) => ({ ...grant, ...ofAgent })) })
+      const { approvals } = yield* deciding({ approvers: ["agent"] })
+      assert.isEmpty(approvals.grants())
+      assert.isUndefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
   it.effect.each<[string, Approver, ReadonlyArray<"page" | "agent">, boolean]>([
     ["an operator that may decide", ann, ["page"], true],
     ["an operator that may not decide any more", ann, ["agent"], false],

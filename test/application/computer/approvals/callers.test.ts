@@ -110,6 +110,21 @@ describe("approval of a task", () => {
     })
   )
 
+  it.effect("belongs to a later member that starts the same call under its id", () =>
+    Effect.gen(function* () {
+      const { decide, list, openId, receive, task } = yield* waiting("approval")
+      yield* task("brain", "tasks/start", start)
+      const id = yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      assert.isEmpty(yield* list("brain"))
+      assert.isUndefined(yield* task("brain", "tasks/start", { ...start, params: { other: 1 } }))
+      assert.isEmpty(yield* list("brain"))
+      yield* task("brain", "tasks/start", start)
+      assert.deepStrictEqual(yield* list("brain"), [id])
+      assert.isUndefined(yield* decide("brain", id))
+    })
+  )
+
   it.effect("stays with its Agent while members of other names ask for it, or leave", () =>
     Effect.gen(function* () {
       const { list, openId, receive, task } = yield* waiting("question")
@@ -150,6 +165,22 @@ describe("grant of an Agent", () => {
       assert.isEmpty(yield* computer.grants)
       yield* call(name, "r4")
       yield* openId
+    })
+  )
+})
+
+describe("grant of a later member that holds a task", () => {
+  it.effect("covers the calls of this member", () =>
+    Effect.gen(function* () {
+      const { ask, call, computer, openId, receive, task } = yield* waiting("approval")
+      yield* task("brain", "tasks/start", start)
+      const id = yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      yield* task("brain", "tasks/get", { id: "t1" })
+      yield* ask("client:decide_approval", { agent: "brain", approval_id: id, action: "allow", scope: "tool" })
+      assert.lengthOf(yield* computer.grants, 1)
+      const reply = yield* Effect.flatMap(call("brain", "r1"), Fiber.join)
+      assert.deepInclude(asObject(reply), { isError: false })
     })
   )
 })
@@ -238,5 +269,20 @@ describe("rules about operators", () => {
         const agent = requester === "ann" ? requester : `client ${requester}`
         assert.deepStrictEqual(decisions, [{ action: "deny", agent, kind: "local" }])
       })
+  )
+})
+
+describe("the list of the approvals of an Agent", () => {
+  it.effect("has the oldest 100", () =>
+    Effect.gen(function* () {
+      const { call, computer, list } = yield* waiting("approval")
+      for (let count = 0; count < 101; count++) yield* call("brain", `r${count}`)
+      const opened = Option.getOrThrow(
+        yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 101))
+      )
+      const ids = opened.map(({ id }) => id)
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain"), ids.slice(0, 100))
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain", { approval_id: ids[100] }), ids.slice(100))
+    })
   )
 })

@@ -49,10 +49,11 @@ const askingAtOnce = (...requests: ReadonlyArray<InputRequest>) =>
 const stage = Effect.fnUntraced(function* (
   asks = asking(form),
   settings: Partial<ComputerSettings> = {},
-  isExtended = true
+  isExtended = true,
+  autoApply = true
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools: [asks] })
-  const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: true } } } })
+  const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: autoApply } } } })
   const statuses: Array<CallStatus> = []
   const logs: Array<string> = []
   const audited: Array<AuditEvent> = []
@@ -294,6 +295,41 @@ describe("question of a call", () => {
         { action: "cancel" },
         { action: "decline" }
       ])
+    })
+  )
+
+  it.effect("waits one hour in total with the approval of its call", () =>
+    Effect.gen(function* () {
+      const settings = { approvers: ["agent"] as const, approvalTimeout: Duration.minutes(50) }
+      const { approvals, call } = yield* stage(asking(form), settings, true, false)
+      const calling = yield* call(undefined, 60)
+      yield* TestClock.adjust("40 minutes")
+      const [approval] = approvals.open()
+      yield* approvals.decide(approval?.id ?? "", accept({}), { _tag: "agent", caller: officeCaller("ada", 1, true) })
+      yield* settle
+      assert.isDefined(approvals.open()[0]?.input)
+      yield* TestClock.adjust("20 minutes")
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "cancel" }])
+    })
+  )
+
+  it.effect("is one of at most 256 that are open", () =>
+    Effect.gen(function* () {
+      const { approvals, audited, calls } = yield* stage()
+      const call = (reqId: string) =>
+        calls.call(
+          { agent: "ada", computer: "pc", reqId, toolName: "ask", params: {}, timeout: 60, inputModes: ["form"] },
+          officeCaller("ada", 1, true)
+        )
+      for (let count = 0; count < 256; count++) yield* Effect.forkScoped(call(`r${count}`))
+      yield* settle
+      assert.strictEqual(approvals.open().length, 256)
+      assert.deepStrictEqual(answersOf(yield* call("further")), [{ action: "decline" }])
+      assert.deepInclude(audited.at(-1)?.fields, { action: "deny", by: "limit" })
+      yield* calls.cancel("r0", officeCaller("ada", 1, true))
+      yield* Effect.forkScoped(call("next"))
+      yield* settle
+      assert.strictEqual(approvals.open().length, 256)
     })
   )
 

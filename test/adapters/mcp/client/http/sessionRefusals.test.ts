@@ -1,6 +1,8 @@
 import type { ServerResponse } from "node:http"
+import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { detectSessionRefusals } from "../../../../../src/adapters/mcp/client/http/sessionRefusals.ts"
 import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
 
 type Answer = (asked: Asked, response: ServerResponse) => unknown
@@ -187,4 +189,46 @@ describe("known HTTP session", () => {
       })
     )
   )
+})
+
+describe("requests of a session that fail at once", () => {
+  /** Sends this many requests at once to a server that knows no session, and counts the pings that check it. */
+  const sendAtOnce = async (count: number, isKnown: boolean) => {
+    let pings = 0
+    const refused: Array<number> = []
+    const { check, fetch } = detectSessionRefusals(
+      async (_, init = {}) => {
+        await setImmediate()
+        const isPing = typeof init.body === "string" && init.body.includes('"ping"')
+        if (isPing) pings++
+        return isPing && isKnown
+          ? Response.json({ jsonrpc: "2.0", id: 1, result: {} })
+          : new Response("", { status: 400 })
+      },
+      () => true,
+      (status) => void refused.push(status)
+    )
+    const send = async () => {
+      const headers = { "mcp-protocol-version": "2025-06-18" }
+      const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
+      return (await fetch("http://a.example/mcp", { method: "POST", headers, body })).status
+    }
+    const statuses = await Promise.all(Array.from({ length: count }, send))
+    return { check, send, pings: () => pings, refused, statuses }
+  }
+
+  it("share one check", async () => {
+    const { pings, refused, statuses } = await sendAtOnce(5, false)
+    assert.deepStrictEqual(
+      [statuses, pings(), refused],
+      [Array.from({ length: 5 }, () => 404), 1, Array.from({ length: 5 }, () => 400)]
+    )
+  })
+
+  it("are followed by a new check for a later one", async () => {
+    const { check, pings, refused, send, statuses } = await sendAtOnce(2, true)
+    assert.deepStrictEqual([statuses, pings(), refused], [[400, 400], 1, []])
+    assert.deepStrictEqual([await send(), pings()], [400, 2])
+    assert.deepStrictEqual([await check(), pings()], [false, 3])
+  })
 })

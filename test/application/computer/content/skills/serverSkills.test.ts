@@ -292,6 +292,17 @@ describe("skill of an MCP server", () => {
     })
   )
 
+  it.effect("has updates of 256 resources of its server at most", () =>
+    Effect.gen(function* () {
+      const files = Array.from({ length: 300 }, (_, index) => resource(`${uri}/file${index}.md`, ["x"]))
+      const alpha = yield* makeMemoryMcpServer({ resources: [...inResources(), ...files] })
+      const { names } = yield* withSkills({}, { servers: { alpha } })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* names, ["mcp:alpha:pdf"])
+      assert.strictEqual(new Set(alpha.subscriptions().filter((one) => one.startsWith("skill:"))).size, 256)
+    })
+  )
+
   it.effect("is staged without subscriptions, too", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ resources: inResources(), capabilities: { subscribe: false } })

@@ -1,7 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
+import { asObject } from "../../../../../src/domain/json.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
-import { elapse, line, node, olga, openStream, startCall, startWatched, toolResult } from "../watchedServer.ts"
+import {
+  elapse,
+  line,
+  node,
+  olga,
+  openStream,
+  operatorOf,
+  startCall,
+  startWatched,
+  toolResult
+} from "../watchedServer.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: {}, timeout: 60 }
 
@@ -39,6 +50,21 @@ describe("a call of an operator beside the Agent", () => {
       yield* call
       const received = pc.received.find(({ event }) => event === "client:tool_call")
       assert.deepInclude(received?.value, { agent: "operator:olga", tool_name: "fs:list" })
+    })
+  )
+
+  it.effect("names each operator of calls at once", () =>
+    Effect.gen(function* () {
+      const { call, pc, server } = yield* officeWith(Effect.never)
+      yield* Effect.forkScoped(call, { startImmediately: true })
+      yield* elapse()
+      const replies = yield* server.watch.call(request, operatorOf("otto"))
+      yield* Effect.forkScoped(Stream.runDrain(replies), { startImmediately: true })
+      yield* elapse()
+      const callers = pc.received.flatMap(({ event, value }) =>
+        event === "client:tool_call" ? [asObject(value)["agent"]] : []
+      )
+      assert.deepStrictEqual(callers, ["operator:olga", "operator:otto"])
     })
   )
 

@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { decodeHead, jsonBody } from "../../../../../src/application/ports/Body.ts"
+import {
+  decodeNodeReply,
+  type NodeRequest,
+  nodeRequestCodec,
+  toNodeOperator
+} from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
+import { makeNodeService } from "../../../../../src/application/server/watch/nodes/nodeService.ts"
+import { line, olga } from "../watchedServer.ts"
+
+const call = { line, office: "O", computer: "pc", tool: "t", params: {}, timeout: 60 }
+
+/** A service whose calls never end, one of them opened, and whether its call runs. */
+const opened = Effect.gen(function* () {
+  let isRunning = false
+  const handle = yield* makeNodeService({
+    open: Effect.never,
+    execute: () => Effect.never,
+    call: () =>
+      Effect.as(
+        Effect.acquireRelease(
+          Effect.sync(() => void (isRunning = true)),
+          () => Effect.sync(() => void (isRunning = false))
+        ),
+        Stream.never
+      )
+  })
+  const send = Effect.fnUntraced(function* (request: NodeRequest) {
+    const reply = yield* handle(jsonBody(nodeRequestCodec.encode(request)))
+    return decodeNodeReply(Result.getOrUndefined(decodeHead(reply, Result.succeed)))
+  })
+  const reply = yield* send({ _tag: "OpenCall", call, operator: toNodeOperator(olga) })
+  const { stream } = reply as { readonly stream: string }
+  return { isRunning: () => isRunning, next: send({ _tag: "Next", stream }) }
+})
+
+describe("a stream for another node", () => {
+  it.effect("ends when it is not read for half a minute", () =>
+    Effect.gen(function* () {
+      const { isRunning, next } = yield* opened
+      yield* TestClock.adjust("29 seconds")
+      assert.isTrue(isRunning())
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(isRunning())
+      assert.deepInclude(yield* next, { code: 404 })
+    })
+  )
+
+  it.effect("lasts while it is read, and ends half a minute later", () =>
+    Effect.gen(function* () {
+      const { isRunning, next } = yield* opened
+      for (let count = 0; count < 5; count++) {
+        yield* TestClock.adjust("20 seconds")
+        yield* Effect.forkScoped(next)
+        yield* TestClock.adjust(0)
+      }
+      yield* TestClock.adjust("29 seconds")
+      assert.isTrue(isRunning())
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(isRunning())
+    })
+  )
+})
