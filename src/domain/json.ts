@@ -55,6 +55,18 @@ export const checkParsedJson = (text: string, value: unknown): string | undefine
     ? checkJsonBody(value)
     : undefined
 
+/** Levels that a message of the office adds around the parts of another message. */
+const wrappingLevels = 8
+
+/** Gives a value without what {@link checkJsonBody} rejects in a message of the office that holds it. */
+export const withoutUnsafeParts = (value: unknown, levels = maxJsonDepth - wrappingLevels): unknown => {
+  const isKept = (part: unknown): boolean => levels > 1 || typeof part !== "object" || part === null
+  if (Array.isArray(value)) return value.filter(isKept).map((item) => withoutUnsafeParts(item, levels - 1))
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).filter(([name, member]) => name !== "__proto__" && isKept(member))
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutUnsafeParts(member, levels - 1)]))
+}
+
 /** True when a value has at most this many members and items, at any depth. Stops counting beyond. */
 export const hasAtMostParts = (value: unknown, max: number): boolean => {
   let left = max

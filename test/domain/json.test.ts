@@ -13,7 +13,8 @@ import {
   hasAtMostParts,
   parseJson,
   parseJsonObject,
-  parseJsonOrThrow
+  parseJsonOrThrow,
+  withoutUnsafeParts
 } from "../../src/domain/json.ts"
 
 const nested = (depth: number): unknown => {
@@ -265,4 +266,20 @@ describe("canonicalJson", () => {
       assert.isTrue(isDeepStrictEqual(parseJson(text), parseJson(JSON.stringify(value))))
     }
   )
+})
+
+describe("withoutUnsafeParts", () => {
+  const wrapped = (value: unknown) => ({ a: [{ b: [{ c: value }] }] })
+
+  it("leaves out members named __proto__, and keeps all others", () => {
+    const value: unknown = JSON.parse('{"a":[{"__proto__":1,"b":{"__proto__":{},"c":null}}],"__proto__":[]}')
+    assert.deepStrictEqual(withoutUnsafeParts(value), { a: [{ b: { c: null } }] })
+  })
+
+  it.each([1, 119, 120, 121, 128, 129, 1000, 20_000])(
+    "gives what a message of the office may hold: %s levels",
+    (depth) => assert.isUndefined(checkJsonBody(wrapped(withoutUnsafeParts(nested(depth)))))
+  )
+
+  it("keeps 120 levels", () => assert.deepStrictEqual(withoutUnsafeParts(nested(120)), nested(120)))
 })

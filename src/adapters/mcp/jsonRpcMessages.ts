@@ -1,4 +1,12 @@
-import { asString, isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import {
+  asObject,
+  asString,
+  checkJsonBody,
+  isJsonObject,
+  type JsonObject,
+  parseJson,
+  withoutUnsafeParts
+} from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 
 type RequestId = string | number
@@ -92,11 +100,13 @@ const hasNull = (object: JsonObject, depth: number): boolean =>
     (value) => value === null || (isJsonObject(value) && depth > 1 && hasNull(value, depth - 1))
   )
 
-/** The SDKs refuse a server whose description has members that are null. */
+/** The SDKs refuse a server whose description has members that are null, and the office what is unsafe. */
 const repairResult = (result: JsonObject): JsonObject => {
   const repaired = repairMeta(result)
   const isDescription = "protocolVersion" in repaired || "supportedVersions" in repaired
-  return isDescription && hasNull(repaired, descriptionDepth) ? dropNulls(repaired, descriptionDepth) : repaired
+  if (!isDescription) return repaired
+  const safe = checkJsonBody(repaired) === undefined ? repaired : asObject(withoutUnsafeParts(repaired))
+  return hasNull(safe, descriptionDepth) ? dropNulls(safe, descriptionDepth) : safe
 }
 
 const repairError = (error: unknown): MessageError => {

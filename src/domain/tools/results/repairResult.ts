@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { asObject, asString, isJsonObject, type JsonObject } from "../../json.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, withoutUnsafeParts } from "../../json.ts"
 import {
   type ContentBlock,
   contentBlockProblem,
@@ -88,15 +88,21 @@ const errorWords: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   [0, false]
 ])
 
-/**
- * Gives the result of an MCP server in the form that MCP requires. A block without a plain meaning becomes a text that says so;
- * members that are null are left out. Blocks of unknown types stay.
- */
-export const repairResult = ({ content, isError, structuredContent, ...rest }: JsonObject): JsonObject => ({
+/** Gives a result whose parts a message of the office may hold: it is rejected whole for one that it may not. */
+const toSafeResult = (result: JsonObject): JsonObject =>
+  checkJsonBody(result) === undefined ? result : asObject(withoutUnsafeParts(result))
+
+const repairMembers = ({ content, isError, structuredContent, ...rest }: JsonObject): JsonObject => ({
   ...rest,
   content: Array.isArray(content) || isJsonObject(content) ? [content].flat().flatMap(repairBlock) : (content ?? []),
   ...definedOnly({ isError: errorWords.get(isError) ?? isError, structuredContent: structuredContent ?? undefined })
 })
+
+/**
+ * Gives the result of an MCP server in the form that MCP requires. A block without a plain meaning becomes a text that says so;
+ * members that are null are left out. Blocks of unknown types stay.
+ */
+export const repairResult = (result: JsonObject): JsonObject => repairMembers(toSafeResult(result))
 
 /** Shows a block of a type that MCP clients reject as text. */
 const toKnownBlock = (block: ContentBlock): ContentBlock =>

@@ -1,7 +1,9 @@
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import { checkJsonBody, type JsonObject } from "../../../../src/domain/json.ts"
 import { fromMcpResult, publishResult } from "../../../../src/domain/tools/mcpConversion.ts"
+import { repairResult } from "../../../../src/domain/tools/results/repairResult.ts"
 import { oddItems } from "../../../application/bridge/listings/oddItems.ts"
 
 const text = (value: string) => ({ type: "text", text: value })
@@ -100,5 +102,29 @@ describe("publishResult", () => {
     })
     assert.deepStrictEqual(publishResult(error as never, { ...tool, returnSchema: null }), error)
     assert.deepStrictEqual(publishResult({ ...error, isError: false } as never, tool), { ...error, isError: false })
+  })
+})
+
+describe("parts that a message of the office may not hold", () => {
+  const first = { type: "text", text: "first" }
+  const deep = `${"[".repeat(400)}${"]".repeat(400)}`
+  const fits = (result: JsonObject) => checkJsonBody([[[[result]]]])
+
+  it.each([
+    '{"type":"text","text":"odd","__proto__":1}',
+    '{"type":"text","text":"odd","_meta":{"a":{"__proto__":{}}}}',
+    `{"type":"text","text":"odd","_meta":{"a":${deep}}}`,
+    `{"type":"resource","resource":{"uri":"x:y","text":"odd","_meta":{"a":[${deep}]}}}`
+  ])("leave the result: %.70s", (block) => {
+    const repaired = repairResult({ content: [first, JSON.parse(block) as unknown] })
+    assert.isUndefined(fits(repaired))
+    assert.deepInclude(repaired["content"], first)
+    assert.include(JSON.stringify(repaired), "odd")
+  })
+
+  it.each(['{"a":1,"__proto__":2}', `{"a":1,"b":${deep}}`])("leave its structured content: %.40s", (text) => {
+    const repaired = repairResult({ content: [first], structuredContent: JSON.parse(text) as unknown })
+    assert.isUndefined(fits(repaired))
+    assert.deepInclude(repaired["structuredContent"], { a: 1 })
   })
 })
