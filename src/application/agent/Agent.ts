@@ -23,9 +23,11 @@ import {
   type ComputerView,
   applyNotice,
   applyUpdate,
-  findToolOwner,
   initialView,
-  type OfficeView
+  type OfficeView,
+  ownerIn,
+  searchTool,
+  type ToolSearch
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
 import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
@@ -45,9 +47,6 @@ export interface AgentOptions extends Omit<MemberOptions, "role" | "features"> {
 /** Buffered events per subscriber; the oldest are dropped first. */
 const eventBacklog = 1024
 
-/** How long a call without a Computer waits for missing tool lists. */
-const toolOwnerTimeout = Duration.seconds(10)
-
 /** A tool call. Without `computer`, the Agent finds the one Computer that has the tool. */
 export interface ToolCall extends Omit<ToolRequest, "computer"> {
   readonly computer?: string | undefined
@@ -64,6 +63,8 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
    * runs as long as this Agent.
    */
   readonly startTool: (call: Omit<ToolCall, "blobs">) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
+  /** The view once it shows which Computers have a tool; of one Computer alone where the search names it. */
+  readonly searchTool: (search: ToolSearch) => Effect.Effect<OfficeView>
   /** Members, tools and desktops as last seen; notifications keep them current. */
   readonly view: Effect.Effect<OfficeView>
   /** The current view, then every change. */
@@ -92,8 +93,11 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
 /** The parts of a view that are fetched one by one; the tools bring the starting servers. */
 type ViewPart = Exclude<keyof ComputerView, "startingServers">
 
-/** Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. */
-const maxRefreshes = 32
+/**
+ * Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. Tool lists do not wait
+ * for other parts of Computers that hang.
+ */
+const maxRefreshes = { tools: 96, others: 32 }
 
 const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
   config: "tools",
@@ -103,14 +107,19 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
   skills: "skills"
 }
 
+const membersKey = "members"
+const refreshKey = (part: ViewPart, computer: string): string => `${part} ${computer}`
+const isKeyOfTools = (key: string): boolean => key === membersKey || key.startsWith(refreshKey("tools", ""))
+
 const make = Effect.fnUntraced(function* (
   options: AgentOptions
 ): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
   const { name, office } = options
   const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
-  const { refresh, awaitIdle } = yield* makeRefresher()
-  const refreshes = yield* Semaphore.make(maxRefreshes)
+  const { awaitIdle, awaitKeys, isRefreshing, refresh } = yield* makeRefresher()
+  const toolRefreshes = yield* Semaphore.make(maxRefreshes.tools)
+  const otherRefreshes = yield* Semaphore.make(maxRefreshes.others)
   const openApprovals = yield* makeOpenApprovals
   const statuses = makeCallStatuses(openApprovals.observer)
   const peers = makeKnownPeers()
@@ -128,8 +137,8 @@ const make = Effect.fnUntraced(function* (
     }
     const refreshPart = (part: ViewPart, computer: string): Effect.Effect<void> =>
       refresh(
-        `${part} ${computer}`,
-        Effect.matchEffect(refreshes.withPermit(fetchers[part](computer)), {
+        refreshKey(part, computer),
+        Effect.matchEffect((part === "tools" ? toolRefreshes : otherRefreshes).withPermit(fetchers[part](computer)), {
           onSuccess: (fetched) =>
             Effect.andThen(
               SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
@@ -144,7 +153,7 @@ const make = Effect.fnUntraced(function* (
       Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
     /** Fetches the members after every join: the Server does not announce members that joined earlier. */
     const refreshAll = refresh(
-      "members",
+      membersKey,
       Effect.matchEffect(requests.members, {
         onSuccess: Effect.fnUntraced(function* (members) {
           const found = initialView(members)
@@ -206,27 +215,35 @@ const make = Effect.fnUntraced(function* (
   yield* openApprovals.follow(requests)
   const { refreshPart, refreshServers } = makeViewUpdater(requests)
   const currentView = SubscriptionRef.get(view)
-  const settledView = Effect.andThen(Effect.timeoutOption(awaitIdle, toolOwnerTimeout), currentView)
-  const refreshedView = Effect.flatMap(currentView, ({ computers }) =>
-    Effect.andThen(
-      Effect.forEach(computers.keys(), (computer) => refreshPart("tools", computer), { discard: true }),
-      settledView
-    )
-  )
+  const changes = SubscriptionRef.changes(view)
+
+  const search: AgentShape["searchTool"] = (wanted) => {
+    const { computer } = wanted
+    const ofWanted = (known: OfficeView): OfficeView =>
+      computer === undefined
+        ? known
+        : { ...known, computers: new Map([...known.computers].filter(([name]) => name === computer)) }
+    const keyOfWanted = computer === undefined ? undefined : refreshKey("tools", computer)
+    return searchTool(wanted, {
+      view: Effect.map(currentView, ofWanted),
+      changes: Stream.map(changes, ofWanted),
+      settled: awaitKeys(
+        (key) => key === membersKey || key === keyOfWanted || (computer === undefined && isKeyOfTools(key))
+      ),
+      refresh: Effect.forEach(
+        (name) => (isRefreshing(refreshKey("tools", name)) ? Effect.void : refreshPart("tools", name)),
+        { discard: true }
+      )
+    })
+  }
 
   /** Finds the Computer of a call, within the timeout of the call. */
   const locate = Effect.fnUntraced(function* (call: ToolCall) {
     const { computer, onStatus, timeout = defaultToolTimeoutSeconds, tool } = call
     if (computer !== undefined) return { ...call, computer }
     const remaining = yield* startCountdown(Duration.seconds(timeout))
-    const owner = yield* findToolOwner({
-      tool,
-      current: settledView,
-      refreshed: refreshedView,
-      changes: SubscriptionRef.changes(view),
-      timeout: Duration.seconds(timeout),
-      onStatus
-    })
+    const found = yield* search({ tool, timeout: Duration.seconds(timeout), awaitsServers: true, onStatus })
+    const owner = yield* ownerIn(found, tool)
     const left = Math.max(1, Math.ceil(Duration.toSeconds(yield* remaining)))
     return { ...call, computer: owner, timeout: Math.min(timeout, left) }
   })
@@ -246,10 +263,11 @@ const make = Effect.fnUntraced(function* (
     ...(yield* makeAgentQueries(requests)),
     callTool,
     startTool,
+    searchTool: search,
     view: currentView,
-    changes: SubscriptionRef.changes(view),
+    changes,
     changesOf: (computer) =>
-      SubscriptionRef.changes(view).pipe(
+      changes.pipe(
         Stream.map(({ computers }) => computers.get(computer)),
         Stream.changesWith((one, other) => one === other)
       ),

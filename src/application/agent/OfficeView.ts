@@ -1,4 +1,4 @@
-import { Data, type Duration, Effect, Stream } from "effect"
+import { Data, Duration, Effect, Stream } from "effect"
 import { type CallStatus, formatServerNames, truncateServerNames } from "../../domain/model/CallStatus.ts"
 import type { Notification } from "../../domain/model/Notification.ts"
 import type { DocumentSummary } from "../../domain/model/messages/requests.ts"
@@ -67,6 +67,19 @@ export const applyNotice = (view: OfficeView, notice: Notification): OfficeView 
   return { members: [...members, { name, role }], computers }
 }
 
+/** Says which tools the search did not see. */
+export const formatUnknownTools = ({
+  silent = [],
+  starting = []
+}: {
+  readonly silent?: ReadonlyArray<string>
+  readonly starting?: ReadonlyArray<string>
+}): string =>
+  [
+    starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`,
+    silent.length === 0 ? "" : `; Computers that did not list their tools: ${formatSome(silent)}`
+  ].join("")
+
 /** No Computer, or more than one, has a tool of this name. */
 export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
   readonly tool: string
@@ -74,13 +87,13 @@ export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
   readonly owners: ReadonlyArray<string>
   /** MCP servers that are still starting and may have the tool. */
   readonly starting?: ReadonlyArray<string>
+  /** Computers that have not listed their tools, and may have the tool. */
+  readonly silent?: ReadonlyArray<string>
 }> {
   override get message(): string {
     const tool = JSON.stringify(this.tool)
-    const { starting = [] } = this
-    const hint = starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`
     return this.owners.length === 0
-      ? `No Computer of this office has a tool ${tool}${hint}`
+      ? `No Computer of this office has a tool ${tool}${formatUnknownTools(this)}`
       : `Several Computers have a tool ${tool}: name one of ${formatSome(this.owners)}`
   }
 }
@@ -90,6 +103,10 @@ const ownersOf = ({ computers }: OfficeView, tool: string): ReadonlyArray<string
 
 const startingServersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
   [...computers.values()].flatMap(({ startingServers }) => startingServers)
+
+/** The Computers that have not listed their tools. */
+export const silentComputersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
+  [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
 
 /** True while no Computer has the tool and a starting server may have it. */
 const mayAppear = (view: OfficeView, tool: string): boolean =>
@@ -104,42 +121,65 @@ const startingStatuses = ({ computers }: OfficeView): ReadonlyArray<CallStatus> 
     .slice(0, maxStatuses)
     .map(([computer, { startingServers: servers }]) => ({ _tag: "WaitingForServers", computer, servers }))
 
-interface OwnerSearch {
+/** How long a search with an owner waits for the Computers that have not listed their tools. */
+const silentTimeout = Duration.seconds(2)
+
+/** How long a search without an owner waits for tool lists. */
+const listsTimeout = Duration.seconds(10)
+
+export interface ToolSearch {
   readonly tool: string
-  readonly current: Effect.Effect<OfficeView>
-  readonly refreshed: Effect.Effect<OfficeView>
-  readonly changes: Stream.Stream<OfficeView>
-  /** How long the search waits for servers that start. */
+  /** The only Computer whose tools count; all by default. */
+  readonly computer?: string | undefined
+  /** How long the search takes at most. */
   readonly timeout: Duration.Duration
-  readonly onStatus: OnCallStatus | undefined
+  /** Waits while servers start that may have the tool. */
+  readonly awaitsServers: boolean
+  readonly onStatus?: OnCallStatus | undefined
+}
+
+/** The tool lists of the Computers that a search looks at. */
+interface ToolLists {
+  readonly view: Effect.Effect<OfficeView>
+  readonly changes: Stream.Stream<OfficeView>
+  /** Waits until no list is being fetched. */
+  readonly settled: Effect.Effect<void>
+  /** Fetches the lists of these Computers again, except those that are being fetched. */
+  readonly refresh: (computers: ReadonlyArray<string>) => Effect.Effect<void>
 }
 
 /**
- * Finds the one Computer that has the tool. Refreshes the view once when it has no owner or lacks a tool list, and waits
- * while servers start that may have it.
+ * Gives the view once it shows which Computers have the tool: with all tool lists, or two seconds after one of them has the
+ * tool. Fetches missing lists once more, and all lists when no Computer has the tool.
  */
-export const findToolOwner = Effect.fnUntraced(function* ({
-  changes,
-  current,
-  onStatus = () => Effect.void,
-  refreshed,
-  timeout,
-  tool
-}: OwnerSearch): Effect.fn.Return<string, AmbiguousTool> {
-  const first = yield* current
-  const isConclusive =
-    ownersOf(first, tool).length > 0 && [...first.computers.values()].every(({ tools }) => tools !== undefined)
-  let view = isConclusive ? first : yield* refreshed
-  if (mayAppear(view, tool)) {
-    for (const status of startingStatuses(view)) yield* notifyListener(onStatus, status)
-    const awaited = Stream.takeUntil(changes, (next) => !mayAppear(next, tool))
-    yield* Effect.timeoutOption(
-      Stream.runForEach(awaited, (next) => Effect.sync(() => void (view = next))),
-      timeout
-    )
-  }
+export const searchTool = Effect.fnUntraced(function* (
+  { awaitsServers, onStatus = () => Effect.void, timeout, tool }: ToolSearch,
+  { changes, refresh, settled, view }: ToolLists
+) {
+  const hasOwner = (current: OfficeView) => ownersOf(current, tool).length > 0
+  const allLists = Effect.gen(function* () {
+    yield* Effect.timeoutOption(settled, silentTimeout)
+    const current = yield* view
+    const wanted = hasOwner(current) ? silentComputersIn(current) : [...current.computers.keys()]
+    if (wanted.length > 0) yield* Effect.andThen(refresh(wanted), settled)
+  })
+  const owned = Effect.andThen(Stream.runDrain(Stream.takeUntil(changes, hasOwner)), Effect.sleep(silentTimeout))
+  const search = Effect.gen(function* () {
+    yield* Effect.timeoutOption(Effect.raceFirst(allLists, owned), listsTimeout)
+    const current = yield* view
+    if (!awaitsServers || !mayAppear(current, tool)) return
+    for (const status of startingStatuses(current)) yield* notifyListener(onStatus, status)
+    yield* Stream.runDrain(Stream.takeUntil(changes, (next) => !mayAppear(next, tool)))
+  })
+  yield* Effect.timeoutOption(search, timeout)
+  return yield* view
+})
+
+/** The one Computer that has the tool. */
+export const ownerIn = (view: OfficeView, tool: string): Effect.Effect<string, AmbiguousTool> => {
   const owners = ownersOf(view, tool).toSorted()
   const [owner, ...others] = owners
-  if (owner !== undefined && others.length === 0) return owner
-  return yield* new AmbiguousTool({ tool, owners, starting: truncateServerNames(startingServersIn(view)) })
-})
+  if (owner !== undefined && others.length === 0) return Effect.succeed(owner)
+  const starting = truncateServerNames(startingServersIn(view))
+  return new AmbiguousTool({ tool, owners, starting, silent: silentComputersIn(view) })
+}

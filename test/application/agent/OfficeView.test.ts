@@ -4,9 +4,10 @@ import { TestClock } from "effect/testing"
 import {
   applyNotice,
   applyUpdate,
-  findToolOwner,
   initialView,
-  type OfficeView
+  type OfficeView,
+  ownerIn,
+  searchTool
 } from "../../../src/application/agent/OfficeView.ts"
 import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 import type { Tool } from "../../../src/domain/model/Tool.ts"
@@ -57,18 +58,20 @@ describe("search for the Computer of a tool", () => {
 
   const search = Effect.fnUntraced(function* (view: OfficeView, statuses: Array<CallStatus> = []) {
     const views = yield* SubscriptionRef.make(view)
-    const current = SubscriptionRef.get(views)
+    const options = {
+      tool: "t",
+      timeout: Duration.minutes(1),
+      awaitsServers: true,
+      onStatus: (status: CallStatus) => Effect.sync(() => void statuses.push(status))
+    }
+    const lists = {
+      view: SubscriptionRef.get(views),
+      changes: SubscriptionRef.changes(views),
+      settled: Effect.void,
+      refresh: () => Effect.void
+    }
     const searching = yield* Effect.forkChild(
-      Effect.result(
-        findToolOwner({
-          tool: "t",
-          current,
-          refreshed: current,
-          changes: SubscriptionRef.changes(views),
-          timeout: Duration.minutes(1),
-          onStatus: (status) => Effect.sync(() => void statuses.push(status))
-        })
-      )
+      Effect.result(Effect.flatMap(searchTool(options, lists), (found) => ownerIn(found, "t")))
     )
     yield* TestClock.adjust(0)
     return { searching, set: (next: OfficeView) => SubscriptionRef.set(views, next) }

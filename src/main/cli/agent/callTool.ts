@@ -44,7 +44,13 @@ export const prepareCall = Effect.fnUntraced(function* (
   given: ReadonlyArray<GivenArgument>,
   { computer: wanted, timeout, tool: name }: CallOptions
 ) {
-  const search = { name, computer: wanted, timeout: Duration.seconds(timeout), onStatus: printStatus }
+  const search = {
+    name,
+    computer: wanted,
+    timeout: Duration.seconds(timeout),
+    awaitsServers: true,
+    onStatus: printStatus
+  }
   const { computer, tool } = yield* findTool(search)
   const params = yield* Effect.catch(Effect.fromResult(convertArguments(tool.paramsSchema, given)), (reason) =>
     failCommand(`The tool '${name}' ${reason}`)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
@@ -9,6 +9,9 @@ import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
 import { runAsAgent } from "./actions.ts"
 import { findTool, type OfficeTool } from "./findTool.ts"
 import type { ToolOptions } from "./flags.ts"
+
+/** Longer than the search for tool lists. */
+const searchTimeout = Duration.seconds(15)
 
 const formatTool = ({ computer, tool }: OfficeTool, { office }: ToolOptions): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
@@ -31,6 +34,11 @@ const formatTool = ({ computer, tool }: OfficeTool, { office }: ToolOptions): st
 
 /** Prints one tool: name, Computer, description, parameters and an example call. */
 export const showTool = Effect.fnUntraced(function* (options: ToolOptions) {
-  const found = yield* findTool({ name: options.tool, computer: options.computer })
+  const found = yield* findTool({
+    name: options.tool,
+    computer: options.computer,
+    timeout: searchTimeout,
+    awaitsServers: false
+  })
   yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
 }, runAsAgent)

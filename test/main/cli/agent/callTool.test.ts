@@ -1,7 +1,9 @@
 import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { io } from "socket.io-client"
 import { runComputer, runServer } from "../../../../src/main/entrypoints/promise.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { temporaryFile } from "../../processes.ts"
 import { a2cInProcess } from "../inProcess.ts"
 
@@ -27,15 +29,35 @@ const office = Effect.gen(function* () {
   yield* Effect.promise(async () => {
     for await (const servers of computer.changes()) if (servers.get("everything")?._tag === "Ready") break
   })
-  return (...args: ReadonlyArray<string>) => a2cInProcess("agent", "--server", server.url, "--office", "o", ...args)
+  const run = (...args: ReadonlyArray<string>) =>
+    a2cInProcess("agent", "--server", server.url, "--office", "o", ...args)
+  return { run, url: server.url }
 })
+
+/** Joins as a Computer that replies to no request. */
+const joinSilently = (url: string, name: string) =>
+  Effect.gen(function* () {
+    const socket = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        io(`${url}/smcp`, {
+          path: "/smcp",
+          query: { a2c_version: PROTOCOL_VERSION },
+          auth: { role: "computer" },
+          forceNew: true
+        })
+      ),
+      (one) => Effect.sync(() => one.disconnect())
+    )
+    const join = { role: "computer", name, office_id: "o" }
+    assert.isTrue(yield* Effect.promise(() => socket.timeout(5000).emitWithAck("server:join_office", join)))
+  })
 
 const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : String(failure))
 
 describe("a2c agent", () => {
   it.live("calls a tool with arguments by key, and shows it", () =>
     Effect.gen(function* () {
-      const agent = yield* office
+      const { run: agent } = yield* office
       const sum = yield* agent("call", "get-sum", "a=40", "b=2")
       assert.deepStrictEqual([sum.failure, sum.stdout], [undefined, "The sum of 40 and 2 is 42.\n"])
       const note = yield* temporaryFile("note.txt", "from a file")
@@ -71,6 +93,20 @@ describe("a2c agent", () => {
       assert.match(shown.stdout, /^example:\n {2}a2c agent --office o call get-sum a=1 b=1\n$/m)
       const json = yield* agent("--json", "tool", "get-sum")
       assert.deepInclude(JSON.parse(json.stdout), { computer: "desk", name: "get-sum" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each<[string, ReadonlyArray<string>]>([
+    ["arguments by key", ["call", "get-sum", "a=40", "b=2"]],
+    ["whole arguments", ["call", "get-sum", "--args", '{"a": 40, "b": 2}']],
+    ["arguments by key for a named Computer", ["call", "get-sum", "a=40", "b=2", "--computer", "desk"]]
+  ])("calls a tool with %s beside Computers that hang", ([, words]) =>
+    Effect.gen(function* () {
+      const { run, url } = yield* office
+      yield* joinSilently(url, "hanging")
+      yield* joinSilently(url, "another")
+      const { stdout } = yield* Effect.timeout(run(...words), "9 seconds")
+      assert.strictEqual(stdout, "The sum of 40 and 2 is 42.\n")
     }).pipe(Effect.scoped)
   )
 })
