@@ -18,6 +18,7 @@ export interface Cli {
   readonly pid: number
   /** Writes a line to stdin. */
   readonly types: (line: string) => Effect.Effect<void>
+  readonly closesStdin: Effect.Effect<void>
   readonly stdout: () => string
   readonly stderr: () => string
   /** Waits for a line with this text, or for several, and returns the last one. */
@@ -66,6 +67,7 @@ export const program = (
     return {
       pid: child.pid ?? 0,
       types: (line) => Effect.sync(() => void child.stdin?.write(`${line}\n`)),
+      closesStdin: Effect.sync(() => void child.stdin?.end()),
       stdout: () => out.stdout,
       stderr: () => out.stderr,
       says: (text, where = "stdout", times = 1) =>

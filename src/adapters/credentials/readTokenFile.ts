@@ -1,4 +1,7 @@
-import { open } from "node:fs/promises"
+import { read } from "node:fs"
+import { open, stat } from "node:fs/promises"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
 import { Data, Effect } from "effect"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
 
@@ -18,16 +21,62 @@ const formatFileError = (error: unknown): string => {
   return fileErrorReasons[code] ?? `cannot be read: ${code}`
 }
 
-const readPrefix = async (file: string): Promise<string> => {
-  await using handle = await open(file, "r")
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxTokenBytes + 1), 0, maxTokenBytes + 1, 0)
-  return buffer.toString("utf8", 0, bytesRead)
+const readDescriptor = promisify(read)
+
+/** Reads to the end, or one byte beyond the limit. */
+const readPrefix = async (fd: number): Promise<string> => {
+  const buffer = Buffer.alloc(maxTokenBytes + 1)
+  let length = 0
+  for (;;) {
+    try {
+      const { bytesRead } = await readDescriptor(fd, buffer, length, buffer.length - length, null)
+      if (bytesRead === 0) return buffer.toString("utf8", 0, length)
+      length += bytesRead
+    } catch (error) {
+      if (systemErrorCode(error) !== "EAGAIN") throw error
+      await sleep(20)
+    }
+  }
 }
 
-/** Reads a token file and trims its content. Reads the file on each call. An error begins with `subject`. */
+/** The descriptor of this process that a path such as `/dev/stdin` names. */
+const descriptorOf = (file: string): number | undefined => {
+  const [, name] = /^\/(?:dev|proc\/self)\/(?:fd\/)?(stdin|\d+)$/.exec(file) ?? []
+  return name === undefined ? undefined : name === "stdin" ? 0 : Number(name)
+}
+
+const readFile = async (file: string): Promise<string> => {
+  try {
+    await using handle = await open(file, "r")
+    return await readPrefix(handle.fd)
+  } catch (error) {
+    const descriptor = descriptorOf(file)
+    // A socket cannot be opened again: Node gives its children sockets as stdin.
+    if (systemErrorCode(error) !== "ENXIO" || descriptor === undefined) throw error
+    return await readPrefix(descriptor)
+  }
+}
+
+/** The contents of pipes and devices by their path. A pipe gives its content once, also to two readers of one process. */
+const pipeContents = new Map<string, Promise<string>>()
+
+const readContents = async (file: string): Promise<string> => {
+  const known = pipeContents.get(file)
+  if (known !== undefined) return known
+  if ((await stat(file)).isFile()) return readFile(file)
+  const contents = pipeContents.get(file) ?? readFile(file)
+  pipeContents.set(file, contents)
+  contents.catch(() => pipeContents.delete(file))
+  return contents
+}
+
+/**
+ * Reads a token file and trims its content. Reads a regular file on each call, and a pipe on the first. An error begins with
+ * `subject`.
+ */
 export const readTokenFile = (file: string, subject = "the token file"): Effect.Effect<string, TokenUnreadable> => {
   const failWith = (reason: string) => Effect.fail(new TokenUnreadable({ message: `${subject} ${file} ${reason}` }))
-  return Effect.tryPromise({ try: () => readPrefix(file), catch: formatFileError }).pipe(
+  return Effect.tryPromise({ try: () => readContents(file), catch: formatFileError }).pipe(
     Effect.catch(failWith),
     Effect.flatMap((text) => {
       if (text.length > maxTokenBytes) return failWith("is too long for a token")

@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -57,4 +58,33 @@ it.live("tells why a file cannot be read, and whose file it is", () =>
     assert.strictEqual(yield* read(folder), "the token file FILE is a folder")
     assert.match(yield* read(join(fileWith("x"), "below")), /^the token file FILE cannot be read: ENOTDIR$/)
   })
+)
+
+/** A pipe to which another process writes this script's output. */
+const pipeOf = (name: string, script: string) => {
+  const pipe = join(folder, name)
+  execFileSync("mkfifo", [pipe])
+  return Effect.as(
+    Effect.acquireRelease(
+      Effect.sync(() => spawn("sh", ["-c", `{ ${script}; } > '${pipe}'`], { stdio: "ignore" })),
+      (writer) => Effect.sync(() => writer.kill("SIGKILL"))
+    ),
+    pipe
+  )
+}
+
+it.live("reads a pipe to its end, once for all of its readers", () =>
+  Effect.gen(function* () {
+    const pipe = yield* pipeOf("slow", "printf one-; sleep 0.2; printf 'two\\n'")
+    assert.deepStrictEqual(yield* Effect.all([read(pipe), read(pipe)], { concurrency: 2 }), ["one-two", "one-two"])
+    assert.strictEqual(yield* read(pipe), "one-two")
+  }).pipe(Effect.scoped)
+)
+
+it.live("rejects a pipe without an end, and one without a token", () =>
+  Effect.gen(function* () {
+    assert.match(yield* read(yield* pipeOf("endless", "exec yes")), /^the token file .* is too long for a token$/)
+    assert.match(yield* read(yield* pipeOf("empty", ":")), /^the token file .* is empty$/)
+    assert.strictEqual(yield* read("/dev/null"), "the token file FILE is empty")
+  }).pipe(Effect.scoped)
 )

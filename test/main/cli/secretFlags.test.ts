@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import { a2c, cli, node, temporaryFile } from "../processes.ts"
+import { a2c, cli, node, program, temporaryFile } from "../processes.ts"
 import { a2cInProcess } from "./inProcess.ts"
 
 /** Processes start slowly on a busy machine. */
@@ -104,6 +104,53 @@ describe("flag of a secret", () => {
         A2C_DEVICES_TOKEN: "@s3cret"
       })
       yield* device.says("registered ")
+    })
+  )
+})
+
+describe("a secret from a pipe", () => {
+  const words = (...args: ReadonlyArray<string>) => [process.execPath, cli, ...args].map((arg) => `'${arg}'`).join(" ")
+
+  /** Each script starts a command with the secret s3cret in a pipe. */
+  const pipes: ReadonlyArray<readonly [title: string, script: (command: string) => string]> = [
+    ["a process substitution", (command) => `${command} @<(sleep 0.2; echo s3cret)`],
+    ["stdin of a pipeline", (command) => `echo s3cret | ${command} @/dev/stdin`],
+    ["an inherited descriptor", (command) => `exec 9< <(echo s3cret); ${command} @/dev/fd/9`],
+    ["a here-string", (command) => `${command} @/proc/self/fd/0 <<< s3cret`]
+  ]
+
+  for (const [title, script] of pipes) {
+    live(
+      `reaches the command from ${title}`,
+      Effect.gen(function* () {
+        const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "s3cret")
+        const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+        const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
+        const command = words("devices", "connect", "--to", to, "--name", "desk", "--config", config, "--token")
+        yield* (yield* program("bash", ["-c", script(command)])).says("registered ")
+      })
+    )
+  }
+
+  live(
+    "reaches the command from a stdin that is a socket",
+    Effect.gen(function* () {
+      const child = yield* a2c("server", "--port", "0", "--redis", "@/dev/stdin")
+      yield* child.types("http://user:s3cret@host")
+      yield* child.closesStdin
+      assert.strictEqual(yield* child.ended, 1)
+      assert.include(child.stderr(), "Invalid Redis URL")
+    })
+  )
+
+  live(
+    "is read once when the file of flags names it",
+    Effect.gen(function* () {
+      const file = yield* temporaryFile("a.yaml", 'redis: "@/dev/fd/9"')
+      const command = words("server", "--port", "0", "--config", file)
+      const child = yield* program("bash", ["-c", `exec 9< <(echo http://host); ${command}`])
+      assert.strictEqual(yield* child.ended, 1)
+      assert.include(child.stderr(), "Invalid Redis URL")
     })
   )
 })
