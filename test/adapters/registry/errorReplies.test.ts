@@ -99,6 +99,25 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
   )
 
   live(
+    "gets fewer commands the longer an outage lasts",
+    Effect.gen(function* () {
+      const redis = yield* openFaultyRedis(always(yield* startRedis))
+      const { lines } = yield* joined(redis.url)
+      for (let outage = 1; outage <= 2; outage++) {
+        yield* redis.fail("BUSY for a test")
+        yield* until(() => lines.length === 2 * outage - 1)
+        yield* Effect.sleep("1500 millis")
+        // One script a second and the pings; without growth there would be 40 scripts.
+        const before = redis.commands()
+        yield* Effect.sleep("2 seconds")
+        assert.isBelow(redis.commands() - before, 40)
+        yield* redis.fail(undefined)
+        yield* until(() => lines.length === 2 * outage)
+      }
+    })
+  )
+
+  live(
     "causes a warning for each reason of an outage",
     Effect.gen(function* () {
       const redis = yield* openFaultyRedis(always(yield* startRedis))

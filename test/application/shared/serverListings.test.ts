@@ -31,8 +31,8 @@ const failing = (code: number | undefined, reason: McpSessionError["reason"] = "
 
 const none = { items: [], omitted: [] }
 
-describe("the lists of an MCP server", () => {
-  it.effect("have their items", () =>
+describe("serverListings", () => {
+  it.effect("gives the items of all lists", () =>
     Effect.gen(function* () {
       const { prompts, resources, templates, tools } = listingsOf()
       const listed = yield* Effect.all([tools, resources, prompts, templates])
@@ -43,7 +43,7 @@ describe("the lists of an MCP server", () => {
     })
   )
 
-  it.effect("are empty without the capability", () =>
+  it.effect("gives empty lists without the capability", () =>
     Effect.gen(function* () {
       const listings = listingsOf({}, { tools: false, resources: false, subscribe: false })
       const listed = yield* Effect.all(Object.values(listings))
@@ -54,20 +54,20 @@ describe("the lists of an MCP server", () => {
   it.effect.each([
     ["an unknown method", failing(-32601)],
     ["a method that its revision lacks", failing(undefined, "unsupported")]
-  ] as const)("have no templates after %s", ([, answer]) =>
+  ] as const)("gives no templates after %s", ([, answer]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* listingsOf({ request: () => answer }).templates, none)
     })
   )
 
-  it.effect("fail with another error of the templates, and with an unknown method for prompts", () =>
+  it.effect("fails with another error of the templates, and with an unknown method for prompts", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(listingsOf({ request: () => failing(-32603) }).templates)).code, -32603)
       assert.strictEqual((yield* Effect.flip(listingsOf({ request: () => failing(-32601) }).prompts)).code, -32601)
     })
   )
 
-  it.effect("tell why they are incomplete", () =>
+  it.effect("tells why a list is incomplete", () =>
     Effect.gen(function* () {
       const listTools: McpSession["listTools"] = (cursor) =>
         cursor === undefined

@@ -99,7 +99,7 @@ describe("the caller of a request from the office", () => {
     assert.deepStrictEqual([isSameCaller(ann, other), isSameCaller(other, ann)], [isSame, isSame])
   })
 
-  it("is told apart from callers outside the office", () => {
+  it("differs from callers outside the office", () => {
     assert.deepStrictEqual(
       [
         ann,

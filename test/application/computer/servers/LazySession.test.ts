@@ -48,7 +48,7 @@ describe("list of an idle lazy server", () => {
 })
 
 describe("a lazy server that has started", () => {
-  it.effect("starts on request after its end, however recently a start failed before", () =>
+  it.effect("starts on request after its end, also where a start has just failed before", () =>
     Effect.gen(function* () {
       const lazy = makeLazySession("alpha", catalogue)
       const first = yield* Effect.forkChild(Effect.flip(lazy.session().readResource("a:")))

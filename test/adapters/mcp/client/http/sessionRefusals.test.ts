@@ -191,7 +191,7 @@ describe("known HTTP session", () => {
   )
 })
 
-describe("requests of a session that fail at once", () => {
+describe("the check of a session", () => {
   /** Sends this many requests at once to a server that knows no session, and counts the pings that check it. */
   const sendAtOnce = async (count: number, isKnown: boolean) => {
     let pings = 0
@@ -217,7 +217,7 @@ describe("requests of a session that fail at once", () => {
     return { check, send, pings: () => pings, refused, statuses }
   }
 
-  it("share one check", async () => {
+  it("runs once for requests that fail at once", async () => {
     const { pings, refused, statuses } = await sendAtOnce(5, false)
     assert.deepStrictEqual(
       [statuses, pings(), refused],
@@ -225,7 +225,7 @@ describe("requests of a session that fail at once", () => {
     )
   })
 
-  it("are followed by a new check for a later one", async () => {
+  it("runs again for a later request", async () => {
     const { check, pings, refused, send, statuses } = await sendAtOnce(2, true)
     assert.deepStrictEqual([statuses, pings(), refused], [[400, 400], 1, []])
     assert.deepStrictEqual([await send(), pings()], [400, 2])
