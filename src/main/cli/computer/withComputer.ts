@@ -1,10 +1,9 @@
-import { resolve } from "node:path"
 import { Context, Effect, Layer, Record, Redacted } from "effect"
 import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
-import { noHomeAdvice, userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
+import { noHomeAdvice, userCacheFolder } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
@@ -19,47 +18,13 @@ import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../c
 import { policyOfFile } from "../../config/policyFile.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
-import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
 import { memberConnection } from "../memberConnection.ts"
-import type { ComputerCommandOptions } from "./flags.ts"
+import { type ConfiguredComputerOptions, toComputerOptions } from "./computerOptions.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"
 import { makeDpeResolver } from "./makeDpeResolver.ts"
-
-/** The flags of a Computer; a device has fewer of them. */
-export type ConfiguredComputerOptions = Pick<
-  ComputerCommandOptions,
-  "name" | "configFiles" | "inputs" | "approve" | "watch"
-> &
-  Partial<
-    Pick<
-      ComputerCommandOptions,
-      | "server"
-      | "tokenFile"
-      | "tlsCa"
-      | "protocol"
-      | "takeOver"
-      | "wait"
-      | "allWindows"
-      | "policy"
-      | "approvers"
-      | "approvalTimeout"
-      | "approvals"
-      | "lifecycle"
-      | "idle"
-      | "audit"
-      | "dpe"
-      | "dpeUrl"
-      | "skills"
-      | "marketplaces"
-      | "uploads"
-      | "operators"
-      | "shareStderr"
-    >
-  >
 
 const logWarnings = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
@@ -85,15 +50,6 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   }
 })
 
-/** The folders for skills and uploads, as absolute paths. */
-const folderOptions = ({ marketplaces = [], skills, uploads }: ConfiguredComputerOptions) => ({
-  skills: {
-    userFolder: skills === undefined ? undefined : resolve(skills),
-    marketplaces: marketplaces.map((folder) => resolve(folder))
-  },
-  ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } })
-})
-
 /** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
 export const withComputer = <A, E, R>(
   options: ConfiguredComputerOptions,
@@ -102,17 +58,8 @@ export const withComputer = <A, E, R>(
   use: Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
-    const {
-      allWindows = false,
-      approve,
-      configFiles: files,
-      dpe,
-      dpeUrl,
-      inputs: given,
-      name,
-      server = defaultServerUrl
-    } = options
-    const { operators: calls = false, shareStderr: stderr = false } = options
+    const { configFiles: files, dpe, dpeUrl, inputs: given } = options
+    const { approvalsFile, approvers, audit, layer } = toComputerOptions(options)
     const { setup, sources } = yield* loadConfig(files)
     yield* logWarnings(unknownInputWarnings(setup.config, given))
     yield* warnOfLiteralInputs(setup.config, given)
@@ -121,7 +68,6 @@ export const withComputer = <A, E, R>(
       yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
     }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-    const { approvalTimeout, approvers = ["terminal"], audit, idle, lifecycle } = options
     const terminal = approvers.includes("terminal") ? dialogue : undefined
     const confirm = terminal && makeConsentPrompt(terminal)
     const answer = terminal && makeAnswerPrompt(terminal, yield* Effect.provide(makeParamsCheck, AjvValidator.layer))
@@ -129,41 +75,28 @@ export const withComputer = <A, E, R>(
       answer &&
       ((question: Question) =>
         Effect.map(answer(question.input, question), (given) => ({ ...given, by: terminalApprover })))
-    const remoteApprovers = approvers.filter((approver) => approver !== "terminal")
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
     const inputs = Context.get(yield* Layer.build(Inputs.layer(inputSources)), Inputs)
     const prompt = Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
-    const approvals = options.approvals ?? userStateFile("approvals.json")
     const catalogues = userCacheFolder("catalogues")
-    if (approvals === undefined) {
+    if (approvalsFile === undefined) {
       const reason = noHomeAdvice("XDG_STATE_HOME")
       yield* Effect.logWarning("approvals end with this process", { reason: `${reason}, or give --approvals` })
     }
     const computer = computerLayerRequiringInputs({
       ...membership,
-      ...joinOptions(options),
+      ...layer,
       ...setup,
-      url: server,
       ...(yield* memberConnection(options)),
-      name,
-      ...folderOptions(options),
-      operators: { calls, stderr },
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       policy,
-      approvals: approvals === undefined ? undefined : FileApprovalStore.layer(resolve(approvals), server),
+      approvals: approvalsFile === undefined ? undefined : FileApprovalStore.layer(approvalsFile, layer.url),
       catalogues: catalogues === undefined ? undefined : FileCatalogueStore.layer(catalogues),
-      settings: {
-        approve,
-        approvers: remoteApprovers,
-        onInput,
-        resolveDpe,
-        showUnsubscribable: allWindows,
-        ...definedOnly({ approvalTimeout, idle, lifecycle })
-      }
-    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ file: audit })))
+      settings: { ...layer.settings, onInput, resolveDpe }
+    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer(audit)))
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(

@@ -7,12 +7,11 @@ import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { hasTerminal, surviveHangup } from "../../config/hangup.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
-import { failCommand } from "../CommandFailed.ts"
 import { printLine } from "../output/print.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
 import { makeAuthenticator } from "./authentication.ts"
 import type { ServerCommandOptions } from "./flags.ts"
-import { toLimits } from "./limitFlags.ts"
+import { toServerOptions } from "./serverOptions.ts"
 
 /** Exit codes of a process that a signal ends, by convention. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
@@ -54,48 +53,18 @@ const stopSignal = Effect.map(
   ({ received }) => Deferred.await(received)
 )
 
-const readTls = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: ServerCommandOptions) {
-  if (cert === undefined && key === undefined) return undefined
-  if (cert !== undefined && key !== undefined) return yield* watchTlsFiles({ cert, key })
-  return yield* failCommand("A certificate needs its key: give --tls-cert and --tls-key together")
-})
-
-const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: ServerCommandOptions) =>
-  file === undefined ? Layer.empty : AuditFile.layer({ file, keep, maxBytes })
-
 /** Serves until a signal requests a shutdown, then drains. */
 const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
-  const {
-    appOrigin,
-    appPort,
-    drainTimeout,
-    limits,
-    nodeAddress,
-    page,
-    pageBodies,
-    redis,
-    redisPrefix,
-    requireRole,
-    ...socketIo
-  } = options
-  if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
-  if (appOrigin !== undefined && appPort === undefined) return yield* failCommand("--app-origin needs --app-port")
-  if (nodeAddress !== undefined && redis === undefined) return yield* failCommand("--node-address needs --redis")
-  const tls = yield* readTls(options)
+  const { audit, layer: layerOptions, tls: tlsFiles } = yield* toServerOptions(options)
+  const tls = tlsFiles && (yield* watchTlsFiles(tlsFiles))
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
-  const layer = serverLayer({
-    ...socketIo,
-    limits: toLimits(limits),
-    settings: { requireRole, drainTimeout },
-    page: page && { ...(pageBodies && { bodies: {} }), apps: definedOnly({ origin: appOrigin, port: appPort }) },
-    ...definedOnly({
-      redis: redis && { url: redis, prefix: redisPrefix, ...definedOnly({ address: nodeAddress }) },
-      tls
-    })
-  }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
-  const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
+  const layer = serverLayer({ ...layerOptions, ...definedOnly({ tls }) }).pipe(
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer(audit))
+  )
+  const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* printLine(`listening on ${url}`)
-  if (page) yield* printLine(`office page at ${url}${officePagePath}`)
+  if (options.page) yield* printLine(`office page at ${url}${officePagePath}`)
   yield* Effect.forkScoped(Effect.all([releaseMemoryAfterLoads, collectAfterFrees], { concurrency: "unbounded" }))
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)

@@ -272,7 +272,8 @@ describe("call that waits while the rules are read again", () => {
       computer.callTool({ tool: "write", params, requester: "ada", timeout: Duration.seconds(30) })
     )
     yield* settle
-    const [{ id = "" } = {}] = Option.getOrElse(yield* Stream.runHead(computer.approvals), () => [])
+    const [approval] = Option.getOrElse(yield* Stream.runHead(computer.approvals), () => [])
+    const id = approval?.id ?? ""
     const reload = (rules: ReadonlyArray<Rule>) => Effect.andThen(Queue.offer(updates, rules), settle)
     const answer = (given: ApprovalAnswer) => Effect.andThen(computer.decideApproval(id, given, "operator:ann"), settle)
     return { answer, calling, decisions, open: Deferred.succeed(opening, undefined), ran, reload }
