@@ -36,6 +36,12 @@ export const parseUri = (text: string): Result.Result<UriParts, string> => {
   }))
 }
 
+const withLowerScheme = (uri: string): string => uri.replace(/^[a-z][a-z0-9+.-]*:/i, (scheme) => scheme.toLowerCase())
+
+/** True for URIs that differ at most in the case of their scheme, which has no meaning. */
+export const isSameUri = (one: string, other: string): boolean =>
+  one === other || withLowerScheme(one) === withLowerScheme(other)
+
 /** A URI of unchecked parts. Every segment is escaped: `a/b` becomes `a%2Fb`, an unpaired surrogate U+FFFD. */
 export const formatUri = (scheme: string, host: string, path: ReadonlyArray<string>): string =>
   `${scheme}://${host}${path.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")}`

@@ -1,6 +1,6 @@
 import { Iterable, Option, Result } from "effect"
 import { skillMainFile } from "../model/messages/skills.ts"
-import { appScheme } from "../tools/appTools.ts"
+import { appScheme, isAppUri } from "../tools/appTools.ts"
 import { hostLabel } from "../tools/exposedNames.ts"
 
 export interface OfficeResource {
@@ -84,8 +84,8 @@ const serverScheme = "mcp://"
  */
 export const toServerUri = ({ computer, server, uri }: ServerResource): string => {
   const place = `${hostLabel(computer)}/${encodeURIComponent(server.toWellFormed())}`
-  return uri.startsWith(appScheme)
-    ? `${appScheme}${place}/${uri.slice(appScheme.length)}`
+  return isAppUri(uri)
+    ? `${uri.slice(0, appScheme.length)}${place}/${uri.slice(appScheme.length)}`
     : `${serverScheme}${place}/${uri}`
 }
 
@@ -97,5 +97,5 @@ export const parseServerUri = (uri: string, computers: Iterable<string>): Server
   const computer = Iterable.findFirst(computers, (known) => hostLabel(known) === label)
   const server = decodeSegment(name)
   if (Option.isNone(computer) || server === undefined) return undefined
-  return { computer: computer.value, server, uri: scheme.toLowerCase() === "ui" ? `${appScheme}${rest}` : rest }
+  return { computer: computer.value, server, uri: scheme.toLowerCase() === "ui" ? `${scheme}://${rest}` : rest }
 }

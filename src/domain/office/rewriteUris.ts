@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
-import { appKey, appScheme, flatAppKey } from "../tools/appTools.ts"
+import { appKey, flatAppKey, isAppUri } from "../tools/appTools.ts"
 import { type ServerResource, toOfficeUri, toServerUri } from "./officeUris.ts"
 
 /** The MCP server of a tool or result. */
@@ -22,9 +22,8 @@ const mapMembers = (
 const inObject = (changes: Parameters<typeof mapMembers>[1]) => (value: unknown) =>
   isJsonObject(value) ? mapMembers(value, changes) : value
 
-const isApp = (uri: unknown): uri is string => typeof uri === "string" && uri.startsWith(appScheme)
-
-const toAppUri = (place: ServerPlace) => (uri: unknown) => (isApp(uri) ? toServerUri({ ...place, uri }) : uri)
+const toAppUri = (place: ServerPlace) => (uri: unknown) =>
+  typeof uri === "string" && isAppUri(uri) ? toServerUri({ ...place, uri }) : uri
 
 /** What a client reads without the MCP server, and texts that are no URIs. */
 const readableAnywhere = /^(https?|data):|^(?![a-z][a-z0-9+.-]*:)/i

@@ -9,6 +9,9 @@ export const appMimeType = "text/html;profile=mcp-app"
 /** The scheme of the resources of apps. */
 export const appScheme = "ui://"
 
+/** True for the URI of an app: the case of a scheme has no meaning. */
+export const isAppUri = (uri: string): boolean => uri.slice(0, appScheme.length).toLowerCase() === appScheme
+
 /** The key of a `_meta` for its app. */
 export const appKey = "ui"
 
@@ -47,11 +50,11 @@ export const isCallableByApps = (meta: ToolMetadata): boolean => isVisibleTo(met
 /** The URI of the app of a tool. */
 export const appUriOf = (meta: ToolMetadata): string | undefined => {
   const uri = asString(appOf(meta)["resourceUri"]) ?? asString(meta?.[flatAppKey])
-  return uri?.startsWith(appScheme) === true ? uri : undefined
+  return uri !== undefined && isAppUri(uri) ? uri : undefined
 }
 
 /** True for a listed resource that is an app. */
-export const isAppResource = ({ uri }: JsonObject): boolean => typeof uri === "string" && uri.startsWith(appScheme)
+export const isAppResource = ({ uri }: JsonObject): boolean => typeof uri === "string" && isAppUri(uri)
 
 /** The key of a `_meta` by which an office tells how apps call the tool. */
 const appCallKey = "a2c_app"

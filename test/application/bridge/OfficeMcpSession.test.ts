@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
+import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { DocumentReader } from "../../../src/application/ports/files/DocumentReader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import {
@@ -77,6 +78,35 @@ describe("OfficeMcpSession", () => {
       assert.deepStrictEqual(result["content"], [image])
       assert.deepStrictEqual(result["structuredContent"], { a: [1] })
       assert.strictEqual((result["_meta"] as JsonObject)["took"], 3)
+    })
+  )
+
+  it.effect.each([["WINDOW"], ["Window"], ["wINDOW"], ["window"]])("reads a window of the scheme %s", ([scheme]) =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ resources: [resource(`${scheme}://app/notes`, ["text"])] })
+      const [uri] = listed(yield* session.listResources(), "uri")
+      assert.strictEqual(uri, "window://desk.app/notes")
+      for (const asked of [String(uri), "WINDOW://desk.app/notes", "Window://desk.app/notes"]) {
+        assert.deepStrictEqual(yield* session.readResource(asked), [
+          { uri: asked, mimeType: "text/plain", text: "text" }
+        ])
+      }
+    })
+  )
+
+  it.effect.each([["DPE"], ["Dpe"], ["dPE"], ["dpe"]])("reads a document of the scheme %s", ([scheme]) =>
+    Effect.gen(function* () {
+      const document = resource(`${scheme}://app/doc`, ["body"], { _meta: { page_count: 1 } })
+      const resolveDpe: ResolveDpe = ({ contents }) =>
+        Effect.succeed({ uri: `https://files.example/${String(contents[0]?.["text"])}` })
+      const { session } = yield* bridged({ resources: [document] }, {}, { settings: { resolveDpe } })
+      const [uri] = listed(yield* session.listResources(), "uri")
+      assert.strictEqual(uri, "dpe://desk.app/doc")
+      for (const asked of [String(uri), "DPE://desk.app/doc"]) {
+        const [content] = yield* session.readResource(asked)
+        const bytes = new TextEncoder().encode("from https://files.example/body")
+        assert.deepInclude(content, { uri: asked, blob: Buffer.from(bytes).toString("base64") })
+      }
     })
   )
 

@@ -7,7 +7,10 @@ import { appUriOf } from "../../../src/domain/tools/appTools.ts"
 
 const Name = Schema.NonEmptyString.check(Schema.makeFilter((name) => name.isWellFormed()))
 const Place = Schema.Struct({ computer: Name, server: Name })
-const Uri = Schema.Union([Schema.String, Schema.TemplateLiteral(["ui://", Schema.String])])
+const Uri = Schema.Union([
+  Schema.String,
+  Schema.TemplateLiteral([Schema.Literals(["ui", "UI", "Ui"]), "://", Schema.String])
+])
 
 describe("URI of a resource of an MCP server", () => {
   it.prop("is restored in an office", [Place, Uri], ([place, uri]) => {
@@ -24,6 +27,9 @@ describe("URI of a resource of an MCP server", () => {
   it("keeps the scheme of apps and no other", () => {
     const inOffice = (uri: string) => toServerUri({ computer: "desk", server: "draw", uri })
     assert.strictEqual(inOffice("ui://form/a?b#c"), "ui://desk/draw/form/a?b#c")
+    for (const scheme of ["UI", "Ui", "uI"]) {
+      assert.strictEqual(inOffice(`${scheme}://form`), `${scheme}://desk/draw/form`)
+    }
     assert.strictEqual(inOffice("note://7"), "mcp://desk/draw/note://7")
   })
 })

@@ -32,6 +32,7 @@ describe("tool of an app", () => {
   })
 
   it("has an app with a ui URI, also in the form of earlier servers", () => {
+    assert.strictEqual(appUriOf({ ui: { resourceUri: "UI://draw" } }), "UI://draw")
     for (const meta of [...forms({ resourceUri: "ui://draw" }), { "ui/resourceUri": "ui://draw" }]) {
       assert.strictEqual(appUriOf(meta), "ui://draw")
     }
@@ -63,7 +64,7 @@ describe("supportsApps", () => {
 
 describe("isAppResource", () => {
   it("knows resources with the scheme of apps", () => {
-    assert.isTrue(isAppResource({ uri: "ui://form" }))
+    for (const uri of ["ui://form", "UI://form", "Ui://form", "uI://"]) assert.isTrue(isAppResource({ uri }), uri)
     for (const resource of [{ uri: "note://ui://" }, { uri: 7 }, {}]) assert.isFalse(isAppResource(resource))
   })
 })

@@ -1,6 +1,7 @@
 import { Array, Duration, Effect, Result } from "effect"
 import { type DesktopWarning, organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { hasWindowScheme, parseWindowUri } from "../../../domain/desktop/WindowUri.ts"
+import { isSameUri } from "../../../domain/uri.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
@@ -79,7 +80,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
     const remaining = yield* startCountdown(readTimeout)
-    const isRequested = (uri: string) => (window === undefined ? hasWindowScheme(uri) : uri === window)
+    const isRequested = (uri: string) => (window === undefined ? hasWindowScheme(uri) : isSameUri(uri, window))
     const read = yield* servers.readShown(
       "windows",
       (resource, server) => {

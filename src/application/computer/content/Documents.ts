@@ -8,6 +8,7 @@ import {
   summarizeDocument
 } from "../../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { isSameUri } from "../../../domain/uri.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
 import { defaultDpeTimeoutSeconds } from "../../../domain/model/fields.ts"
 import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/messages/requests.ts"
@@ -90,8 +91,9 @@ export const makeDocuments = Effect.fnUntraced(function* (
     const name = servers.identify(owner.config.name)
     const failed = (reason: string, category: string, details: JsonObject = {}) =>
       resolutionFailed(uri, reason, category, { mcp_server_name: name, ...details })
-    const resource = owner.resources.find((one) => uriOf(one) === uri)
-    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }) =>
+    const resource = owner.resources.find((one) => isSameUri(uriOf(one), uri))
+    const listedUri = resource === undefined ? uri : uriOf(resource)
+    const contents = yield* Effect.mapError(owner.session.readResource(listedUri), ({ message }) =>
       failed("the MCP server failed to read it", "upstream_unavailable", { mcp_error: message })
     )
     const mimeType = asString(resource?.["mimeType"] ?? contents[0]?.["mimeType"])

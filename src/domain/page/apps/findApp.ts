@@ -1,5 +1,5 @@
 import { asObject, asString, type JsonObject, objectsIn, stringOrEmpty } from "../../json.ts"
-import { appCallOf, appMimeType, appScheme, appUriOf, isCallableByApps } from "../../tools/appTools.ts"
+import { appCallOf, appMimeType, appScheme, appUriOf, isAppUri, isCallableByApps } from "../../tools/appTools.ts"
 import { type AppDomains, parseAppDomains } from "./appDomains.ts"
 
 /** The app of a tool, and what it may use. */
@@ -23,7 +23,7 @@ const makeToComputerUri = (uri: string, depth: number) => {
   const places = uri.slice(appScheme.length).split("/").slice(0, depth)
   if (places.length < depth || depth === 0) return (own: string) => own
   return (own: string): string => {
-    if (own.startsWith(appScheme)) return `${appScheme}${places.join("/")}/${own.slice(appScheme.length)}`
+    if (isAppUri(own)) return `${own.slice(0, appScheme.length)}${places.join("/")}/${own.slice(appScheme.length)}`
     let outer = own
     for (let at = depth - 2; at >= 0; at -= 2) outer = `mcp://${places.slice(at, at + 2).join("/")}/${outer}`
     return outer

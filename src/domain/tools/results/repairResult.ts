@@ -19,7 +19,7 @@ const unknownMimeType = "application/octet-stream"
 /** Gives base64 as clients decode it, also from a data URL or with the alphabet of URLs. */
 const repairBase64 = (data: unknown): string | undefined => {
   if (typeof data !== "string") return undefined
-  const plain = data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data
+  const plain = /^data:/i.test(data) ? data.slice(data.indexOf(",") + 1) : data
   const base64 = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain
   if (/[^A-Za-z0-9+/=\t\n\f\r ]/.test(base64)) return undefined
   const digits = /[\t\n\f\r ]/.test(base64) ? base64.replaceAll(/[\t\n\f\r ]/g, "") : base64

@@ -52,6 +52,24 @@ describe("Desktop", () => {
     })
   )
 
+  it.effect.each(
+    ["WINDOW", "Window", "wInDoW", "window"].flatMap((listed) =>
+      ["window", "WINDOW"].map((asked) => [listed, asked] as const)
+    )
+  )("reads a window of the scheme %s by the scheme %s, and no other window", ([listed, asked]) =>
+    Effect.gen(function* () {
+      const own = `${listed}://h/a`
+      const { read, shown } = yield* showing([
+        resource(own),
+        resource("window://h/A"),
+        resource("window://H/a"),
+        resource(b)
+      ])
+      assert.deepStrictEqual(yield* shown({ window: `${asked}://h/a` }), [own])
+      assert.deepStrictEqual(read, [own])
+    })
+  )
+
   it.effect("reads only the requested window", () =>
     Effect.gen(function* () {
       const { read, shown } = yield* showing([resource(a), resource(b), resource("file:///x")])

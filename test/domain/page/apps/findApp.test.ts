@@ -59,7 +59,7 @@ describe("findApp", () => {
         ["refresh", "desk__refresh"]
       ]
     )
-    for (const own of ["ui://shop/data", "note://1"]) {
+    for (const own of ["ui://shop/data", "UI://shop/data", "note://1"]) {
       assert.strictEqual(app?.toComputerUri(own), toServerUri({ ...inner, uri: own }))
     }
   })

@@ -36,6 +36,7 @@ describe("fromMcpResult", () => {
       [{ ...image, mimeType: "application/octet-stream" }]
     ],
     ["an image as a data URL", [{ ...image, data: "data:image/png;base64,AAEC" }], [image]],
+    ["an image as a data URL in capitals", [{ ...image, data: "DATA:IMAGE/PNG;BASE64,AAEC" }], [image]],
     ["an image in the alphabet of URLs", [{ ...image, data: "-_8=" }], [{ ...image, data: "+/8=" }]],
     [
       "an image that is no base64",
