@@ -25,7 +25,7 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
 }
 
 const asPageCount = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined
 
 /** The page count of a listed resource; without one the body must be read (spec §11.3). */
 export const listedPageCount = (resource: JsonObject): number | undefined =>

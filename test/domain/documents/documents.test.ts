@@ -138,7 +138,7 @@ describe("finder", () => {
       fileType: "",
       title: "d"
     })
-    for (const pages of [0, -1, 1.5, "3", undefined]) {
+    for (const pages of [0, -1, 1.5, "3", undefined, 2 ** 53, 1e308]) {
       assert.isUndefined(summarizeDocument("s", uri, { _meta: { page_count: pages } }))
     }
   })

@@ -19,7 +19,7 @@ export const encodeProtocolError = (error: ProtocolError): JsonObject => {
 }
 
 const isFlatError = (value: unknown): value is JsonObject & { code: number; message: string } =>
-  isJsonObject(value) && Number.isInteger(value["code"]) && typeof value["message"] === "string"
+  isJsonObject(value) && Number.isSafeInteger(value["code"]) && typeof value["message"] === "string"
 
 /**
  * Decodes the error of an acknowledgement, flat or in the older nested envelope, with the names of any line; `undefined`
