@@ -29,8 +29,14 @@ const parseEndpointUrl = Effect.fnUntraced(function* ({ headers, url }: SseParam
   return URL.parse(url) ?? (yield* sessionError("unavailable", "url is not a valid URL"))
 })
 
+const openSse = (parameters: SseParameters, wrap: WrapFetch, endpointTimeout?: number) =>
+  parseEndpointUrl(parameters).pipe(
+    Effect.flatMap((url) => makeSseTransport(url, parameters, wrap, endpointTimeout)),
+    Effect.flatMap(openLegacySession)
+  )
+
 /** Tries the legacy era first, which most servers support. The modern client is loaded on demand. */
-const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
+const openByPost = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
   const url = yield* parseEndpointUrl(parameters)
   const legacyScope = yield* Scope.fork(yield* Effect.scope)
   return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
@@ -50,6 +56,47 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
   )
 })
 
+/** Statuses of a POST that say nothing about the transport: of authorization, timeouts and rate limits. */
+const otherRejections: ReadonlyArray<number> = [401, 403, 408, 429]
+
+/** True for a status by which a server rejects the transport; some HTTP servers know no POST (501). */
+const rejectsTransport = (status: number): boolean =>
+  status === 501 || (status >= 400 && status < 500 && !otherRejections.includes(status))
+
+/** In milliseconds: how long a server may take to name the endpoint of the older transport. */
+const endpointTimeout = 5000
+
+/**
+ * Opens a session over Streamable HTTP. A server that rejects the first POST may offer HTTP with SSE, the older transport, at
+ * the same URL (MCP, backwards compatibility of transports). Fails with the first failure when it does not.
+ */
+const openStreamableHttp = Effect.fnUntraced(function* (
+  server: string,
+  parameters: StreamableParameters,
+  wrap: WrapFetch
+) {
+  let firstStatus: number | undefined
+  const observe: WrapFetch = (fetch) => {
+    const wrapped = wrap(fetch)
+    return async (input, init) => {
+      const response = await wrapped(input, init)
+      if (init?.method === "POST") firstStatus ??= response.status
+      return response
+    }
+  }
+  const postScope = yield* Scope.fork(yield* Effect.scope)
+  const openOlder = (failure: McpSessionError) =>
+    Scope.close(postScope, Exit.void).pipe(
+      Effect.andThen(openSse(parameters, wrap, endpointTimeout)),
+      Effect.mapError((other) => (["unauthorized", "forbidden"].includes(other.reason) ? other : failure)),
+      Effect.tap(() => Effect.logWarning("MCP server offers only the older transport: set its type to sse", { server }))
+    )
+  return yield* openByPost(parameters, observe).pipe(
+    Scope.provide(postScope),
+    Effect.catchIf(() => firstStatus !== undefined && rejectsTransport(firstStatus), openOlder)
+  )
+})
+
 const makeConnector = (withAuthorization: Authorizer) =>
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
@@ -60,14 +107,9 @@ const makeConnector = (withAuthorization: Authorizer) =>
             Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
           )
         case "streamable":
-          return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(endpoint, wrap))
+          return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(server, endpoint, wrap))
         case "sse":
-          return withAuthorization(server, endpoint, (wrap) =>
-            parseEndpointUrl(endpoint).pipe(
-              Effect.flatMap((url) => makeSseTransport(url, endpoint, wrap)),
-              Effect.flatMap(openLegacySession)
-            )
-          )
+          return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap))
       }
     }
     return McpConnector.of({ connect })

@@ -161,11 +161,15 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   }
 })
 
-/** The session closes with its event stream, because the SDK would reconnect without initializing. */
+/**
+ * The session closes with its event stream, because the SDK would reconnect without initializing. `endpointTimeout` in
+ * milliseconds bounds the wait for the endpoint of messages.
+ */
 export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: SseParameters,
-  wrap: WrapFetch
+  wrap: WrapFetch,
+  endpointTimeout?: number
 ): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
   const lost = yield* Deferred.make<McpSessionError>()
   const markLost = (message: string): void => void Deferred.doneUnsafe(lost, closedExit(message))
@@ -181,5 +185,14 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   )
   const fetch = wrap(refusals.fetch)
   const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch })
+  if (endpointTimeout !== undefined) {
+    const start = inner.start.bind(inner)
+    inner.start = async () => {
+      const late = sleep(endpointTimeout, undefined, { ref: false }).then(() => {
+        throw new Error("the server names no endpoint for messages")
+      })
+      await Promise.race([start(), late])
+    }
+  }
   return { transport: filterResponses(inner as Transport, markLost, refusals), lost }
 })
