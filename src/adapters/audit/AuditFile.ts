@@ -1,9 +1,13 @@
 import { createHash } from "node:crypto"
-import { type FileHandle, open, rename } from "node:fs/promises"
-import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
+import { constants, write } from "node:fs"
+import { open, realpath, rename, stat } from "node:fs/promises"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+import { Clock, Data, Duration, Effect, Latch, Layer, Result, Stream } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { canonicalJson, isJsonObject } from "../../domain/json.ts"
+import { descriptorOf } from "../process/descriptors.ts"
 
 /** Size at which an audit file is rotated, and the number of rotated files. */
 export interface AuditRotation {
@@ -19,6 +23,8 @@ export class AuditFileError extends Data.TaggedError("AuditFileError")<{ readonl
 /** Full files are renamed to `FILE.1`, `FILE.2` and so on, the newest first. */
 export interface AuditFileOptions extends Partial<AuditRotation> {
   readonly file: string
+  /** Each element opens the file by its name again: another program has renamed the old one. */
+  readonly reopen?: Stream.Stream<unknown>
   /** Capacity of the queue, for tests; further events are dropped. */
   readonly maxQueued?: number
 }
@@ -57,20 +63,62 @@ const formatLine = (event: AuditEvent): string => {
 /** Memory that a queued event retains, in bytes. */
 const queuedBytesOf = ({ request }: AuditEvent): number => request?.byteLength() ?? 0
 
-/**
- * Opens the file with permissions for its owner only, and finds its size and whether its last line is torn. The mode of a
- * device or pipe belongs to the machine, and its size stays 0: it is never rotated.
- */
-const openFile = async (file: string) => {
-  const handle = await open(file, "a+", 0o600)
+/** Time without a reader of a full pipe, after which a write fails. */
+const fullPipeTimeout = Duration.toMillis("2 seconds")
+
+const writeDescriptor = promisify(write)
+
+/** Writes all of a text to a pipe or terminal, which may take a part only. */
+const writeWhole = async (fd: number, text: string): Promise<void> => {
+  let rest: Uint8Array = Buffer.from(text)
+  let remaining = fullPipeTimeout
+  while (rest.length > 0) {
+    try {
+      const { bytesWritten } = await writeDescriptor(fd, rest)
+      rest = rest.subarray(bytesWritten)
+      remaining = fullPipeTimeout
+    } catch (error) {
+      if (systemErrorCode(error) !== "EAGAIN" || remaining <= 0) throw error
+      remaining -= 20
+      await sleep(20)
+    }
+  }
+}
+
+/** Where lines go. Only a regular file has a size, and is rotated. */
+interface AuditTarget {
+  readonly isRegular: boolean
+  size: number
+  torn: boolean
+  readonly write: (text: string) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+const openTarget = async (file: string): Promise<AuditTarget> => {
+  const stream = { isRegular: false, size: 0, torn: false }
+  const descriptor = descriptorOf(file)
+  // A socket cannot be opened again, and what this process writes to belongs to the process that started it.
+  if (descriptor !== undefined) {
+    return { ...stream, write: (text) => writeWhole(descriptor, text), close: async () => undefined }
+  }
+  const isPipe = await stat(file).then(
+    (stats) => stats.isFIFO(),
+    () => false
+  )
+  // Opened for reading, too, a pipe would fill; opened for writing alone, it waits for a reader.
+  const flags = isPipe ? constants.O_WRONLY | constants.O_NONBLOCK : "a+"
+  const handle = await open(file, flags, 0o600).catch((error: unknown) => {
+    throw systemErrorCode(error) === "ENXIO" ? new Error("no process reads the pipe", { cause: error }) : error
+  })
   try {
+    const close = () => handle.close()
     const stats = await handle.stat()
-    const isRegular = stats.isFile()
-    if (isRegular) await handle.chmod(0o600)
-    const size = isRegular ? stats.size : 0
+    if (!stats.isFile()) return { ...stream, write: (text) => writeWhole(handle.fd, text), close }
+    await handle.chmod(0o600)
     const last = Buffer.alloc(1)
-    if (size > 0) await handle.read(last, 0, 1, size - 1)
-    return { handle, isRegular, size, torn: size > 0 && last.toString() !== "\n" }
+    if (stats.size > 0) await handle.read(last, 0, 1, stats.size - 1)
+    const torn = stats.size > 0 && last.toString() !== "\n"
+    return { isRegular: true, size: stats.size, torn, write: (text) => handle.appendFile(text), close }
   } catch (error) {
     await handle.close()
     throw error
@@ -84,33 +132,48 @@ const renameIfExists = (from: string, to: string): Promise<void> =>
 
 /** A file that rotates when it is full. Its methods must not run concurrently. */
 const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {
-  let current: { handle: FileHandle; isRegular: boolean; size: number; torn: boolean } | undefined =
-    await openFile(file)
+  let current: AuditTarget | undefined = await openTarget(file).catch((error: unknown) => {
+    // The process that reads the pipe may start later.
+    if (error instanceof Error && systemErrorCode(error.cause) === "ENXIO") return undefined
+    throw error
+  })
   const close = async () => {
     const closing = current
     current = undefined
-    await closing?.handle.close()
+    await closing?.close()
   }
   const rotate = async (): Promise<string | undefined> => {
     await close()
     try {
-      for (let at = keep - 1; at >= 1; at--) await renameIfExists(`${file}.${at}`, `${file}.${at + 1}`)
-      await renameIfExists(file, `${file}.1`)
+      // A link stays; the file behind it is renamed.
+      const path = await realpath(file).catch(() => file)
+      for (let at = keep - 1; at >= 1; at--) await renameIfExists(`${path}.${at}`, `${path}.${at + 1}`)
+      await renameIfExists(path, `${path}.1`)
       return undefined
     } catch (error) {
       return `the full file cannot be renamed: ${errorMessage(error)}`
     }
   }
-  /** Writes complete lines. Gives the problem of a failed rotation, after which the lines are written all the same. */
-  const append = async (text: string): Promise<string | undefined> => {
+  /**
+   * Writes complete lines, after `mustReopen` to the file that now has the name. Gives the problem of a failed rotation, after
+   * which the lines are written all the same.
+   */
+  const append = async (text: string, mustReopen: boolean): Promise<string | undefined> => {
+    if (mustReopen) await close()
     const full = current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
     const problem = full ? await rotate() : undefined
-    current ??= await openFile(file)
+    current ??= await openTarget(file)
     const target = current
     const line = target.torn ? `\n${text}` : text
     // Torn until the write succeeds: a failed write may leave half a line.
     target.torn = true
-    await target.handle.appendFile(line)
+    try {
+      await target.write(line)
+    } catch (error) {
+      // The next reader of a pipe gets a new one.
+      if (systemErrorCode(error) === "EPIPE") await close()
+      throw error
+    }
     target.torn = false
     if (target.isRegular) target.size += Buffer.byteLength(line)
     return problem
@@ -118,7 +181,12 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
   return { append, close }
 }
 
-const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, ...rotation }: AuditFileOptions) {
+const make = Effect.fnUntraced(function* ({
+  file,
+  maxQueued = defaultMaxQueued,
+  reopen = Stream.never,
+  ...rotation
+}: AuditFileOptions) {
   const target = yield* Effect.tryPromise({
     try: () => rotatingFile(file, { ...defaultAuditRotation, ...rotation }),
     catch: (error) => new AuditFileError({ message: `The audit ${file} cannot be written: ${errorMessage(error)}` })
@@ -128,6 +196,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
   let queuedBytes = 0
   let lost = 0
   let lostReported = 0
+  let mustReopen = false
   let lastWarningAt = Number.NEGATIVE_INFINITY
 
   const record = (event: AuditEvent) => {
@@ -167,8 +236,13 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
     const events = takeBatch()
     const missing = lost - lostReported
     const gap = missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
+    const isReopening = mustReopen
+    mustReopen = false
     const written = yield* Effect.result(
-      Effect.tryPromise({ try: () => target.append(gap + events.map(formatLine).join("")), catch: errorMessage })
+      Effect.tryPromise({
+        try: () => target.append(gap + events.map(formatLine).join(""), isReopening),
+        catch: errorMessage
+      })
     )
     if (Result.isFailure(written)) {
       lost += events.length
@@ -182,7 +256,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
   }, Effect.uninterruptible)
 
   const writeAll = Effect.fnUntraced(function* () {
-    while (queue.length > 0 || lost > lostReported) {
+    while (queue.length > 0 || lost > lostReported || mustReopen) {
       if (!(yield* writeBatch())) return false
     }
     return true
@@ -197,6 +271,11 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
       yield* Effect.ignore(Effect.tryPromise(() => target.close()))
     })
   )
+  const requestReopen = Effect.suspend(() => {
+    mustReopen = true
+    return hasEvents.open
+  })
+  yield* Effect.forkScoped(Stream.runForEach(reopen, () => requestReopen))
   yield* hasEvents.await.pipe(
     Effect.andThen(Effect.sleep(flushDelay)),
     Effect.andThen(hasEvents.close),

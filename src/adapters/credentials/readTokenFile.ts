@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { Data, Effect } from "effect"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
+import { descriptorOf } from "../process/descriptors.ts"
 
 /** The file gives no token. The message has the file and the reason, and nothing of its content. */
 export class TokenUnreadable extends Data.TaggedError("TokenUnreadable")<{ readonly message: string }> {}
@@ -37,12 +38,6 @@ const readPrefix = async (fd: number): Promise<string> => {
       await sleep(20)
     }
   }
-}
-
-/** The descriptor of this process that a path such as `/dev/stdin` names. */
-const descriptorOf = (file: string): number | undefined => {
-  const [, name] = /^\/(?:dev|proc\/self)\/(?:fd\/)?(stdin|\d+)$/.exec(file) ?? []
-  return name === undefined ? undefined : name === "stdin" ? 0 : Number(name)
 }
 
 const readFile = async (file: string): Promise<string> => {

@@ -1,16 +1,31 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { text as readText } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Layer, Logger, Queue, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Result, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import * as AuditFile from "../../../src/adapters/audit/AuditFile.ts"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
+import { a2c } from "../../main/processes.ts"
 import { withWallClock } from "../../wallClock.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -42,7 +57,155 @@ const audited = Effect.fnUntraced(function* (
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
+/** Waits until another process or fiber has made the file. */
+const awaitFile = (file: string): Effect.Effect<void> =>
+  Effect.suspend(() => (existsSync(file) ? Effect.void : Effect.andThen(Effect.sleep(10), awaitFile(file))))
+
+/** A program that writes two joins to the audit of its arguments, which rotates after each. */
+const program = `
+  import { Effect, Layer } from ${JSON.stringify(import.meta.resolve("effect"))}
+  import { layer } from ${JSON.stringify(new URL("../../../src/adapters/audit/AuditFile.ts", import.meta.url).href)}
+  import { AuditLog } from ${JSON.stringify(new URL("../../../src/application/ports/AuditLog.ts", import.meta.url).href)}
+  const use = AuditLog.use(({ record }) => Effect.sync(() => {
+    for (const name of ["a", "b"]) record({ time: 0, fields: { type: "join", name } })
+  }))
+  await Effect.runPromise(Effect.provide(use, layer({ file: process.argv[2], maxBytes: 1 })))`
+
 describe("an audit file", () => {
+  live(
+    "is opened again on request, after another program has renamed it",
+    Effect.gen(function* () {
+      const where = yield* folder
+      const file = join(where, "audit")
+      const requests = yield* Queue.unbounded<void>()
+      const audit = yield* Effect.provide(
+        AuditLog,
+        yield* Layer.build(AuditFile.layer({ file, reopen: Stream.fromQueue(requests) }))
+      )
+      audit.record({ time, fields: { type: "join", name: "old" } })
+      while (statSync(file).size === 0) yield* Effect.sleep(10)
+      for (const rotated of ["1", "2"]) {
+        renameSync(file, join(where, rotated))
+        yield* Queue.offer(requests, undefined)
+        yield* awaitFile(file)
+        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      }
+      assert.deepStrictEqual(
+        linesOf(join(where, "1")).map(({ name }) => name),
+        ["old"]
+      )
+      assert.strictEqual(audit.lostCount(), 0)
+    })
+  )
+
+  it.live(
+    "opens again when its command gets SIGHUP",
+    () =>
+      Effect.gen(function* () {
+        const file = join(yield* folder, "audit")
+        const server = yield* a2c("server", "--port", "0", "--audit", file)
+        yield* server.says("listening on ")
+        renameSync(file, `${file}.old`)
+        yield* server.signal("SIGHUP")
+        yield* awaitFile(file)
+        yield* server.signal("SIGTERM")
+        assert.strictEqual(yield* server.ended, 0)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  live(
+    "rotates behind a link in its folder, and keeps the link",
+    Effect.gen(function* () {
+      const where = yield* folder
+      mkdirSync(join(where, "data"))
+      const [file, real] = [join(where, "audit"), join(where, "data", "log")]
+      symlinkSync(real, file)
+      for (const name of ["a", "b"]) {
+        yield* audited({ file, maxBytes: 1 }, ({ record }) => record({ time, fields: { type: "join", name } }))
+      }
+      assert.deepStrictEqual(
+        [`${real}.1`, real].map((path) => linesOf(path)[0]?.["name"]),
+        ["a", "b"]
+      )
+      assert.isTrue(lstatSync(file).isSymbolicLink())
+      assert.isFalse(existsSync(`${file}.1`))
+    })
+  )
+
+  live(
+    "fails the start when it is a folder",
+    Effect.gen(function* () {
+      const file = yield* folder
+      const { message } = yield* Effect.flip(Effect.scoped(Layer.build(AuditFile.layer({ file }))))
+      assert.match(message, /cannot be written: EISDIR/)
+    })
+  )
+
+  live(
+    "gives the reader of a pipe all lines, also beyond its capacity",
+    Effect.gen(function* () {
+      const pipe = join(yield* folder, "audit")
+      execFileSync("mkfifo", [pipe])
+      const held = openSync(pipe, "r+")
+      const reader = spawn("cat", [pipe], { stdio: ["ignore", "pipe", "ignore"] })
+      const text = Effect.promise(() => readText(reader.stdout))
+      const reading = yield* Effect.forkChild(text, { startImmediately: true })
+      const audit = yield* audited({ file: pipe }, ({ record }) => {
+        for (let at = 0; at < 2000; at++) record({ time, fields: { type: "join", name: "x".repeat(200) } })
+      })
+      closeSync(held)
+      assert.strictEqual((yield* Fiber.join(reading)).split("\n").length, 2001)
+      assert.strictEqual(audit.lostCount(), 0)
+    })
+  )
+
+  live(
+    "drops and counts the events of a pipe without a reader, and does not wait",
+    Effect.gen(function* () {
+      const pipe = join(yield* folder, "audit")
+      execFileSync("mkfifo", [pipe])
+      const audit = yield* audited({ file: pipe }, ({ record }) => record({ time, fields: { type: "join" } }))
+      assert.strictEqual(audit.lostCount(), 1)
+    })
+  )
+
+  for (const [title, redirect] of [
+    ["a socket or pipe", "/dev/stdout"],
+    ["another process", "/dev/stdout | cat"],
+    ["stderr", "/dev/stderr 2>&1"],
+    ["a descriptor", "/dev/fd/9 9>&1"]
+  ] as const) {
+    live(
+      `writes to ${title} of the process by ${redirect}`,
+      Effect.gen(function* () {
+        const script = join(yield* folder, "write.mjs")
+        writeFileSync(script, program)
+        const command = `'${process.execPath}' '${script}' ${redirect}`
+        const child = spawn("bash", ["-c", command], { stdio: ["ignore", "pipe", "ignore"] })
+        const lines = (yield* Effect.promise(() => readText(child.stdout))).trim().split("\n")
+        assert.deepStrictEqual(
+          lines.map((line) => (JSON.parse(line) as JsonObject)["name"]),
+          ["a", "b"]
+        )
+      })
+    )
+  }
+
+  live(
+    "leaves a file to which stdout is redirected as it is",
+    Effect.gen(function* () {
+      const where = yield* folder
+      const [script, out] = [join(where, "write.mjs"), join(where, "out")]
+      writeFileSync(script, program)
+      writeFileSync(out, "", { mode: 0o644 })
+      execFileSync("bash", ["-c", `'${process.execPath}' '${script}' /dev/stdout >> '${out}'`])
+      assert.strictEqual(statSync(out).mode & 0o777, 0o644)
+      assert.lengthOf(linesOf(out), 2)
+      assert.deepStrictEqual(readdirSync(where).toSorted(), ["out", "write.mjs"])
+    })
+  )
+
   for (const target of ["pipe", "link to a device", "link to a pipe"]) {
     live(
       `keeps the mode of a ${target}, and does not rotate it`,

@@ -16,6 +16,7 @@ import type { Question } from "../../../domain/approvals/Approval.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { policyOfFile } from "../../config/policyFile.ts"
+import { reloadRequests } from "../../config/hangup.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
@@ -96,7 +97,7 @@ export const withComputer = <A, E, R>(
       approvals: approvalsFile === undefined ? undefined : FileApprovalStore.layer(approvalsFile, layer.url),
       catalogues: catalogues === undefined ? undefined : FileCatalogueStore.layer(catalogues),
       settings: { ...layer.settings, onInput, resolveDpe }
-    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer(audit)))
+    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ ...audit, reopen: reloadRequests })))
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(

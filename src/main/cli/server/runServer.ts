@@ -5,7 +5,7 @@ import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../.
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { hasTerminal, surviveHangup } from "../../config/hangup.ts"
+import { hasTerminal, reloadRequests, surviveHangup } from "../../config/hangup.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
 import { printLine } from "../output/print.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
@@ -60,7 +60,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
   const layer = serverLayer({ ...layerOptions, ...definedOnly({ tls }) }).pipe(
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer(audit))
+    Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ ...audit, reopen: reloadRequests }))
   )
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* printLine(`listening on ${url}`)
