@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { startRedis, type TestRedis } from "../fixtures/redis.ts"
+import { type FaultyRedis, openFaultyRedis } from "../fixtures/redisErrors.ts"
 import { temporaryFolder } from "../main/processes.ts"
 import type { Cast, Load } from "./cast.ts"
 import { type Execution, Ledger, type Pair } from "./Ledger.ts"
@@ -17,6 +18,8 @@ import {
 
 export interface Fleet {
   readonly redis: TestRedis
+  /** The proxy of all Servers in front of Redis. */
+  readonly redisProxy: FaultyRedis
   readonly servers: ReadonlyArray<ServerPart>
   readonly agents: ReadonlyArray<AgentPart>
   readonly computers: ReadonlyArray<ComputerPart>
@@ -32,10 +35,11 @@ export const startFleet = Effect.fnUntraced(function* (
   load: Load
 ): Effect.fn.Return<Fleet, never, Scope.Scope> {
   const redis = yield* startRedis
+  const redisProxy = yield* openFaultyRedis(() => redis)
   const folder = join(yield* temporaryFolder, "journals")
   mkdirSync(folder)
   const servers = yield* Effect.forEach(Array.from({ length: cast.servers }), (_, index) =>
-    startServer(redis, `server ${index + 1}`)
+    startServer(redisProxy, `server ${index + 1}`)
   )
   const pauseClock = new Map(cast.offices.map(({ agent }) => [agent.name, makePauseClock()]))
   const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()
@@ -49,6 +53,7 @@ export const startFleet = Effect.fnUntraced(function* (
   )
   return {
     redis,
+    redisProxy,
     servers,
     agents,
     computers,

@@ -72,6 +72,8 @@ export const startNode = Effect.fnUntraced(function* (
 /** A process that is restarted when it ends, as by a process supervisor. */
 export interface Kept {
   readonly current: () => Process | undefined
+  /** The start of the running process, in milliseconds since the start of this one. */
+  readonly startedAt: () => number | undefined
   /** Kills the process; it stays stopped until `revive`. */
   readonly kill: Effect.Effect<void>
   readonly revive: Effect.Effect<void>
@@ -92,11 +94,14 @@ export const keepRunning = Effect.fnUntraced(function* (
   const wanted = yield* Latch.make(true)
   const deaths: Array<string> = []
   let current: Process | undefined
+  let startedAt: number | undefined
   const once = Effect.gen(function* () {
     const one = yield* start
     current = one
+    startedAt = performance.now()
     const how = yield* one.ended
     current = undefined
+    startedAt = undefined
     onEnd()
     if (Latch.isOpen(wanted)) {
       deaths.push(`${how}: ${one.lastWords()}`)
@@ -107,6 +112,7 @@ export const keepRunning = Effect.fnUntraced(function* (
   const signal = (name: NodeJS.Signals) => Effect.suspend(() => current?.signal(name) ?? Effect.void)
   return {
     current: () => current,
+    startedAt: () => startedAt,
     kill: Effect.andThen(
       wanted.close,
       Effect.suspend(() => {

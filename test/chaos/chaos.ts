@@ -4,6 +4,7 @@ import { diagnose } from "./diagnosis.ts"
 import { type Fault, faultsOf, slowKinds } from "./faults.ts"
 import { type Fleet, startFleet } from "./Fleet.ts"
 import type { Pair, Tally } from "./Ledger.ts"
+import type { Outage } from "./outages.ts"
 import { type Planned, planOf } from "./plan.ts"
 
 /** Options of a run. */
@@ -35,6 +36,7 @@ export interface ChaosReport {
   /** Number of faults of each kind. */
   readonly faults: { readonly [kind: string]: number }
   readonly recoveries: ReadonlyArray<Recovery>
+  readonly outages: ReadonlyArray<Outage>
   /** Pairs that did not recover after all faults. */
   readonly dead: ReadonlyArray<string>
   /** Processes that ended unexpectedly, with their last lines. */
@@ -67,25 +69,47 @@ interface Struck {
   readonly pairs: ReadonlyArray<Pair>
   readonly began: number
   readonly ended: number
+  readonly outage: Outage | undefined
 }
 
-const strike = Effect.fnUntraced(function* ({ fault, lasting }: Planned, note: ChaosOptions["note"]) {
+/** A fault, its end included, for as long as it may have effects. */
+interface Active {
+  readonly part: string
+  ended?: number
+}
+
+/** Milliseconds after a fault in which its part may differ from others. */
+const aftermath = 5000
+
+const strike = Effect.fnUntraced(function* (
+  { fault, lasting }: Planned,
+  strikes: Array<Active>,
+  note: ChaosOptions["note"]
+) {
   const pairs = fault.affected()
   note(`${fault.kind} (${fault.part}, ${lasting.toFixed(1)} s)`)
   const began = performance.now()
+  const active: Active = { part: fault.part }
+  strikes.push(active)
+  const observed = fault.observe?.()
   yield* fault.begin
   yield* Effect.sleep(lasting * 1000)
+  const outage = observed?.((part) =>
+    strikes.some((one) => one.part === part && (one.ended === undefined || one.ended > began - aftermath))
+  )
   yield* fault.end
-  return { fault, pairs, began, ended: performance.now() }
+  active.ended = performance.now()
+  return { fault, pairs, began, ended: active.ended, outage }
 })
 
 /** Runs the planned faults and waits for all of them. */
 const strikeAll = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>, note: ChaosOptions["note"]) {
   const begun = performance.now()
+  const strikes: Array<Active> = []
   const fibers = yield* Effect.forEach(plan, (planned) => {
-    const strikes = Effect.suspend(() => strike(planned, note))
+    const once = Effect.suspend(() => strike(planned, strikes, note))
     const wait = planned.at * 1000 - (performance.now() - begun)
-    return Effect.forkChild(Effect.delay(strikes, Math.max(0, wait)))
+    return Effect.forkChild(Effect.delay(once, Math.max(0, wait)))
   })
   return yield* Effect.forEach(fibers, Fiber.join)
 })
@@ -170,6 +194,7 @@ export const runChaos = Effect.fnUntraced(function* ({
     tally: fleet.ledger.tally(fleet.executions()),
     faults: Object.fromEntries([...kinds].map(([kind, those]) => [kind, those.length])),
     recoveries: recoveriesOf(struck, fleet),
+    outages: struck.flatMap(({ outage }) => (outage === undefined ? [] : [outage])),
     dead: dead.map(formatPair),
     deaths: deathsOf(fleet),
     diagnosis

@@ -1,6 +1,9 @@
 import { Effect } from "effect"
+import type { Page, Upgrades } from "../adapters/socketio/client/HttpProxy.ts"
+import { allCommands, sendCommands } from "../fixtures/redisErrors.ts"
 import type { Fleet } from "./Fleet.ts"
 import type { Pair } from "./Ledger.ts"
+import { type Observe, observeMember, observeRedis } from "./observation.ts"
 import type { MemberPart, ServerPart } from "./parts.ts"
 
 /** Minimum and maximum duration of a fault in seconds. */
@@ -14,6 +17,8 @@ interface FaultCondition {
   readonly heals: boolean
   readonly begin: Effect.Effect<void>
   readonly end: Effect.Effect<void>
+  /** Starts to observe the outage that it causes. */
+  readonly observe?: Observe
 }
 
 /** A possible fault of one part. */
@@ -46,6 +51,14 @@ const sudden = (kind: string, begin: Effect.Effect<void>): FaultCondition => ({
   begin,
   end: Effect.void
 })
+
+/** An outage: parts get answers, but wrong ones. It lasts for several retries. */
+const answering = (
+  kind: string,
+  begin: Effect.Effect<void>,
+  end: Effect.Effect<void>,
+  observe: Observe
+): FaultCondition => ({ ...passing(kind, [3, 5], begin, end), observe })
 
 /** A part that can be stopped and continued. */
 interface Stoppable {
@@ -82,13 +95,71 @@ const memberPathConditions = ({ way }: MemberPart): ReadonlyArray<FaultCondition
   ]
 }
 
+const html = (status: number, body: string): Page => ({ status, type: "text/html", body })
+
+/** What a proxy answers instead of the Server, and what it does with WebSockets meanwhile. */
+const pages: ReadonlyArray<readonly [what: string, page: Page | undefined, upgrades: Upgrades]> = [
+  ["answers 401", html(401, "<h1>Sign in</h1>"), 401],
+  ["answers 403", html(403, "<h1>Forbidden</h1>"), 403],
+  ["answers 502", html(502, "<h1>Bad gateway</h1>"), 502],
+  ["answers with a login page", html(200, "<form>"), 200],
+  ["answers with empty bodies", { status: 200, type: "text/plain", body: "" }, 200],
+  ["answers with other JSON", { status: 404, type: "application/json", body: '{"error":"no route"}' }, 404],
+  ["closes upgrades", undefined, "close"],
+  ["hangs upgrades", undefined, "hang"]
+]
+
+const memberProxyConditions = (fleet: Fleet, member: MemberPart): ReadonlyArray<FaultCondition> =>
+  pages.map(([what, page, upgrades]) => {
+    const answer = (now: Page | undefined, way: Upgrades) =>
+      Effect.sync(() => {
+        member.http.answer = () => now
+        member.http.upgrades = way
+        // Open connections would not notice it, and hanging ones not its end.
+        member.http.closeAll()
+      })
+    const kind = `the proxy of a member ${what}`
+    return answering(kind, answer(page, upgrades), answer(undefined, "pass"), observeMember(fleet, member, kind))
+  })
+
+/** Error replies by a proxy, to scripts or to all commands of a connection. */
+const errorReplies: ReadonlyArray<readonly [error: string, commands?: ReadonlyArray<string>]> = [
+  ["BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."],
+  ["MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."],
+  ["LOADING Redis is loading the dataset in memory", allCommands],
+  ["NOPERM this user has no permissions to run the command", allCommands],
+  ["WRONGPASS invalid username-password pair or user is disabled.", allCommands]
+]
+
+/** Errors of Redis itself. */
+const redisStates: ReadonlyArray<readonly [code: string, begin: ReadonlyArray<string>, end: ReadonlyArray<string>]> = [
+  ["READONLY", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
+  ["OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
+  ["NOREPLICAS", ["CONFIG", "SET", "min-replicas-to-write", "1"], ["CONFIG", "SET", "min-replicas-to-write", "0"]]
+]
+
+const redisErrorConditions = (fleet: Fleet): ReadonlyArray<FaultCondition> => {
+  const { redis, redisProxy } = fleet
+  const conditionFor = (code: string, begin: Effect.Effect<void>, end: Effect.Effect<void>) => {
+    const kind = `Redis answers ${code}`
+    return answering(kind, begin, end, observeRedis(fleet, kind, code))
+  }
+  return [
+    ...errorReplies.map(([error, commands]) =>
+      conditionFor(error.split(" ")[0] ?? error, redisProxy.fail(error, commands), redisProxy.fail(undefined))
+    ),
+    ...redisStates.map(([code, begin, end]) => conditionFor(code, sendCommands(redis, begin), sendCommands(redis, end)))
+  ]
+}
+
 const memberConditions = (who: string, { kept }: MemberPart, stops: Stoppable): ReadonlyArray<FaultCondition> => [
   passing(`${who} is killed and restarted`, [0.2, 2], kept.kill, kept.revive),
   stopped(who, stops, [1, 6])
 ]
 
 /** All faults of a fleet. */
-export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): ReadonlyArray<Fault> => {
+export const faultsOf = (fleet: Fleet): ReadonlyArray<Fault> => {
+  const { agents, computers, pairs, redis, servers } = fleet
   const members = new Map([...agents, ...computers].map((member) => [member.name, member]))
   const serverOf = (name: string) => members.get(name)?.server()
   const of = (name: string) => () => pairs.filter(({ agent, computer }) => [agent, computer].includes(name))
@@ -105,7 +176,9 @@ export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): R
   ]
   return [
     ...servers.flatMap(ofServer),
-    ...[...agents, ...computers].flatMap((one) => faults(one.name, memberPathConditions(one), of(one.name))),
+    ...[...agents, ...computers].flatMap((one) =>
+      faults(one.name, [...memberPathConditions(one), ...memberProxyConditions(fleet, one)], of(one.name))
+    ),
     ...agents.flatMap((one) => faults(one.name, memberConditions("an Agent", one, one), of(one.name))),
     ...computers.flatMap((one) => {
       const conditions = [
@@ -118,7 +191,8 @@ export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): R
       "redis",
       [
         stopped("Redis", redis, [1, 5]),
-        passing("Redis is killed and restarts empty", [0.5, 3], redis.kill, redis.restart)
+        passing("Redis is killed and restarts empty", [0.5, 3], redis.kill, redis.restart),
+        ...redisErrorConditions(fleet)
       ],
       () => pairs.filter(isAcross)
     )

@@ -53,7 +53,8 @@ export const helpText = `Tests whether calls are lost, mixed up or executed twic
 npm run chaos -- [OPTIONS]
 
 Servers on one Redis, Computers with MCP servers, and Agents that call them run as separate processes. Processes are
-killed and stopped. Connections are cut, slowed and made half-open. Every call is recorded. The last line is the result.
+killed and stopped. Connections are cut, slowed and made half-open. Redis answers with errors, and proxies with their own
+pages. Every call is recorded. The last line is the result.
 
   --seconds N   duration of the faults (default ${defaultSeconds.full}, with --quick ${defaultSeconds.quick})
   --seed S      seed of the fault plan (default ${defaultSeed}); several seeds run one after the other
@@ -65,7 +66,7 @@ killed and stopped. Connections are cut, slowed and made half-open. Every call i
 Exit codes
   ${exitCodes.fine}    all checks passed
   ${exitCodes.wrong}    a call was lost, had a wrong result, ended or was executed twice, or an Agent could not call a Computer of
-       its office within a minute after the faults
+       its office within a minute after the faults; or retries were too many or logged again, or a joined member ended
   ${exitCodes.usage}    the command line is invalid
   ${exitCodes.notJudged}    a run could not start, for example without Redis, or did not finish in time
   130  ended by a signal

@@ -2,12 +2,14 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
-import type { TestRedis } from "../fixtures/redis.ts"
+import { type HttpProxy, openHttpProxy } from "../adapters/socketio/client/HttpProxy.ts"
+import type { FaultyRedis } from "../fixtures/redisErrors.ts"
 import { sourceCli } from "../main/processes.ts"
 import { descendants } from "../processes.ts"
 import { watchAcknowledgements } from "./Acknowledgements.ts"
 import { type Home, type Load, type Office, officeId } from "./cast.ts"
 import type { Execution, Ledger } from "./Ledger.ts"
+import type { LogLine } from "./outages.ts"
 import { type AgentOrders, type AgentReport, toolNamed } from "./orders.ts"
 import { type Kept, keepRunning, startNode } from "./Process.ts"
 import { openProxy, type Proxy } from "./Proxy.ts"
@@ -16,6 +18,8 @@ import { openProxy, type Proxy } from "./Proxy.ts"
 interface Part {
   readonly name: string
   readonly kept: Kept
+  /** The warnings on its stderr. */
+  readonly warnings: ReadonlyArray<LogLine>
 }
 
 /** A Server. */
@@ -30,6 +34,8 @@ export interface ServerPart extends Part {
 export interface MemberPart extends Part {
   /** Its proxy to the Servers. */
   readonly way: Proxy
+  /** The HTTP proxy behind it, which may answer itself. */
+  readonly http: HttpProxy
   /** Index of the Server of its last connection. */
   readonly server: () => number | undefined
 }
@@ -58,15 +64,29 @@ const child = (name: string) => fileURLToPath(new URL(`children/${name}.ts`, imp
 /** Maximum of concurrent calls of a pair; far below the limits of a Server. */
 const atOnce = 60
 
+/** Collects the warnings on a stderr. */
+const collectWarnings = () => {
+  const warnings: Array<LogLine> = []
+  return {
+    warnings,
+    onError: (line: string) => {
+      const [, text] = /\bWARN\s+(.*)$/.exec(line) ?? []
+      if (text !== undefined) warnings.push({ at: performance.now(), text })
+    }
+  }
+}
+
 /** Starts a Server with this Redis. */
 export const startServer = Effect.fnUntraced(function* (
-  redis: TestRedis,
+  redis: FaultyRedis,
   name: string
 ): Effect.fn.Return<ServerPart, never, Scope.Scope> {
-  const wayToRedis = yield* openProxy({ host: redis.host, target: () => redis.port })
+  const wayToRedis = yield* openProxy({ target: () => redis.port })
+  const { onError, warnings } = collectWarnings()
   let port: number | undefined
   const start = startNode([sourceCli, "server", "--port", "0", "--log-level", "warn"], {
     variables: { A2C_REDIS: `redis://127.0.0.1:${wayToRedis.port}` },
+    onError,
     onLine: (line) => {
       const url = /^listening on (.*)$/.exec(line)?.[1]
       if (url !== undefined) port = Number(new URL(url).port)
@@ -75,7 +95,7 @@ export const startServer = Effect.fnUntraced(function* (
   const kept = yield* keepRunning(start, () => {
     port = undefined
   })
-  return { name, kept, wayToRedis, port: () => port }
+  return { name, kept, warnings, wayToRedis, port: () => port }
 })
 
 /** A proxy to the home Server, or to the next one that listens. */
@@ -83,15 +103,17 @@ const openWay = Effect.fnUntraced(function* (
   servers: ReadonlyArray<ServerPart>,
   home: number,
   watch?: () => (chunk: Buffer) => void
-): Effect.fn.Return<Pick<MemberPart, "server" | "way">, never, Scope.Scope> {
+): Effect.fn.Return<Pick<MemberPart, "http" | "server" | "way">, never, Scope.Scope> {
   let last: number | undefined
   const target = () => {
     const inOrder = servers.map((_, step) => (home + step) % servers.length)
     last = inOrder.find((index) => servers[index]?.port() !== undefined) ?? last
     return servers[last ?? home]?.port()
   }
-  const way = yield* openProxy({ target, ...(watch !== undefined && { watch }) })
-  return { way, server: () => last }
+  const http = yield* openHttpProxy(target)
+  const port = Number(new URL(http.url).port)
+  const way = yield* openProxy({ target: () => port, ...(watch !== undefined && { watch }) })
+  return { http, way, server: () => last }
 })
 
 /** Starts a Computer of an office. Its configuration and its journal are in this folder. */
@@ -101,7 +123,8 @@ export const startComputer = Effect.fnUntraced(function* (
   servers: ReadonlyArray<ServerPart>,
   folder: string
 ): Effect.fn.Return<ComputerPart, never, Scope.Scope> {
-  const { server, way } = yield* openWay(servers, home)
+  const { http, server, way } = yield* openWay(servers, home)
+  const { onError, warnings } = collectWarnings()
   const journal = join(folder, `${name}.journal`)
   const config = join(folder, `${name}.json`)
   writeFileSync(journal, "")
@@ -123,7 +146,7 @@ export const startComputer = Effect.fnUntraced(function* (
     protocol
   ]
   const kept = yield* keepRunning(
-    startNode([sourceCli, "computer", ...place, "--config", config, "--log-level", "warn"])
+    startNode([sourceCli, "computer", ...place, "--config", config, "--log-level", "warn"], { onError })
   )
   const noted = (what: string) =>
     readFileSync(journal, "utf8")
@@ -133,6 +156,8 @@ export const startComputer = Effect.fnUntraced(function* (
   return {
     name,
     kept,
+    warnings,
+    http,
     way,
     server,
     // The process may have ended meanwhile.
@@ -203,7 +228,8 @@ export const startAgent = Effect.fnUntraced(function* (
   pauseClock: PauseClock
 ): Effect.fn.Return<AgentPart, never, Scope.Scope> {
   let connections = 0
-  const { server, way } = yield* openWay(servers, home, () => {
+  const { onError, warnings } = collectWarnings()
+  const { http, server, way } = yield* openWay(servers, home, () => {
     const connection = ++connections
     return watchAcknowledgements((request) =>
       ledger.acknowledgedTwice(`acknowledgement ${request} on connection ${connection} of ${name}`)
@@ -235,6 +261,7 @@ export const startAgent = Effect.fnUntraced(function* (
       work
     }
     return startNode([child("agent"), JSON.stringify(orders)], {
+      onError,
       onMessage: (report) => onReport(report as AgentReport)
     })
   })
@@ -245,6 +272,8 @@ export const startAgent = Effect.fnUntraced(function* (
   return {
     name,
     kept,
+    warnings,
+    http,
     way,
     server,
     pause: Effect.andThen(kept.pause, Effect.sync(pauseClock.begin)),

@@ -1,8 +1,9 @@
 import type { ChaosReport, Recovery } from "./chaos.ts"
 import type { Tally } from "./Ledger.ts"
+import { outageProblems, rateOf } from "./outages.ts"
 
 /** Findings of one run, or of several runs. */
-export type Findings = Pick<ChaosReport, "tally" | "faults" | "recoveries" | "dead">
+export type Findings = Pick<ChaosReport, "tally" | "faults" | "recoveries" | "outages" | "dead">
 
 /** Violations, with the affected calls. */
 const faultless = [
@@ -18,11 +19,12 @@ const faultless = [
 const maxExamples = 5
 
 /** All errors of a run; empty when it is fine. */
-export const problemsOf = ({ dead, tally }: Findings): ReadonlyArray<string> => [
+export const problemsOf = ({ dead, outages, tally }: Findings): ReadonlyArray<string> => [
   ...faultless.flatMap(([, what, of]) => {
     const those = of(tally)
     return those.length === 0 ? [] : [`${those.length} ${what}: ${those.slice(0, maxExamples).join(", ")}`]
   }),
+  ...outages.flatMap(outageProblems),
   ...dead.map((pair) => `${pair} did not recover after all faults`)
 ]
 
@@ -54,6 +56,7 @@ export const togetherOf = (those: ReadonlyArray<Findings>): Findings => {
     },
     faults: sumByName(those.map(({ faults }) => faults)),
     recoveries: those.flatMap(({ recoveries }) => recoveries),
+    outages: those.flatMap(({ outages }) => outages),
     dead: those.flatMap(({ dead }) => dead)
   }
 }
@@ -134,6 +137,8 @@ export const tableOf = (findings: Findings): ReadonlyArray<string> => {
     count("abandoned: their Agent was killed", tally.abandoned),
     ...faultless.map(([, what, of]) => count(what, of(tally).length)),
     count("executions", tally.executed),
+    count("outages whose logs and requests were checked", findings.outages.length),
+    count("requests per second in the worst of them", Math.round(Math.max(0, ...findings.outages.map(rateOf)))),
     "",
     `${"seconds until a pair works again".padEnd(width)}   times    pairs   median    worst  worst, others besides`,
     ...rows.map(

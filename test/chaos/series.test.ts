@@ -22,6 +22,7 @@ const report = (seed: number, more: Partial<ChaosReport> = {}): ChaosReport => (
   },
   faults: { "Redis is stopped": 1 },
   recoveries: [{ kind: "Redis is stopped", pair: "ada → desk", millis: 1500, disturbed: false }],
+  outages: [],
   dead: [],
   deaths: [],
   diagnosis: [],

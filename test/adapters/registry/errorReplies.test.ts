@@ -6,7 +6,7 @@ import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { startRedis, type TestRedis, withoutRedis } from "../../fixtures/redis.ts"
-import { openFaultyRedis } from "../../fixtures/redisErrors.ts"
+import { allCommands, openFaultyRedis, sendCommands } from "../../fixtures/redisErrors.ts"
 import { makeEcho, request } from "../nodeLink.contract.ts"
 import { answered, outcome, redisNodes, type TestNode } from "./cluster.ts"
 
@@ -33,13 +33,6 @@ const collectLogs = () => {
 }
 
 const always = (redis: TestRedis) => () => redis
-
-const send = (redis: TestRedis, ...commands: ReadonlyArray<ReadonlyArray<string>>) =>
-  Effect.promise(async () => {
-    const client = await createClient({ url: redis.url }).connect()
-    for (const command of commands) await client.sendCommand([...command])
-    client.destroy()
-  })
 
 /** A node with an Agent, and its log. */
 const joined = Effect.fnUntraced(function* (url: string) {
@@ -147,7 +140,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
     ([, error = ""]) =>
       Effect.gen(function* () {
         const redis = yield* openFaultyRedis(always(yield* startRedis))
-        yield* redis.fail(error, ["HELLO", "CLIENT", "SUBSCRIBE", "SCRIPT", "EVAL", "EVALSHA"])
+        yield* redis.fail(error, allCommands)
         const logs = collectLogs()
         const node = yield* Effect.provide(redisNodes(redis.url, "{test}:")("n1"), logs.layer)
         const before = redis.commands()
@@ -185,7 +178,7 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
         const redis = yield* startRedis
         const counted = yield* openFaultyRedis(always(redis))
         const { join, lines, node } = yield* joined(counted.url)
-        yield* send(redis, ...start)
+        yield* sendCommands(redis, ...start)
         yield* until(() => lines.length > 0)
         const before = counted.commands()
         assert.strictEqual(yield* outcome(join), "unavailable")
@@ -193,7 +186,7 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
         assert.isBelow(counted.commands() - before, 2 * maxCommandsPerSecond)
         assert.lengthOf(lines, 1)
         assert.include(lines[0], code)
-        yield* send(redis, end)
+        yield* sendCommands(redis, end)
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         assert.lengthOf(node.registry.members("O"), 2)
         yield* until(() => lines.length === 2)
@@ -218,7 +211,7 @@ describe.skipIf(withoutRedis)("a failover of Redis", () => {
       const [one, two] = [yield* cluster(url), yield* cluster(url)]
       yield* two.link.serve(makeEcho())
       yield* until(() => one.registry.state().available && two.registry.state().available)
-      yield* send(first, ["REPLICAOF", second.host, String(second.port)])
+      yield* sendCommands(first, ["REPLICAOF", second.host, String(second.port)])
       target = second
       const clients = (redis: TestRedis) =>
         Effect.promise(async () => {

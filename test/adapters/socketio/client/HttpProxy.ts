@@ -43,12 +43,14 @@ const endsUpgrade = (bytes: Buffer): boolean => {
 
 const endOfHead = "\r\n\r\n"
 
-/** Opens a proxy in front of the Server on a local port. */
+/** Opens a proxy in front of the Server on a local port, which may change for new connections. */
 export const openHttpProxy = Effect.fnUntraced(function* (
-  target: number
+  target: number | (() => number | undefined)
 ): Effect.fn.Return<HttpProxy, never, Scope.Scope> {
   const sockets = new Set<Socket>()
   let upgraded = 0
+  // Nothing listens at port 1.
+  const targetPort = () => (typeof target === "number" ? target : (target() ?? 1))
   const tunnels = new Set<{ isStopped: boolean }>()
   const own = (socket: Socket) => {
     sockets.add(socket)
@@ -58,7 +60,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
 
   const tunnel = (request: IncomingMessage, near: Socket, passesFrames: boolean) => {
     const state = { isStopped: false }
-    const far = connectTcp(target, "127.0.0.1")
+    const far = connectTcp(targetPort(), "127.0.0.1")
     own(far)
     far.write(`${headLines(request)}${endOfHead}`)
     let head = ""
@@ -116,7 +118,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
       return
     }
     const { headers, method, url: path } = request
-    const passed = httpRequest({ port: target, host: "127.0.0.1", path, method, headers }, (answer) => {
+    const passed = httpRequest({ port: targetPort(), host: "127.0.0.1", path, method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers)
       answer.pipe(response)
     })
