@@ -1,12 +1,12 @@
 import { Deferred, Duration, Effect, Layer, Result, type Scope, Semaphore, Stream } from "effect"
 import * as MemoryApprovalStore from "../../src/adapters/memory/MemoryApprovalStore.ts"
 import type { Computer } from "../../src/application/computer/Computer.ts"
-import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import { ComputerSettings, type RemoteApprover } from "../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore } from "../../src/application/ports/approvals/ApprovalStore.ts"
 import { AuditLog } from "../../src/application/ports/AuditLog.ts"
 import type { ApprovalAnswer } from "../../src/domain/approvals/Approval.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import type { History, Revisions } from "./History.ts"
+import type { History, TrackedApproval } from "./History.ts"
 import type { Sabotage } from "./World.ts"
 
 /** How long a call waits for an approval, in milliseconds. */
@@ -25,16 +25,17 @@ type ProgramAnswer = ApprovalAnswer & { readonly by: string }
 interface Owner {
   readonly computer: string
   readonly incarnation: number
+  readonly approvers: ReadonlyArray<RemoteApprover>
 }
 
 export interface Approvers {
   /** The settings, the audit and the store of a Computer's process. `machine` is its index. */
   readonly layer: (owner: Owner, machine: number) => Layer.Layer<ApprovalStore | AuditLog>
-  /** Records the approvals of a process as long as the scope. `revisions` gives the definition of the tool. */
+  /** Records the approvals of a process as long as the scope, with what the world tells about a new one. */
   readonly observe: (
     owner: Owner,
     service: Computer["Service"],
-    revisions: () => Revisions
+    about: () => Pick<TrackedApproval, "revisions" | "undisturbed">
   ) => Effect.Effect<void, never, Scope.Scope>
   /** The approvals of a process have ended with it. */
   readonly close: (owner: Owner) => void
@@ -54,20 +55,21 @@ export const makeApprovers = Effect.fnUntraced(function* (
   const prompts = new Map<string, Deferred.Deferred<ProgramAnswer>>()
   const { settings: changeSettings = (original) => original, store: changeStore = (original) => original } = sabotage
   const defaults = yield* ComputerSettings
-  const settings = changeSettings({
-    ...defaults,
-    approvers: ["agent"],
-    approvalTimeout: Duration.millis(approvalTimeout),
-    confirm: ({ id }) =>
-      Effect.suspend(() => {
-        const prompt = Deferred.makeUnsafe<ProgramAnswer>()
-        prompts.set(id, prompt)
-        return Effect.ensuring(
-          Deferred.await(prompt),
-          Effect.sync(() => void prompts.delete(id))
-        )
-      })
-  })
+  const settingsOf = ({ approvers }: Owner) =>
+    changeSettings({
+      ...defaults,
+      approvers,
+      approvalTimeout: Duration.millis(approvalTimeout),
+      confirm: ({ id }) =>
+        Effect.suspend(() => {
+          const prompt = Deferred.makeUnsafe<ProgramAnswer>()
+          prompts.set(id, prompt)
+          return Effect.ensuring(
+            Deferred.await(prompt),
+            Effect.sync(() => void prompts.delete(id))
+          )
+        })
+    })
 
   const makeStore = Effect.gen(function* () {
     const { load, save } = yield* ApprovalStore
@@ -98,7 +100,7 @@ export const makeApprovers = Effect.fnUntraced(function* (
       // A program receives no reply to its answer.
       for (const one of approvals.values()) {
         const answer =
-          one.call === call ? one.answers.find((other) => other.isByProgram && other.by === name) : undefined
+          one.call === call ? one.answers.find((other) => other.kind === "program" && other.by === name) : undefined
         if (answer === undefined) continue
         answer.outcome = "accepted"
         answer.settledAt = time + savesTime
@@ -110,12 +112,12 @@ export const makeApprovers = Effect.fnUntraced(function* (
     layer: (owner, machine) => {
       const store = stores[machine]
       return Layer.mergeAll(
-        Layer.succeed(ComputerSettings, settings),
+        Layer.succeed(ComputerSettings, settingsOf(owner)),
         Layer.succeed(AuditLog, auditOf(owner)),
         store === undefined ? MemoryApprovalStore.layer : Layer.succeed(ApprovalStore, store)
       )
     },
-    observe: ({ computer, incarnation }, { approvals: changes }, revisions) =>
+    observe: ({ approvers, computer, incarnation }, { approvals: changes }, about) =>
       Stream.runForEach(changes, (open) =>
         Effect.sync(() => {
           for (const { id, input, params, requester: agent } of open) {
@@ -133,7 +135,8 @@ export const makeApprovers = Effect.fnUntraced(function* (
               computer,
               incarnation,
               isQuestion,
-              revisions: revisions(),
+              approvers,
+              ...about(),
               openedAt: now(),
               closedAt: undefined,
               answers: []

@@ -1,9 +1,17 @@
+import type { RemoteApprover } from "../../src/application/computer/ComputerSettings.ts"
 import type { InputAnswer } from "../../src/domain/model/InputRequest.ts"
 import type { Role } from "../../src/domain/model/Membership.ts"
-import type { ToolKind } from "./plan.ts"
+import type { PlannedAnswer, ToolKind } from "./plan.ts"
+
+/** A process of a program, which is one subject at the Servers, or an operator. Others may have the same name. */
+export interface CallerProcess {
+  readonly program: string
+  /** Counts the processes of the program; 0 for an operator. */
+  readonly visit: number
+}
 
 /** A tool call or another request of an Agent. Times are in milliseconds of virtual time. */
-export interface TrackedRequest {
+export interface TrackedRequest extends CallerProcess {
   readonly id: string
   /** The id of the call whose result it waits for: its own, or that of a task which another request started. */
   readonly call: string
@@ -18,6 +26,8 @@ export interface TrackedRequest {
   /** Duration of the tool run; `undefined` for other requests. */
   readonly takes: number | undefined
   readonly tool: ToolKind | undefined
+  /** Asks for a task with an invented id. */
+  readonly isGuess: boolean
   /** The progress that the Agent received. */
   readonly progress: Array<{ readonly at: number; readonly progress: number }>
   cancelledAt: number | undefined
@@ -44,6 +54,8 @@ interface ToolRun {
   endedAt: number | undefined
   /** Missing for a tool that needs no consent. */
   readonly revisions: Revisions | undefined
+  /** Who else may decide at its Computer. */
+  readonly approvers: ReadonlyArray<RemoteApprover>
 }
 
 /** An answer of an approver. */
@@ -51,7 +63,9 @@ export interface TrackedAnswer {
   readonly at: number
   /** The approver as decisions name it. */
   readonly by: string
-  readonly isByProgram: boolean
+  readonly kind: PlannedAnswer["by"]
+  /** Missing for the owner and the program of a Computer. */
+  readonly caller: CallerProcess | undefined
   readonly allows: boolean
   /** The end of the grant that it gives, infinite without an end; `undefined` for an answer about one call. */
   readonly grantedUntil: number | undefined
@@ -73,6 +87,23 @@ interface TrackedTask {
   readonly visit: number
   readonly tool: ToolKind
   readonly takes: number
+  /** The programs that know its id: the one that started it, and those to which it gave the id. */
+  readonly holders: Set<string>
+  /** The processes that have shown its id to the Computer. */
+  readonly shown: Array<CallerProcess & { readonly at: number }>
+}
+
+/** An approval that a member or an operator has received. */
+interface SeenApproval extends CallerProcess {
+  readonly id: string
+  readonly at: number
+  /** The call whose arguments it shows as those of the last approved call. */
+  readonly previousCall: string | undefined
+}
+
+/** The end of a process that its Server notices at once. */
+interface Departure extends CallerProcess {
+  readonly at: number
 }
 
 /** An answer that an MCP server received. */
@@ -95,6 +126,10 @@ export interface TrackedApproval {
   /** The question of an MCP server. */
   readonly isQuestion: boolean
   readonly revisions: Revisions
+  /** Who else may decide at this process of the Computer. */
+  readonly approvers: ReadonlyArray<RemoteApprover>
+  /** No fault disturbed its Computer while it was open. */
+  undisturbed: boolean
   readonly openedAt: number
   closedAt: number | undefined
   readonly answers: Array<TrackedAnswer>
@@ -156,6 +191,8 @@ export interface Counts {
   grants: number
   tasks: number
   fetches: number
+  successions: number
+  seen: number
 }
 
 export const noCounts = (): Counts => ({
@@ -175,7 +212,9 @@ export const noCounts = (): Counts => ({
   answers: 0,
   grants: 0,
   tasks: 0,
-  fetches: 0
+  fetches: 0,
+  successions: 0,
+  seen: 0
 })
 
 /** The events of a run that the rules check. */
@@ -192,6 +231,8 @@ export interface History {
   readonly tasks: Array<TrackedTask>
   /** When a grant was revoked, by its id. */
   readonly revocations: Map<string, number>
+  readonly seen: Array<SeenApproval>
+  readonly departures: Array<Departure>
   readonly counts: Counts
 }
 
@@ -206,5 +247,7 @@ export const makeHistory = (): History => ({
   received: [],
   tasks: [],
   revocations: new Map(),
+  seen: [],
+  departures: [],
   counts: noCounts()
 })

@@ -6,16 +6,17 @@ import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
+import type { RemoteApprover } from "../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
-import { isJsonObject } from "../../src/domain/json.ts"
 import { membersOf } from "../../src/domain/office/MembershipState.ts"
 import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequest.ts"
 import { type Member } from "../../src/domain/model/Membership.ts"
+import { allGrants } from "../../src/domain/model/Identity.ts"
 import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { defaultLineName, type LineName, lineNamed, lineNames } from "../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../src/domain/wire/version.ts"
@@ -23,13 +24,13 @@ import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
 import type { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import type { ApprovalStore } from "../../src/application/ports/approvals/ApprovalStore.ts"
 import { type Approvers, makeApprovers } from "./Approvers.ts"
-import { type History, makeHistory, type Revisions } from "./History.ts"
+import { type CallerProcess, type History, makeHistory, type Revisions } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
-import { type Cast, type MemberRef, type ToolKind, toolKinds } from "./plan.ts"
-import { Authenticator } from "../../src/application/ports/Authenticator.ts"
-import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
-import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
-import { recordGauges } from "../recordGauges.ts"
+import { type Cast, initialApprovers, type MemberRef, type ToolKind, toolKinds } from "./plan.ts"
+import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { OfficeWatch } from "../../src/application/server/watch/OfficeWatch.ts"
+import { asObject, isJsonObject } from "../../src/domain/json.ts"
 
 /** Injects faults into the code under test, to verify that the rules detect them. */
 export interface Sabotage {
@@ -52,6 +53,8 @@ export interface Sabotage {
 interface Node {
   readonly scope: Scope.Closeable
   readonly server: Server["Service"]
+  /** What operators use. */
+  readonly watch: OfficeWatch["Service"]
   /** The value of a gauge of the Server. */
   readonly gauge: (name: string) => number
   readonly registry: OfficeRegistry["Service"]
@@ -59,7 +62,7 @@ interface Node {
 }
 
 /** The process of an Agent or a Computer. */
-interface Process<Service> {
+interface Process<Service> extends CallerProcess {
   readonly scope: Scope.Closeable
   readonly service: Service
 }
@@ -67,10 +70,12 @@ interface Process<Service> {
 /** The state of an Agent or a Computer and its intended office. */
 export interface Party<Service> {
   readonly name: string
+  /** Its subject at the Servers. Two programs of Agents share a name. */
+  readonly program: string
   readonly who: MemberRef
   /** Distinguishes the connections of successive processes: a silently killed process leaves connections open. */
   incarnation: number
-  /** Increases when it enters or leaves an office. */
+  /** Increases when a Computer enters or leaves an office, and with each process of an Agent. */
   visits: number
   office: string | undefined
   process: Process<Service> | undefined
@@ -87,6 +92,9 @@ interface Machine {
   /** When the definition of the tool that needs consent changed. */
   readonly redefinedAt: Array<number>
   hasExtra: boolean
+  /** Who else may decide at the next process of its Computer, and at the running one. */
+  approvers: ReadonlyArray<RemoteApprover>
+  currentApprovers: ReadonlyArray<RemoteApprover>
 }
 
 /** All components of a run. */
@@ -104,16 +112,20 @@ export interface World {
   /** Errors that the code under test logged. */
   readonly errors: ReadonlyArray<string>
   readonly note: (line: string) => void
-  /** True when no recent network fault affects this member: its requests must succeed. */
-  readonly isFair: (name: string) => boolean
+  /** True when no recent network fault affects this program: its requests must succeed. */
+  readonly isFair: (program: string) => boolean
   /** Marks a member as affected by a fault for some milliseconds. */
-  readonly markUnfair: (name: string, millis: number) => void
+  readonly markUnfair: (program: string, millis: number) => void
   readonly now: () => number
   /** Interrupts the previous operation of a party and starts another. */
   readonly begin: (party: Party<unknown>, what: Effect.Effect<void>) => Effect.Effect<void>
   readonly startNode: (index: number) => Effect.Effect<void>
   readonly stopNode: (index: number) => Effect.Effect<void>
-  readonly enter: (who: MemberRef, office: string, takeOver: boolean) => Effect.Effect<void>
+  readonly enter: (
+    who: MemberRef,
+    office: string,
+    options: { readonly takeOver?: boolean; readonly wait?: Duration.Duration }
+  ) => Effect.Effect<void>
   readonly leave: (who: MemberRef) => Effect.Effect<void>
   readonly kill: (who: MemberRef, silently: boolean) => Effect.Effect<void>
   readonly configOf: (computer: number) => ComputerConfig
@@ -125,6 +137,9 @@ export interface World {
   readonly shut: Effect.Effect<void>
 }
 
+/** The violations of a rule; empty when it holds. */
+export type Findings = ReadonlyArray<string>
+
 /** The key of an office: each id is in use on every protocol line. */
 export const officeName = (index: number): string => {
   const line = lineNames[index % lineNames.length] ?? defaultLineName
@@ -132,7 +147,7 @@ export const officeName = (index: number): string => {
 }
 
 /** The protocol line of an office. */
-const officeLine = (office: string): LineName =>
+export const officeLine = (office: string): LineName =>
   lineNames.find((name) => lineNamed(name).officeKey(officeIdOf(office)) === office) ?? defaultLineName
 
 /** The callable name of a tool in an office. */
@@ -143,15 +158,37 @@ const officeLabel = (office: string): string => `${officeLine(office)}/${officeI
 const witnessOf = (office: string): string => `witness ${officeLabel(office)}`
 export const nameOf = ({ index, kind }: MemberRef): string => `${kind}-${index}`
 /** The name of one process's connections in the network. */
-export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
-  `${name}#${incarnation}`
+export const lineOf = ({ incarnation, program }: Pick<Party<unknown>, "incarnation" | "program">): string =>
+  `${program}#${incarnation}`
+
+/** Admits every subject, which the members of the simulation state in their handshake. */
+const authenticator: Authenticator["Service"] = {
+  ...allowAll,
+  requiresCredentials: true,
+  authenticate: ({ auth }) =>
+    Effect.succeed({ subject: String(asObject(auth)["subject"]), grants: allGrants, expiresAt: undefined })
+}
+
 /** How long after a change a Computer may know the previous tools, in milliseconds. */
 export const listTime = 150
 
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
 
-const partyOf = <Service>(kind: MemberRef["kind"], index: number): Party<Service> => ({
-  name: nameOf({ kind, index }),
+/** An Agent; two programs share a name, unless their number is odd. */
+const agentPartyOf = (index: number, { agents }: Cast): Party<Agent["Service"]> => {
+  const names = Math.ceil(agents / 2)
+  const name = nameOf({ kind: "agent", index: index % names })
+  return partyOf("agent", index, name, `${name}${index < names ? "a" : "b"}`)
+}
+
+const partyOf = <Service>(
+  kind: MemberRef["kind"],
+  index: number,
+  name = nameOf({ kind, index }),
+  program = name
+): Party<Service> => ({
+  name,
+  program,
   who: { kind, index },
   incarnation: 0,
   visits: 0,
@@ -179,10 +216,12 @@ export const makeWorld = Effect.fnUntraced(function* (
   const nodes = new Map<number, Node>()
   const starts = new Map<number, number>()
   const offices = Array.from({ length: cast.offices }, (_, index) => officeName(index))
-  const agents = Array.from({ length: cast.agents }, (_, index) => partyOf<Agent["Service"]>("agent", index))
+  const agents = Array.from({ length: cast.agents }, (_, index) => agentPartyOf(index, cast))
   const computers = Array.from({ length: cast.computers }, (_, index) =>
     partyOf<Computer["Service"]>("computer", index)
   )
+
+  const isFair = (program: string) => (unfairUntil.get(program) ?? 0) <= now()
 
   const membersIn = (office: string) =>
     membersOf(cluster.offices.state, office).filter(({ membership }) => membership.name !== witnessOf(office))
@@ -196,7 +235,6 @@ export const makeWorld = Effect.fnUntraced(function* (
     const idPrefix = `n${index}.${start}`
     const own = yield* Scope.fork(scope)
     const transports = Memory.layer({ idPrefix, delay: net.travel })
-    const gauges = recordGauges()
     const sabotaged = Layer.effectContext(
       Effect.gen(function* () {
         const context = yield* Effect.context<TransportServer | OfficeRegistry>()
@@ -209,17 +247,21 @@ export const makeWorld = Effect.fnUntraced(function* (
     const context = yield* Server.layer.pipe(
       Layer.provideMerge(sabotaged),
       Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerNode(cluster, idPrefix))),
-      Layer.provide([Authenticator.layerAllowAll, Readiness.layer, Layer.succeed(ServerMetrics, gauges.metrics)]),
+      Layer.provideMerge(OfficeWatch.layer()),
+      Layer.provideMerge(Observability.layer),
+      Layer.provide(Layer.succeed(Authenticator, authenticator)),
       Layer.fresh,
       Layer.build,
       Scope.provide(own),
       Effect.orDie
     )
     const transport = Context.get(context, TransportClient)
+    const observability = Context.get(context, Observability)
     nodes.set(index, {
       scope: own,
       server: Context.get(context, Server),
-      gauge: gauges.read,
+      watch: Context.get(context, OfficeWatch),
+      gauge: (name) => observability.report().gauges[name] ?? Number.NaN,
       registry: Context.get(context, OfficeRegistry),
       transport
     })
@@ -276,7 +318,8 @@ export const makeWorld = Effect.fnUntraced(function* (
           at: own?.office,
           beganAt: now(),
           endedAt: undefined as number | undefined,
-          revisions: kind === "guarded" ? revisionsOf(computer) : undefined
+          revisions: kind === "guarded" ? revisionsOf(computer) : undefined,
+          approvers: machines[computer]?.currentApprovers ?? []
         }
         history.runs.push(run)
         const half = Effect.sleep(takes / 2)
@@ -325,7 +368,9 @@ export const makeWorld = Effect.fnUntraced(function* (
       tools: 0,
       windows: 0,
       redefinedAt: [],
-      hasExtra: false
+      hasExtra: false,
+      approvers: initialApprovers(index),
+      currentApprovers: initialApprovers(index)
     })
   }
   const configOf = (computer: number): ComputerConfig => {
@@ -354,7 +399,10 @@ export const makeWorld = Effect.fnUntraced(function* (
     })
 
   const clientOf = (party: Party<unknown>) => {
-    const client = net.clientOf(lineOf(party))
+    const { connect } = net.clientOf(lineOf(party))
+    const client = TransportClient.of({
+      connect: (options) => connect({ ...options, auth: { ...asObject(options.auth), subject: party.program } })
+    })
     return Layer.succeed(TransportClient, sabotage.client?.(client) ?? client)
   }
 
@@ -371,14 +419,16 @@ export const makeWorld = Effect.fnUntraced(function* (
         Effect.onError(() => Scope.close(own, Exit.void))
       )
       const service = Context.get(yield* built, tag)
-      party.process = { scope: own, service }
-      return { scope: own, service }
+      const process = { scope: own, service, program: party.program, visit: party.visits }
+      party.process = process
+      return process
     })
 
   /** Stops the process of a party gracefully. */
   const quit = (party: Party<unknown>) =>
     Effect.suspend(() => {
       const { process } = party
+      if (party.who.kind === "agent") party.visits += 1
       party.process = undefined
       party.office = undefined
       return process === undefined ? Effect.void : Scope.close(process.scope, Exit.void)
@@ -393,19 +443,19 @@ export const makeWorld = Effect.fnUntraced(function* (
     (party: Party<unknown>, office: string) =>
     <R>(entering: Effect.Effect<void, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
       Effect.matchEffect(entering, {
-        onSuccess: () => Effect.sync(() => note(`${party.name} joined ${officeLabel(office)}`)),
+        onSuccess: () => Effect.sync(() => note(`${party.program} joined ${officeLabel(office)}`)),
         onFailure: ({ message }) =>
           Effect.sync(() => {
             party.office = undefined
-            note(`${party.name} failed to join ${officeLabel(office)}: ${message}`)
+            note(`${party.program} failed to join ${officeLabel(office)}: ${message}`)
           })
       })
 
-  const startAgent = (party: Party<Agent["Service"]>, office: string, takeOver: boolean) =>
+  const startAgent = (party: Party<Agent["Service"]>, office: string, options: Parameters<World["enter"]>[2]) =>
     Effect.gen(function* () {
       party.office = office
       const place = { office: officeIdOf(office), protocol: officeLine(office) }
-      const layer = Agent.layer({ name: party.name, ...place, retryInitialConnect: true, takeOver }).pipe(
+      const layer = Agent.layer({ name: party.name, ...place, retryInitialConnect: true, ...options }).pipe(
         Layer.provide(clientOf(party))
       )
       const process = yield* spawn(party, Agent, layer)
@@ -428,8 +478,11 @@ export const makeWorld = Effect.fnUntraced(function* (
       const machine = machines[party.who.index]
       if (machine === undefined) return yield* Effect.die("no such machine")
       const { incarnation, name, who } = party
-      const owner = { computer: name, incarnation }
-      const layer = Computer.layer({ name: party.name, config: configOf(party.who.index) }).pipe(
+      const { approvers: current } = machine
+      const owner = { computer: name, incarnation, approvers: current }
+      machine.currentApprovers = current
+      const options = { name, config: configOf(who.index), operators: { calls: true } }
+      const layer = Computer.layer(options).pipe(
         Layer.provide(
           MemoryMcp.layer(
             new Map([
@@ -443,11 +496,15 @@ export const makeWorld = Effect.fnUntraced(function* (
         Layer.provide(approvers.layer(owner, who.index)),
         Layer.provide(clientOf(party))
       )
-      const { scope: own, service } = yield* Effect.orDie(spawn(party, Computer, layer))
-      party.process = { scope: own, service: sabotage.computer?.(service) ?? service }
+      const process = yield* Effect.orDie(spawn(party, Computer, layer))
+      const { scope: own, service } = process
+      party.process = { ...process, service: sabotage.computer?.(service) ?? service }
       yield* Effect.forkIn(
         Scope.provide(
-          approvers.observe(owner, service, () => revisionsOf(who.index)),
+          approvers.observe(owner, service, () => ({
+            revisions: revisionsOf(who.index),
+            undisturbed: isFair(name) && party.doing?.pollUnsafe() !== undefined
+          })),
           own
         ),
         own
@@ -459,13 +516,14 @@ export const makeWorld = Effect.fnUntraced(function* (
       return party.process
     })
 
-  const enter: World["enter"] = (who, office, takeOver) =>
+  const enter: World["enter"] = (who, office, options) =>
     Effect.suspend(() => {
       history.counts.joins += 1
       if (who.kind === "agent") {
         const party = agents[who.index]
         if (party === undefined) return Effect.void
-        return begin(party, Effect.andThen(quit(party), startAgent(party, office, takeOver)))
+        depart(party)
+        return begin(party, Effect.andThen(quit(party), startAgent(party, office, options)))
       }
       const party = computers[who.index]
       if (party === undefined) return Effect.void
@@ -475,10 +533,17 @@ export const makeWorld = Effect.fnUntraced(function* (
         yield* service.leave
         party.office = office
         const place = { office: officeIdOf(office), protocol: officeLine(office) }
-        yield* service.join({ ...place, retryInitialConnect: true, takeOver })
+        yield* service.join({ ...place, retryInitialConnect: true })
       }).pipe(recordJoin(party, office))
       return begin(party, going)
     })
+
+  /** Records the end of the process of an Agent, which its Server notices at once. */
+  const depart = ({ name, process, program, who }: Party<unknown>) => {
+    if (process === undefined || who.kind === "computer" || !isFair(program)) return
+    history.departures.push({ program, visit: process.visit, at: now() })
+    note(`${program} leaves as ${name}`)
+  }
 
   const partyFor = ({ index, kind }: MemberRef): Party<unknown> | undefined =>
     kind === "agent" ? agents[index] : computers[index]
@@ -500,13 +565,16 @@ export const makeWorld = Effect.fnUntraced(function* (
         )
       }
       const party = partyFor(who)
-      return party === undefined ? Effect.void : begin(party, quit(party))
+      if (party === undefined) return Effect.void
+      depart(party)
+      return begin(party, quit(party))
     })
 
   const kill: World["kill"] = (who, silently) =>
     Effect.gen(function* () {
       const party = partyFor(who)
       if (party === undefined) return
+      if (!silently) depart(party)
       // The fault comes first: a killed process sends no more messages.
       yield* net.fault(lineOf(party), silently ? "sever" : "cut")
       party.incarnation += 1
@@ -520,7 +588,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     const line = lineNamed(officeLine(office))
     const link = yield* transport.connect({
       version: formatVersion(line.version),
-      auth: { role: "computer" },
+      auth: { role: "computer", subject: "witness" },
       onMessage: (event, body) =>
         Effect.sync(() => {
           const message = Result.getOrElse(body.value(), () => undefined)
@@ -592,8 +660,9 @@ export const makeWorld = Effect.fnUntraced(function* (
     nodes,
     errors,
     note,
-    isFair: (name) => (unfairUntil.get(name) ?? 0) <= now(),
-    markUnfair: (name, millis) => void unfairUntil.set(name, Math.max(unfairUntil.get(name) ?? 0, now() + millis)),
+    isFair,
+    markUnfair: (program, millis) =>
+      void unfairUntil.set(program, Math.max(unfairUntil.get(program) ?? 0, now() + millis)),
     now,
     begin,
     startNode,
@@ -612,6 +681,12 @@ export const makeWorld = Effect.fnUntraced(function* (
 /** The offices with members. */
 export const officesOf = ({ cluster }: World): ReadonlyArray<string> => [...HashMap.keys(cluster.offices.state.offices)]
 
-/** The Agent of an office according to the Servers. */
-export const agentOf = ({ cluster }: World, office: string): Member | undefined =>
-  Option.getOrUndefined(Option.flatMap(HashMap.get(cluster.offices.state.offices, office), ({ agent }) => agent))
+/** True when a program is the Agent of its office according to the Servers. */
+export const isAgentOf = ({ cluster }: World, program: string, office: string): boolean => {
+  const { offices, sessions } = cluster.offices.state
+  const agent = Option.flatMap(HashMap.get(offices, office), (found) => found.agent)
+  return Option.exists(
+    Option.flatMap(agent, ({ sid }) => HashMap.get(sessions, sid)),
+    ({ subject }) => subject === program
+  )
+}

@@ -1,12 +1,25 @@
 import { Effect, HashMap, Option, SubscriptionRef } from "effect"
 import { approvalTimeout } from "./Approvers.ts"
-import { approvalsOf, coveringGrant, decisionOf, grantsAt, isSameRevision, mayHaveDecided } from "./consent.ts"
-import type { TrackedApproval, TrackedRequest } from "./History.ts"
+import {
+  approvalsOf,
+  coveringGrant,
+  decisionOf,
+  grantsAt,
+  isSameRevision,
+  mayDecide,
+  mayHaveDecided
+} from "./consent.ts"
+import {
+  approvalsReachTheirCallers,
+  departedCallsEnd,
+  onlyApproversDecide,
+  previousArgumentsReachTheirCaller,
+  tasksNeedTheirId,
+  tasksOutliveTheirAgents
+} from "./callers.ts"
+import type { TrackedAnswer, TrackedApproval, TrackedRequest } from "./History.ts"
 import { toolKinds } from "./plan.ts"
-import { agentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
-
-/** The violations of a rule; empty when it holds. */
-export type Findings = ReadonlyArray<string>
+import { type Findings, isAgentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
 
 /** Tolerance for late outcomes in milliseconds: the last hop of a message. */
 const slack = 20
@@ -155,12 +168,16 @@ const approvals = (world: World, check: (one: TrackedApproval) => string | undef
 /** An approval has one decision: its first answer is accepted, and later ones fail with 409 or 404. */
 const approvalsAreDecidedOnce = (world: World): Findings =>
   approvals(world, (one) => {
-    const { answers, call, closedAt, computer, incarnation, isQuestion, openedAt } = one
+    const { call, closedAt, computer, incarnation, isQuestion, openedAt } = one
+    // Another rule is about the others.
+    const answers = one.answers.filter((answer) => mayDecide(world, one, answer))
     const accepted = answers.filter(({ outcome }) => outcome === "accepted")
     if (accepted.length > 1) return `accepted the answers of ${accepted.map(({ by }) => by).join(" and ")}`
     const late = accepted.find(({ at }) => at > (closedAt ?? at))
     if (late !== undefined) return `accepted an answer ${late.at - (closedAt ?? 0)} ms after its end`
-    const other = answers.find(({ outcome }) => typeof outcome === "number" && outcome !== 409 && outcome !== 404)
+    const isRejection = ({ outcome, settledAt = 0 }: TrackedAnswer) =>
+      outcome === 409 || outcome === 404 || (outcome === 403 && settledAt > (closedAt ?? Infinity))
+    const other = answers.find((answer) => typeof answer.outcome === "number" && !isRejection(answer))
     if (other !== undefined) return `failed an answer with ${other.outcome}`
     const [first] = answers
     if (
@@ -191,18 +208,27 @@ const approvalsAreDecidedOnce = (world: World): Findings =>
       : `has the decision ${decision.action} by ${decision.by}, but accepted ${action} by ${answer.by}`
   })
 
-/** A tool that needs consent runs only after a decision that allowed the call, or under a valid grant. */
+/**
+ * A tool that needs consent runs only after a decision that allowed the call, or under a valid grant. That of an operator
+ * is valid while operators may decide, and that of an Agent for its calls.
+ */
 const consentPrecedesRuns = (world: World): Findings =>
   world.history.runs.flatMap((run) => {
-    const { beganAt, computer, from, id, revisions } = run
+    const { approvers, beganAt, computer, from, id, revisions } = run
     if (revisions === undefined) return []
     const isAllowed = approvalsOf(world, id).some(
       (approval) =>
         approval.computer === computer &&
         isSameRevision(approval.revisions, revisions) &&
-        approval.answers.some((answer) => answer.allows && answer.at <= beganAt && mayHaveDecided(approval, answer))
+        approval.answers.some(
+          (answer) => answer.allows && answer.at <= beganAt && mayHaveDecided(world, approval, answer)
+        )
     )
-    if (isAllowed || grantsAt(world, { at: beganAt, computer, office: from, revisions }).length > 0) return []
+    if (
+      isAllowed ||
+      grantsAt(world, { at: beganAt, computer, office: from, revisions, approvers, call: id }).length > 0
+    )
+      return []
     return [`${id} ran at ${computer} at ${beganAt} without consent`]
   })
 
@@ -334,6 +360,12 @@ export const always = [
   answersReachTheirServer,
   progressPrecedesEnds,
   tasksAreKept,
+  approvalsReachTheirCallers,
+  previousArgumentsReachTheirCaller,
+  onlyApproversDecide,
+  tasksNeedTheirId,
+  departedCallsEnd,
+  tasksOutliveTheirAgents,
   noErrorIsLogged
 ] as const
 
@@ -391,8 +423,8 @@ const sorted = (names: Iterable<string>) => [...names].toSorted().join(", ")
 /** The view of every Agent is correct: members, tools and desktops. */
 const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
-    Effect.forEach(world.agents, ({ name, office, process }) => {
-      if (process === undefined || office === undefined || agentOf(world, office)?.membership.name !== name) {
+    Effect.forEach(world.agents, ({ name, office, process, program }) => {
+      if (process === undefined || office === undefined || !isAgentOf(world, program, office)) {
         return Effect.succeed<Findings>([])
       }
       return Effect.map(process.service.view, ({ computers, members }): Findings => {
@@ -429,8 +461,8 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
 /** The member list of the Server is correct. */
 const listsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
-    Effect.forEach(world.agents, ({ name, office, process }) => {
-      if (process === undefined || office === undefined || agentOf(world, office)?.membership.name !== name) {
+    Effect.forEach(world.agents, ({ name, office, process, program }) => {
+      if (process === undefined || office === undefined || !isAgentOf(world, program, office)) {
         return Effect.succeed<Findings>([])
       }
       const truth = sorted(world.membersIn(office).map(({ membership }) => membership.name))

@@ -1,12 +1,17 @@
+import type { RemoteApprover } from "../../src/application/computer/ComputerSettings.ts"
 import { type Dice, makeDice } from "./dice.ts"
 
 /** The numbers of participants; steps refer to them by index from 0. */
 export interface Cast {
   readonly nodes: number
   readonly offices: number
+  /** Programs of Agents. Two share a name. */
   readonly agents: number
   readonly computers: number
 }
+
+/** The subjects of the operators. */
+export const operators = ["ann", "bob"] as const
 
 /** A reference to a member. */
 export type MemberRef = { readonly kind: "agent" | "computer"; readonly index: number }
@@ -26,7 +31,19 @@ const linkFaults = [
 ] as const
 export type LinkFault = (typeof linkFaults)[number]
 
-/** The approvers of a call: persons at the Computer and on the office page, a program, and that of the calling Agent. */
+/** Who else may decide at a Computer when it starts for the first time. */
+export const initialApprovers = (computer: number): ReadonlyArray<RemoteApprover> =>
+  approverSettings[[0, 1, 0, 2][computer % 4] ?? 0] ?? []
+
+/** Who else may decide at a Computer. */
+const approverSettings: readonly [ReadonlyArray<RemoteApprover>, ...ReadonlyArray<ReadonlyArray<RemoteApprover>>] = [
+  ["agent", "page"],
+  ["agent"],
+  ["page"],
+  []
+]
+
+/** The approvers of a call: persons at the Computer and on the office page, a program, and the caller itself. */
 const approvers = ["owner", "operator", "program", "agent"] as const
 
 /** The tools of a Computer: one runs, one needs consent, and one asks a question and reports progress. */
@@ -79,6 +96,33 @@ export type Action =
       readonly takes: number
       readonly cancelAfter: number | undefined
     }
+  /** Calls as an operator: as the Agent of an office without one, or beside it. */
+  | {
+      readonly do: "operate"
+      readonly operator: number
+      readonly computer: number
+      readonly tool: ToolKind
+      readonly answers: ReadonlyArray<PlannedAnswer>
+      readonly takes: number
+      readonly seconds: number
+    }
+  /**
+   * Ends the Agent of an approval, with `ofGrant` of the last grant, or the process of an Agent. Another program enters the office under its name, and asks
+   * for what the first one has left.
+   */
+  | {
+      readonly do: "succeed"
+      readonly approval: number
+      readonly ofGrant: boolean
+      readonly agent: number
+      readonly how: "leave" | "kill" | "killSilently"
+      /** The other program learns the ids of the tasks. */
+      readonly passesIds: boolean
+      /** When it asks, in milliseconds. */
+      readonly asksAfter: ReadonlyArray<number>
+    }
+  /** Asks for all approvals of the name of an Agent, and for its tasks with invented ids. */
+  | { readonly do: "probe"; readonly agent: number }
   /** Waits for the result of a task that the Agent started, mostly in an earlier process. */
   | { readonly do: "fetch"; readonly task: number }
   | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Query }
@@ -87,8 +131,17 @@ export type Action =
   | { readonly do: "leave"; readonly who: MemberRef }
   /** The process ends without leaving; with `silently`, the Server does not detect it at once. */
   | { readonly do: "kill"; readonly who: MemberRef; readonly silently: boolean }
-  /** Kills the Computer of an approval, with `ofGrant` of the last grant, and starts it again in its office. */
-  | { readonly do: "restart"; readonly approval: number; readonly ofGrant: boolean; readonly silently: boolean }
+  /**
+   * Kills the Computer of an approval, with `ofGrant` of the last grant, and starts it again in its office, with other
+   * approvers.
+   */
+  | {
+      readonly do: "restart"
+      readonly approval: number
+      readonly ofGrant: boolean
+      readonly silently: boolean
+      readonly approvers: ReadonlyArray<RemoteApprover>
+    }
   | { readonly do: "link"; readonly who: MemberRef; readonly fault: LinkFault }
   /** Changes the latency of messages. */
   | { readonly do: "slow"; readonly who: MemberRef; readonly low: number; readonly high: number }
@@ -122,6 +175,9 @@ const weights: ReadonlyArray<readonly [number, Action["do"]]> = [
   [3, "repeat"],
   [8, "task"],
   [4, "fetch"],
+  [4, "operate"],
+  [6, "succeed"],
+  [3, "probe"],
   [10, "ask"],
   [14, "enter"],
   [5, "leave"],
@@ -207,10 +263,33 @@ const askingCallOf = (dice: Dice, cast: Cast): Action => ({
   cancelAfter: cancelTimeOf(dice)
 })
 
-/** A call follows, since grants outlive a restart, and end when they are revoked, or with the definition of their tool. */
-const beforeGuardedCall: ReadonlyArray<Action["do"]> = ["restart", "redefine", "revoke"]
+/**
+ * A call follows, since grants outlive a restart, and end when they are revoked, with the definition of their tool, or with the
+ * Agent that gave them.
+ */
+const beforeGuardedCall: ReadonlyArray<Action["do"]> = ["restart", "redefine", "revoke", "succeed"]
+
+/** The time until the next step in milliseconds; longer after one in which members join. */
+const waitOf = (dice: Dice, previous: Action["do"] | undefined): number => {
+  if (previous === "restart") return dice.between(20, 200)
+  if (previous === "succeed") return dice.between(500, 2000)
+  return dice.chance(0.7) ? dice.between(0, 100) : dice.between(100, 5000)
+}
+
+/** Another program succeeds an Agent, mostly while its call or its task waits. */
+const succeedOf = (dice: Dice, cast: Cast): Action => ({
+  do: "succeed",
+  approval: partner(dice),
+  ofGrant: dice.chance(0.4),
+  agent: agentIn(dice, cast),
+  how: dice.oneOf(["leave", "leave", "kill", "killSilently"]),
+  passesIds: dice.chance(0.4),
+  asksAfter: [dice.between(5, 100), dice.between(600, 3000)]
+})
 
 const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): Action => {
+  if (previous === "task" && dice.chance(0.4)) return succeedOf(dice, cast)
+  if (previous === "operate" && dice.chance(0.7)) return { do: "probe", agent: agentIn(dice, cast) }
   if (previous !== undefined && beforeGuardedCall.includes(previous)) return guardedCallOf(dice, cast, true)
   const kind = kindOf(dice)
   const computer = () => dice.between(0, cast.computers - 1)
@@ -248,6 +327,20 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
         takes: workOf(dice),
         cancelAfter: cancelTimeOf(dice)
       }
+    case "operate":
+      return {
+        do: kind,
+        operator: dice.between(0, operators.length - 1),
+        computer: partner(dice),
+        tool: dice.oneOf(["work", "guarded", "asking", "asking"]),
+        answers: dice.chance(0.7) ? answersOf(dice, dice.between(10, 5000)) : [],
+        takes: dice.between(0, 4000),
+        seconds: dice.oneOf([3, 10])
+      }
+    case "succeed":
+      return succeedOf(dice, cast)
+    case "probe":
+      return { do: kind, agent: agentIn(dice, cast) }
     case "fetch":
       return { do: kind, task: partner(dice) }
     case "ask":
@@ -286,7 +379,13 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
     case "answer":
       return { do: kind, approval: partner(dice), answers: answersOf(dice) }
     case "restart":
-      return { do: kind, approval: partner(dice), ofGrant: dice.chance(0.6), silently: dice.chance(0.3) }
+      return {
+        do: kind,
+        approval: partner(dice),
+        ofGrant: dice.chance(0.6),
+        silently: dice.chance(0.3),
+        approvers: dice.oneOf(approverSettings)
+      }
     case "revoke":
       return { do: kind }
   }
@@ -323,13 +422,13 @@ export const planOf = (seed: number, steps: number): Plan => {
   const cast: Cast = {
     nodes: dice.between(1, 3),
     offices,
-    agents: offices + dice.between(0, 6),
+    agents: offices + dice.between(1, 6),
     computers: dice.between(2, 20)
   }
   const planned: Array<Step> = [...arrivals(dice, cast)]
   for (let step = 0; step < steps; step++) {
-    const action = actionOf(dice, cast, planned.at(-1)?.do)
-    planned.push({ ...action, wait: dice.chance(0.7) ? dice.between(0, 100) : dice.between(100, 5000) })
+    const previous = planned.at(-1)?.do
+    planned.push({ ...actionOf(dice, cast, previous), wait: waitOf(dice, previous) })
   }
   return { seed, cast, steps: planned }
 }

@@ -1,6 +1,7 @@
 import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { evolveOffices } from "../../src/adapters/memory/MemoryOfficeRegistry.ts"
+import { decideApprovalEvent, getApprovalEvent } from "../../src/domain/approvals/ApprovalView.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
   type Reply,
@@ -8,6 +9,7 @@ import {
   type Link,
   LinkClosed,
   type MessageHandler,
+  type TransportClient,
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../src/domain/json.ts"
@@ -31,6 +33,9 @@ const atLinks = (
     }
   })
 })
+
+/** The reply of a handler. */
+type Answer = ReturnType<MessageHandler>
 
 const valueOf = (body: Body) => asObject(Result.getOrUndefined(body.value()))
 
@@ -356,22 +361,172 @@ const reportAfterEnd = (): Sabotage => ({
   })
 })
 
+/** Wraps the handlers of Computers for requests of an event, with the members of the request. */
+const atComputers = (wanted: string, change: (receive: MessageHandler, request: JsonObject, body: Body) => Answer) => ({
+  client: ({ connect }: TransportClient["Service"]): TransportClient["Service"] => ({
+    connect: (options) => {
+      const { onMessage: receive } = options
+      const onMessage: MessageHandler = (event, body) =>
+        event === wanted ? change(receive, valueOf(body), body) : receive(event, body)
+      return connect({ ...options, onMessage })
+    }
+  })
+})
+
+/** The members of the first body of a reply. */
+const firstOf = ([first]: Reply): JsonObject => (first === undefined ? {} : valueOf(first))
+
+/** What an operator sees of an approval: all of it, for every caller. */
+const viewOf = (receive: MessageHandler, id: unknown) =>
+  Effect.map(receive(getApprovalEvent, jsonBody({ id })), firstOf)
+
+/** Shows an approval to every Agent with the name of its caller. */
+const showByName = (): Sabotage =>
+  atComputers("client:get_approvals", (receive, { agent, approval_id: id, req_id }, body) =>
+    Effect.gen(function* () {
+      const reply = yield* receive("client:get_approvals", body)
+      if (id === undefined || firstOf(reply)["approvals"]?.toString() !== "") return reply
+      const view = yield* viewOf(receive, id)
+      return view["requester"] === agent ? [jsonBody({ req_id, approvals: [view] })] : reply
+    })
+  )
+
+/** Shows the arguments of the last approved call of a tool to every Agent that may see an approval. */
+const showPreviousArguments = (): Sabotage =>
+  atComputers("client:get_approvals", (receive, { approval_id: id }, body) =>
+    Effect.gen(function* () {
+      const reply = yield* receive("client:get_approvals", body)
+      const { approvals, req_id } = firstOf(reply)
+      if (id === undefined || !Array.isArray(approvals) || approvals.length === 0) return reply
+      const { previous_arguments } = yield* viewOf(receive, id)
+      return previous_arguments === undefined
+        ? reply
+        : [jsonBody({ req_id, approvals: [{ ...asObject(approvals[0]), previous_arguments }] })]
+    })
+  )
+
+/** Lets Agents decide as operators do, about the approvals for which this holds. */
+const decideAsOperator = (
+  isWanted: (request: JsonObject, view: JsonObject, reply: JsonObject) => boolean,
+  isReplaced: boolean
+): Sabotage =>
+  atComputers("client:decide_approval", (receive, request, body) =>
+    Effect.gen(function* () {
+      const { agent, approval_id: id, computer: _, req_id, ...answer } = request
+      const reply = isReplaced ? [] : yield* receive("client:decide_approval", body)
+      const view = yield* viewOf(receive, id)
+      if (!isWanted(request, view, firstOf(reply))) {
+        return isReplaced ? yield* receive("client:decide_approval", body) : reply
+      }
+      const decided = yield* receive(decideApprovalEvent, jsonBody({ id, by: `agent ${String(agent)}`, ...answer }))
+      const approval = firstOf(decided)
+      return approval["id"] === undefined ? decided : [jsonBody({ req_id, approval })]
+    })
+  )
+
+const isOfAgent = (event: string, body: Body) => event === "notify:leave_office" && valueOf(body)["agent"] !== undefined
+
+/** Keeps from Computers that an Agent has left: its name stays the same caller. */
+const keepMemberships = (): Sabotage =>
+  atLinks((link) => ({
+    ...link,
+    post: (event, body) => (isOfAgent(event, body) ? undefined : link.post(event, body))
+  }))
+
+/** Keeps from Computers that the calls of an Agent end with it. */
+const keepCalls = (): Sabotage =>
+  atLinks((link) => ({
+    ...link,
+    post: (event, body) =>
+      isOfAgent(event, body) || event === "notify:tool_call_cancel" ? undefined : link.post(event, body)
+  }))
+
+/** Takes an unknown id of a task for the latest one of its Agent. */
+const findTaskByName = (): Sabotage => {
+  const latest = new Map<string, unknown>()
+  const known = new Set<unknown>()
+  return atLinks((link) => ({
+    ...link,
+    startRequest: (event, body, deadline, end, extend) => {
+      const request = event === "client:mcp" ? valueOf(body) : {}
+      const { agent, computer, method, params } = request
+      const { id, ...others } = asObject(params)
+      const key = `${String(agent)} ${String(computer)}`
+      if (method === "tasks/start") {
+        known.add(id)
+        latest.set(key, id)
+      }
+      if (method !== "tasks/get" || known.has(id)) return link.startRequest(event, body, deadline, end, extend)
+      const changed = jsonBody({ ...request, params: { ...others, id: latest.get(key) ?? id } })
+      return link.startRequest(event, changed, deadline, end, extend)
+    }
+  }))
+}
+
+/** Cancels the tasks of an Agent that leaves. */
+const endTasks = (): Sabotage => {
+  const started = new Map<unknown, JsonObject>()
+  return atLinks((link) => ({
+    ...link,
+    startRequest: (event, body, deadline, end, extend) => {
+      const request = event === "client:mcp" ? valueOf(body) : {}
+      if (request["method"] === "tasks/start") started.set(asObject(request["params"])["id"], request)
+      return link.startRequest(event, body, deadline, end, extend)
+    },
+    post: (event, body) => {
+      for (const [id, request] of isOfAgent(event, body) ? started : []) {
+        if (request["agent"] !== valueOf(body)["agent"]) continue
+        const cancel = { ...request, method: "tasks/cancel", params: { id } }
+        link.startRequest("client:mcp", jsonBody(cancel), Duration.seconds(20), () => undefined)
+      }
+      return link.post(event, body)
+    }
+  }))
+}
+
+/** Takes all operators for one. */
+const mergeOperators = (): Sabotage => ({
+  client: ({ connect }) => ({
+    connect: (options) => {
+      const onMessage: MessageHandler = (event, body) => {
+        const request = valueOf(body)
+        const isByOperator = event.startsWith("client:") && String(request["agent"]).startsWith("operator:")
+        return options.onMessage(event, isByOperator ? jsonBody({ ...request, agent: "operator:any" }) : body)
+      }
+      return connect({ ...options, onMessage })
+    }
+  })
+})
+
+/** Forgets which approver gave a grant. */
+const forgetApprovers = (): Sabotage => ({
+  store: ({ load, save }) => ({
+    save,
+    load: (computer) =>
+      Effect.map(load(computer), (stored) => ({
+        ...stored,
+        grants: stored.grants.map((grant) => ({ ...grant, approver: "owner" as const }))
+      }))
+  })
+})
+
 /** All faults, by description. */
 export const faults: { readonly [what: string]: Fault } = {
   "a reply is lost": {
     by: "undisturbedCallsSucceed",
-    from: 2,
+    from: 10,
     plant: () => changeReplies("client:tool_call", 2, () => undefined)
   },
   "a reply about tools becomes a lost connection": {
     by: "undisturbedRequestsSucceed",
+    from: 6,
     plant: () => changeReplies("client:get_tools", 2, (_, end) => end(Exit.fail(new LinkClosed({ reason: "planted" }))))
   },
-  "a reply goes to another caller": { by: "resultsReachTheirCaller", plant: swapReplies },
-  "members wait too long for replies": { by: "everyRequestEndsOnce", from: 6, plant: doubleTimeouts },
+  "a reply goes to another caller": { by: "resultsReachTheirCaller", from: 3, plant: swapReplies },
+  "members wait too long for replies": { by: "everyRequestEndsOnce", from: 16, plant: doubleTimeouts },
   "a call is sent twice with two ids": { by: "nothingRunsTwice", plant: callTwice },
-  "a call goes to another office": { by: "callsStayInTheirOffice", from: 9, plant: searchAllOffices },
-  "a cancel is lost": { by: "cancelledCallsStop", plant: () => drop("notify:tool_call_cancel", 1) },
+  "a call goes to another office": { by: "callsStayInTheirOffice", from: 27, plant: searchAllOffices },
+  "a cancel is lost": { by: "cancelledCallsStop", from: 5, plant: () => drop("notify:tool_call_cancel", 1) },
   "a join is not notified": {
     by: "membershipChangesAreNotifiedOnce",
     plant: () => drop("notify:enter_office", 5)
@@ -382,20 +537,22 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a leave is not notified": {
     by: "membershipChangesAreNotifiedOnce",
+    from: 2,
     plant: () => drop("notify:leave_office", 5)
   },
   "a leave is notified twice": {
     by: "membershipChangesAreNotifiedOnce",
+    from: 2,
     plant: () => duplicate("notify:leave_office", 5)
   },
   "a change of tools is not notified": {
     by: "viewsAreTrue",
-    from: 10,
+    from: 11,
     plant: () => drop("notify:update_tool_list", 2)
   },
   "a change of windows is not notified": {
     by: "viewsAreTrue",
-    from: 19,
+    from: 25,
     plant: () => drop("notify:update_desktop", 2)
   },
   "a notification crosses offices": { by: "nothingCrossesOffices", plant: leakNotifications },
@@ -406,6 +563,7 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a tool outlives its call": {
     by: "noToolRunsOn",
+    from: 8,
     plant: () => ({ tool: (work) => Effect.flatMap(Effect.forkDetach(work), Fiber.join) })
   },
   "an office takes a second Agent": {
@@ -417,17 +575,17 @@ export const faults: { readonly [what: string]: Fault } = {
   "a closed connection stays a member": { by: "membershipConverges", plant: keepingMembers },
   "a closed connection is never removed": { by: "nothingIsLeaked", plant: keepingMembers },
   "a second answer is accepted": { by: "approvalsAreDecidedOnce", plant: acceptLateAnswers },
-  "an accepted answer is dropped": { by: "approvalsAreDecidedOnce", plant: dropAnswers },
+  "an accepted answer is dropped": { by: "approvalsAreDecidedOnce", from: 1, plant: dropAnswers },
   "a tool runs without a question": {
     by: "consentPrecedesRuns",
     plant: () => ({ settings: (settings) => ({ ...settings, approve: ["guarded"] }) })
   },
   "a grant is not revoked": {
     by: "consentPrecedesRuns",
-    from: 6,
+    from: 11,
     plant: () => ({ computer: (computer) => ({ ...computer, revokeGrant: () => Effect.succeed(true) }) })
   },
-  "a denial allows a call": { by: "deniedCallsNeverRun", from: 2, plant: allowDenials },
+  "a denial allows a call": { by: "deniedCallsNeverRun", from: 3, plant: allowDenials },
   "an approval expires too late": {
     by: "deniedCallsNeverRun",
     from: 2,
@@ -446,18 +604,19 @@ export const faults: { readonly [what: string]: Fault } = {
   "the Servers do not wait longer": { by: "approvalsWaitInFull", from: 2, plant: ignoreExtensions },
   "a grant is not stored": {
     by: "grantsAreKept",
-    from: 17,
+    from: 27,
     plant: () => ({ store: ({ load }) => ({ load, save: () => Effect.void }) })
   },
   "an accepted answer does not reach its MCP server": {
     by: "answersReachTheirServer",
-    from: 15,
+    from: 20,
     plant: dropAnswers
   },
-  "progress is reordered": { by: "progressPrecedesEnds", plant: reorderStatuses },
+  "progress is reordered": { by: "progressPrecedesEnds", from: 2, plant: reorderStatuses },
   "progress follows the result": { by: "progressPrecedesEnds", plant: reportAfterEnd },
   "a task is started twice with two ids": {
     by: "nothingRunsTwice",
+    from: 9,
     plant: () =>
       changeTasks("tasks/start", 3, (request, again) => {
         again()
@@ -466,7 +625,47 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a Computer forgets a task": {
     by: "tasksAreKept",
+    from: 1,
     plant: () => changeTasks("tasks/get", 4, withTaskId)
   },
-  "a handler throws": { by: "noErrorIsLogged", from: 4, plant: () => throwInHandler("server:update_desktop", 3) }
+  "an approval is shown by the name of its Agent": { by: "approvalsReachTheirCallers", from: 1, plant: showByName },
+  "a name that leaves and returns stays one caller": {
+    by: "approvalsReachTheirCallers",
+    from: 1,
+    plant: keepMemberships
+  },
+  "all operators are one caller": { by: "approvalsReachTheirCallers", from: 6, plant: mergeOperators },
+  "the arguments of another caller are shown": {
+    by: "previousArgumentsReachTheirCaller",
+    from: 3,
+    plant: showPreviousArguments
+  },
+  "an answer is accepted by the name of its Agent": {
+    by: "onlyApproversDecide",
+    from: 1,
+    plant: () =>
+      decideAsOperator(
+        ({ agent }, { requester }, reply) =>
+          agent === requester && (reply["code"] ?? asObject(reply["error"])["code"]) === 404,
+        false
+      )
+  },
+  "an Agent decides without permission": {
+    by: "onlyApproversDecide",
+    from: 9,
+    plant: () => ({
+      settings: (settings) => ({ ...settings, approvers: ["agent", ...settings.approvers] })
+    })
+  },
+  "a task is found without its id": { by: "tasksNeedTheirId", from: 1, plant: findTaskByName },
+  "a call waits on without its Agent": { by: "departedCallsEnd", from: 1, plant: keepCalls },
+  "a task ends with its Agent": { by: "tasksOutliveTheirAgents", from: 1, plant: endTasks },
+  "a grant of an Agent covers all callers": {
+    by: "consentPrecedesRuns",
+    from: 3,
+    plant: () => decideAsOperator(({ action, scope }) => action === "allow" && scope === "tool", true)
+  },
+  "a grant of an Agent outlives its membership": { by: "consentPrecedesRuns", from: 20, plant: keepMemberships },
+  "a grant of an operator outlives its permission": { by: "consentPrecedesRuns", from: 4, plant: forgetApprovers },
+  "a handler throws": { by: "noErrorIsLogged", from: 8, plant: () => throwInHandler("server:update_desktop", 3) }
 }

@@ -1,16 +1,52 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Random, References, Scope } from "effect"
+import {
+  Cause,
+  Clock,
+  Deferred,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Random,
+  References,
+  Scope,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import type { ToolTask } from "../../src/application/agent/tasks/toolTasks.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import type { ApprovalAnswer } from "../../src/domain/approvals/Approval.ts"
+import type { ApprovalView } from "../../src/domain/approvals/ApprovalView.ts"
+import { operatorName } from "../../src/domain/approvals/Caller.ts"
+import { asObject, asString, parseJsonOrThrow } from "../../src/domain/json.ts"
 import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
+import { allGrants } from "../../src/domain/model/Identity.ts"
+import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import type { ToolResult } from "../../src/domain/model/ToolResult.ts"
-import { type Counts, noCounts, type TrackedAnswer, type TrackedApproval, type TrackedRequest } from "./History.ts"
-import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
-import { approvalsOf, mayHaveDecided } from "./consent.ts"
-import type { Action, Plan, PlannedAnswer, Step, MemberRef } from "./plan.ts"
-import { lineOf, listTime, makeWorld, nameOf, officeName, type Sabotage, toolNameIn, type World } from "./World.ts"
+import {
+  type CallerProcess,
+  type Counts,
+  noCounts,
+  type TrackedAnswer,
+  type TrackedApproval,
+  type TrackedRequest
+} from "./History.ts"
+import { always, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
+import { approvalsOf, isCallerOf, mayHaveDecided } from "./consent.ts"
+import { type Action, operators, type Plan, type PlannedAnswer, type Step, type MemberRef } from "./plan.ts"
+import {
+  type Findings,
+  lineOf,
+  listTime,
+  makeWorld,
+  officeLine,
+  officeName,
+  type Sabotage,
+  toolNameIn,
+  type World
+} from "./World.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 
@@ -40,8 +76,23 @@ const taskTime = 700_000
 /** Announces that the caller answers questions, which the approvers of the plan do in its name. */
 const answeredByOthers = () => Effect.never
 
+/** Approvals and tasks of others for which a program asks at once. */
+const maxGuesses = 4
+
+/** The answer of a program to an approval of another one. */
+const foreignAnswer: PlannedAnswer = { by: "agent", after: 0, action: "allow", scope: "once", lasts: undefined }
+
+/** What a Computer replies to an answer that it does not accept, or its Server. */
+const refusalCodes: ReadonlyArray<number> = [403, 404, 409]
+
 /** With a higher latency in milliseconds, requests may fail. */
 const fairDelay = 20
+
+/** How much longer an operator may wait for a call than its timeout, in milliseconds. */
+const operatorMargin = 12_000
+
+/** How long a program waits for the place of another one: longer than Servers take to notice a lost connection. */
+const successionTime = Duration.seconds(40)
 
 /** How long all members may take to leave, in milliseconds. */
 const closingTime = 60_000
@@ -81,17 +132,24 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
     const { agents, computers, history, machines, net, note, now } = world
     const { counts } = history
 
-    /** Marks the open requests of a member as disturbed. */
-    const disturb = (name: string) => {
+    /** Marks the open requests of a member, and the open approvals of a Computer, as disturbed. */
+    const disturb = ({ name, program }: { readonly name: string; readonly program: string }) => {
       for (const one of history.asked.values()) {
-        if (one.ends.length === 0 && (one.agent === name || one.computer === name)) one.undisturbed = false
+        if (one.ends.length === 0 && (one.program === program || one.computer === name)) one.undisturbed = false
       }
+      for (const one of history.approvals.values()) {
+        if (one.closedAt === undefined && one.computer === name) one.undisturbed = false
+      }
+    }
+    const disturbMember = (who: MemberRef) => {
+      const party = partyOf(world, who)
+      if (party !== undefined) disturb(party)
     }
     const disturbAll = () => {
       for (const one of history.asked.values()) if (one.ends.length === 0) one.undisturbed = false
+      for (const one of history.approvals.values()) if (one.closedAt === undefined) one.undisturbed = false
     }
-    const isIdle = (party: { readonly name: string; readonly doing: Fiber.Fiber<void> | undefined }) =>
-      party.doing?.pollUnsafe() !== undefined
+    const isIdle = (party: { readonly doing: Fiber.Fiber<void> | undefined }) => party.doing?.pollUnsafe() !== undefined
 
     /** True when no fault disturbs a request between these members now. */
     const isUndisturbed = (agent: World["agents"][number], computer: World["computers"][number]) =>
@@ -99,19 +157,22 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       isIdle(computer) &&
       computer.office === agent.office &&
       computer.process !== undefined &&
-      world.isFair(agent.name) &&
-      world.isFair(computer.name)
+      world.isFair(agent.program) &&
+      world.isFair(computer.program)
 
     /** A request that is no call. */
     const query = { maxDuration: queryTime, timeout: queryTime, takes: undefined, tool: undefined }
 
     /** Records the outcome of a request, which runs in the scope of a process or of the run. */
     const watch = (
-      given: Omit<TrackedRequest, "call" | "ends" | "progress"> & { readonly call?: string },
+      given: Omit<TrackedRequest, "call" | "ends" | "progress" | "isGuess"> & {
+        readonly call?: string
+        readonly isGuess?: boolean
+      },
       make: (one: TrackedRequest) => Effect.Effect<string, { readonly message: string }>,
       scope?: Scope.Scope
     ) => {
-      const one: TrackedRequest = { call: given.id, ...given, ends: [], progress: [] }
+      const one: TrackedRequest = { call: given.id, isGuess: false, ...given, ends: [], progress: [] }
       history.asked.set(one.id, one)
       const ended = (outcome: string) =>
         Effect.sync(() => {
@@ -119,7 +180,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           if (outcome.startsWith("=")) counts.answered += 1
           else if (outcome === "cancelled") counts.cancelled += 1
           else counts.failed += 1
-          note(`${one.id} of ${one.agent} ends: ${outcome}`)
+          note(`${one.id} of ${one.program} ends: ${outcome}`)
         })
       const watched = make(one).pipe(
         Effect.matchEffect({
@@ -169,18 +230,126 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             )
           )
 
+    /** The page of the Servers: that of any running node. */
+    const page = () => itemOf([...world.nodes.values()], number)?.watch
+
+    const asOperator = (subject: string) => ({
+      identity: { subject, grants: allGrants, expiresAt: undefined },
+      remoteAddress: "page"
+    })
+
+    const see = ({ program, visit }: CallerProcess, views: ReadonlyArray<ApprovalView>) => {
+      for (const { id, previousArguments } of views) {
+        counts.seen += 1
+        const previous = asObject(previousArguments === undefined ? {} : parseJsonOrThrow(previousArguments))
+        const previousCall = asString(previous["id"])
+        history.seen.push({ id, program, visit, at: now(), previousCall })
+        const after = previousCall === undefined ? "" : ` after that of ${previousCall}`
+        note(`${program} sees the approval of ${history.approvals.get(id)?.call}${after}`)
+      }
+    }
+
+    /**
+     * Asks, as an Agent, for what waits in its office, and for tasks whose ids it does not know. Answers what waits under its
+     * name and is not its own.
+     */
+    const probe = Effect.fnUntraced(function* (agent: World["agents"][number], time = 0) {
+      const { name, office, process } = agent
+      if (process === undefined || office === undefined) return
+      const { program, scope, service, visit } = process
+      for (const computer of computers.filter((one) => one.office === office)) {
+        const open = [...history.approvals.values()].filter(
+          (one) => one.closedAt === undefined && one.computer === computer.name && one.office === office
+        )
+        const tasks = history.tasks.filter(
+          (one) =>
+            one.agent === name && one.office === office && one.computer === computer.name && !one.holders.has(program)
+        )
+        const look = (approval?: string) =>
+          service.getApprovals(computer.name, approval).pipe(
+            Effect.map((views) => see({ program, visit }, views)),
+            Effect.ignore,
+            Effect.forkIn(scope)
+          )
+        if (open.length > 0) yield* look()
+        for (const { id } of open.filter((one) => one.agent === name).slice(-maxGuesses)) yield* look(id)
+        const foreign = open.findLast(
+          (one) => one.agent === name && !isCallerOf(world, one.call, { program, visit }, now())
+        )
+        if (foreign !== undefined) yield* answer(foreign, foreignAnswer, `probe-${number}-${time}-${computer.name}`)
+        for (const { call } of tasks.slice(-1)) {
+          yield* watch(
+            {
+              program,
+              visit,
+              id: `guess-${number}-${time}-${call}`,
+              agent: name,
+              office,
+              computer: computer.name,
+              sentAt: now(),
+              cancelledAt: undefined,
+              undisturbed: false,
+              ...query,
+              maxDuration: taskTime,
+              isGuess: true
+            },
+            () => textOf(service.task(computer.name, call).result),
+            scope
+          )
+        }
+      }
+    })
+
+    /** Asks, as an operator, for the open approvals. */
+    const probeAsOperator = Effect.gen(function* () {
+      const subject = itemOf(operators, number) ?? operators[0]
+      const source = page()
+      if (source === undefined) return
+      const open = [...history.approvals.values()].filter(({ closedAt }) => closedAt === undefined)
+      for (const { computer, id, office } of open.slice(-maxGuesses)) {
+        const address = { computer, line: officeLine(office), office: officeIdOf(office) }
+        const looking = source.execute({ _tag: "GetApproval", ...address, id }, asOperator(subject))
+        const seeing = Effect.map(looking, (view) =>
+          see({ program: operatorName(subject), visit: 0 }, [view as ApprovalView])
+        )
+        yield* Effect.forkScoped(Effect.ignore(seeing))
+      }
+    })
+
     /** Answers in the name of an approver. */
     const answer = Effect.fnUntraced(function* (approval: TrackedApproval, planned: PlannedAnswer, id: string) {
       const { action: verb, by, lasts, scope } = planned
       const until = lasts === undefined ? {} : { until: now() + lasts }
-      const name = by === "agent" ? `agent ${approval.agent}` : `${by} of ${id}`
+      const party = computers.find((one) => one.name === approval.computer)
+      const namesakes = agents.filter(
+        (one) => one.name === approval.agent && one.process !== undefined && one.office === approval.office
+      )
+      const agent = itemOf(namesakes, number)
+      const isOfOperator = approval.agent.startsWith("operator:")
+      const isByOperator = by === "operator" || (by === "agent" && isOfOperator)
+      // Where operators may not decide, it answers as the caller.
+      const asOwnCaller = isByOperator && !approval.approvers.includes("page")
+      const kind = isByOperator ? (asOwnCaller ? "agent" : "operator") : by
+      const operator =
+        by === "agent" ? approval.agent.replace("operator:", "") : (itemOf(operators, number) ?? operators[0])
+      const name = {
+        owner: `owner of ${id}`,
+        program: `program of ${id}`,
+        agent: `agent ${isByOperator ? operatorName(operator) : approval.agent}`,
+        operator: operatorName(operator)
+      }[kind]
+      const caller = isByOperator
+        ? { program: operatorName(operator), visit: 0 }
+        : by === "agent"
+          ? agent?.process
+          : undefined
       const terms = approval.isQuestion ? { scope: "once" as const, content: { by: name } } : { scope, ...until }
       const given: ApprovalAnswer = verb === "deny" ? { action: verb } : { action: verb, ...terms }
-      const party = computers.find((one) => one.name === approval.computer)
       const tracked: TrackedAnswer = {
         at: now(),
         by: name,
-        isByProgram: by === "program",
+        kind,
+        caller: caller && { program: caller.program, visit: caller.visit },
         allows: verb === "allow",
         grantedUntil: given.action === "allow" && given.scope === "tool" ? (given.until ?? Infinity) : undefined,
         outcome: "unknown",
@@ -190,6 +359,10 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         tracked.outcome = outcome
         tracked.settledAt = now()
         note(`${id} about ${approval.call} by ${name}: ${outcome}`)
+      }
+      /** With 404 a Server may also report that the Computer is gone, which may have decided before. */
+      const settleRemotely = (outcome: TrackedAnswer["outcome"]) => {
+        if (outcome !== 404 || tracked.at > (approval.closedAt ?? Infinity)) settle(outcome)
       }
       const record = () => {
         counts.answers += 1
@@ -202,14 +375,38 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         record()
         return world.approvers.answerByProgram(approval.id, { ...given, by: name })
       }
-      if (by === "agent") {
-        const agent = agents.find((one) => one.name === approval.agent)
-        if (agent?.process === undefined || party === undefined || agent.office !== approval.office) return
+      if (isByOperator) {
+        const source = page()
+        if (source === undefined) return
+        record()
+        const { computer, office } = approval
+        const address = { computer, line: officeLine(office), office: officeIdOf(office) }
+        const { action: decided, ...terms } = given
+        yield* Effect.forkScoped(
+          Effect.match(
+            source.execute(
+              { _tag: "DecideApproval", ...address, id: approval.id, action: decided, ...terms },
+              asOperator(operator)
+            ),
+            {
+              onSuccess: () => settle("accepted"),
+              onFailure: ({ code }) => {
+                if (refusalCodes.includes(code)) settleRemotely(code)
+              }
+            }
+          )
+        )
+        return
+      }
+      if (kind === "agent") {
+        if (agent?.process === undefined || party === undefined || agent.office === undefined) return
         record()
         const deciding = agent.process.service.decideApproval(party.name, approval.id, given)
         yield* watch(
           {
             id,
+            program: agent.program,
+            visit: agent.process.visit,
             agent: agent.name,
             office: agent.office,
             computer: party.name,
@@ -222,14 +419,9 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             deciding.pipe(
               Effect.as("accepted" as const),
               Effect.catchTag("ProtocolError", (error) =>
-                error.code === 409 || error.code === 404 ? Effect.succeed(error.code) : Effect.fail(error)
+                refusalCodes.includes(error.code) ? Effect.succeed(error.code) : Effect.fail(error)
               ),
-              // With 404 a Server may also report that the Computer is gone, which may have decided before.
-              Effect.tap((outcome) =>
-                outcome === 404 && tracked.at <= (approval.closedAt ?? Infinity)
-                  ? Effect.void
-                  : Effect.sync(() => settle(outcome))
-              ),
+              Effect.tap((outcome) => Effect.sync(() => settleRemotely(outcome))),
               Effect.map(String)
             )
         )
@@ -270,6 +462,8 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         const { office } = agent
         const { service } = agent.process
         const base = {
+          program: agent.program,
+          visit: agent.process.visit,
           agent: agent.name,
           office,
           computer: computer.name,
@@ -341,13 +535,15 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         if (agent?.process === undefined || agent.office === undefined || computer === undefined) return
         counts.tasks += 1
         const { name, office } = agent
-        const { scope, service } = agent.process
+        const { program, scope, service, visit } = agent.process
         const { takes, tool } = action
-        const { visits: visit } = computer
+        const { visits } = computer
         const call = `task-${number}`
         const started = yield* Deferred.make<ToolTask>()
         const { one } = yield* watch(
           {
+            program,
+            visit,
             id: call,
             agent: name,
             office,
@@ -379,9 +575,11 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
                       agent: name,
                       office,
                       computer: computer.name,
-                      visit,
+                      visit: visits,
                       tool,
-                      takes
+                      takes,
+                      holders: new Set([program]),
+                      shown: [{ program, visit, at: now() }]
                     })
                     return Deferred.succeed(started, task)
                   }),
@@ -397,13 +595,17 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       }
       case "fetch": {
         const task = itemOf(history.tasks, action.task)
-        const agent = agents.find((one) => one.name === task?.agent)
+        const holders = agents.filter((one) => task?.holders.has(one.program) === true && one.process !== undefined)
+        const agent = itemOf(holders, action.task)
         const computer = computers.find((one) => one.name === task?.computer)
         if (task === undefined || agent?.process === undefined || agent.office === undefined) return
         counts.fetches += 1
-        const { scope, service } = agent.process
+        const { program, scope, service, visit } = agent.process
+        task.shown.push({ program, visit, at: now() })
         yield* watch(
           {
+            program,
+            visit,
             id: `fetch-${number}`,
             call: task.call,
             agent: agent.name,
@@ -422,15 +624,99 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         )
         return
       }
+      case "operate": {
+        // A grant of an Agent covers none of its calls.
+        const granted = action.tool === "asking" ? undefined : latestGrant(world, "agent")
+        const inOffices = computers.filter(({ name, office }) =>
+          granted === undefined ? office !== undefined : name === granted.computer
+        )
+        const computer = itemOf(inOffices, action.computer)
+        const source = page()
+        if (computer?.office === undefined || source === undefined) return
+        counts.calls += 1
+        const { office } = computer
+        const { seconds, takes } = action
+        const tool = granted === undefined ? action.tool : "guarded"
+        const subject = itemOf(operators, action.operator) ?? operators[0]
+        const id = `operate-${number}`
+        const request = {
+          computer: computer.name,
+          line: officeLine(office),
+          office: officeIdOf(office),
+          tool: toolNameIn(office, tool),
+          params: { id, from: office, takes },
+          timeout: seconds
+        }
+        const calling = Effect.flatMap(source.call(request, asOperator(subject)), (messages) =>
+          Stream.runFold(
+            messages,
+            () => undefined as string | undefined,
+            (_, message) => {
+              if (message._tag === "Failed") return `failed: ${message.error.message}`
+              return message._tag === "Result" ? "done" : undefined
+            }
+          )
+        ).pipe(Effect.scoped)
+        yield* watch(
+          {
+            program: operatorName(subject),
+            visit: 0,
+            id,
+            agent: operatorName(subject),
+            office,
+            computer: computer.name,
+            sentAt: now(),
+            cancelledAt: undefined,
+            undisturbed: false,
+            maxDuration: seconds * 1000 + operatorMargin,
+            timeout: seconds * 1000,
+            takes: undefined,
+            tool
+          },
+          () => Effect.map(calling, (outcome) => outcome ?? "ended")
+        )
+        return yield* answerLater(action.answers, () => approvalsOf(world, id)[0])
+      }
+      case "succeed": {
+        const granted = action.ofGrant ? latestGrant(world, "agent") : undefined
+        const approval = granted ?? approvalFor(world, action.approval)
+        const of = agents.find((one) => one.name === approval?.agent && one.office === approval.office)
+        const before = of ?? agents[action.agent]
+        const after = agents.find((one) => one.name === before?.name && one !== before)
+        if (before?.office === undefined || before.process === undefined || after === undefined) return
+        counts.successions += 1
+        const { office } = before
+        disturb(before)
+        disturb(after)
+        if (action.passesIds) {
+          for (const task of history.tasks) if (task.holders.has(before.program)) task.holders.add(after.program)
+        }
+        yield* action.how === "leave" ? world.leave(before.who) : world.kill(before.who, action.how === "killSilently")
+        yield* world.enter(after.who, office, { wait: successionTime })
+        for (const [time, delay] of action.asksAfter.entries()) {
+          yield* Effect.forkScoped(
+            Effect.andThen(
+              Effect.sleep(delay),
+              Effect.suspend(() => probe(after, time))
+            )
+          )
+        }
+        return
+      }
+      case "probe": {
+        const agent = agents[action.agent]
+        if (agent !== undefined) yield* probe(agent)
+        return yield* probeAsOperator
+      }
       case "enter":
-        disturb(nameOf(action.who))
-        return yield* world.enter(action.who, officeName(action.office), action.takeOver)
+        disturbMember(action.who)
+        return yield* world.enter(action.who, officeName(action.office), { takeOver: action.takeOver })
       case "leave":
-        disturb(nameOf(action.who))
+        disturbMember(action.who)
         return yield* world.leave(action.who)
       case "kill":
         counts.kills += 1
-        disturb(nameOf(action.who))
+        disturbMember(action.who)
         return yield* world.kill(action.who, action.silently)
       case "restart": {
         const granted = action.ofGrant ? latestGrant(world) : undefined
@@ -439,23 +725,25 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         if (computer?.office === undefined) return
         const { office, who } = computer
         counts.kills += 1
-        disturb(computer.name)
+        disturb(computer)
+        const machine = machines[who.index]
+        if (machine !== undefined) machine.approvers = action.approvers
         yield* world.kill(who, action.silently)
-        return yield* world.enter(who, office, false)
+        return yield* world.enter(who, office, {})
       }
       case "link": {
         const party = partyOf(world, action.who)
         if (party === undefined) return
-        disturb(party.name)
-        world.markUnfair(party.name, recoveryTime)
+        disturb(party)
+        world.markUnfair(party.program, recoveryTime)
         if (yield* net.fault(lineOf(party), action.fault)) counts.linkFaults += 1
         return
       }
       case "slow": {
         const party = partyOf(world, action.who)
         if (party === undefined) return
-        disturb(party.name)
-        if (action.high > fairDelay) world.markUnfair(party.name, Number.POSITIVE_INFINITY)
+        disturb(party)
+        if (action.high > fairDelay) world.markUnfair(party.program, Number.POSITIVE_INFINITY)
         net.slow(lineOf(party), action)
         return
       }
@@ -464,7 +752,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         if (action.node === 0 || !world.nodes.has(action.node)) return
         counts.nodeStops += 1
         disturbAll()
-        for (const { name } of [...agents, ...computers]) world.markUnfair(name, recoveryTime)
+        for (const { program } of [...agents, ...computers]) world.markUnfair(program, recoveryTime)
         return yield* world.stopNode(action.node)
       case "startNode":
         return yield* world.startNode(action.node)
@@ -502,8 +790,8 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           return yield* machine.main.setTools(world.toolsOf(action.computer))
         }
         if (action.do === "redefine") {
-          disturb(computer.name)
-          world.markUnfair(computer.name, listTime)
+          disturb(computer)
+          world.markUnfair(computer.program, listTime)
           machine.redefinedAt.push(now())
           return yield* machine.main.setTools(world.toolsOf(computer.who.index))
         }
@@ -516,8 +804,8 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           return
         }
         if (action.do === "crash") {
-          disturb(computer.name)
-          world.markUnfair(computer.name, recoveryTime)
+          disturb(computer)
+          world.markUnfair(computer.program, recoveryTime)
           return yield* machine.main.crash("the server process exited")
         }
         machine.hasExtra = !machine.hasExtra
@@ -565,9 +853,14 @@ const pairOf = (world: World, action: Extract<Action, { readonly do: "call" | "r
 const itemOf = <A>(items: ReadonlyArray<A>, number: number): A | undefined => items[number % items.length]
 
 /** The latest approval whose answer granted the tool, even if the grant was revoked. */
-const latestGrant = ({ history }: World): TrackedApproval | undefined =>
-  [...history.approvals.values()].findLast((one) =>
-    one.answers.some((answer) => answer.grantedUntil !== undefined && mayHaveDecided(one, answer))
+const latestGrant = (world: World, by?: TrackedAnswer["kind"]): TrackedApproval | undefined =>
+  [...world.history.approvals.values()].findLast((one) =>
+    one.answers.some(
+      (answer) =>
+        answer.grantedUntil !== undefined &&
+        (by === undefined || answer.kind === by) &&
+        mayHaveDecided(world, one, answer)
+    )
   )
 
 /** One answer in this number goes to any approval, even one that has a decision. */
