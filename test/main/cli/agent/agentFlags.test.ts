@@ -1,0 +1,257 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import type * as flags from "../../../../src/main/cli/agent/flags.ts"
+import type { ComputerOptions } from "../../../../src/main/entrypoints/promise.ts"
+import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
+import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
+import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
+import { a2cInProcess } from "../inProcess.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const output = join(folder, "output")
+const argumentsFile = join(folder, "arguments.json")
+writeFileSync(argumentsFile, '{"word":"given"}')
+
+const window = (name: string) => `window://com.example.notes/${name}`
+
+const dpe = (name: string, type: string) =>
+  resource(`dpe://com.example/${name}`, ["{}"], { _meta: { page_count: 1, file_type: type, keywords: [name, "all"] } })
+
+const parts = {
+  tools: [
+    tool("echo", (params) => Effect.succeed(textResult(`echoes ${JSON.stringify(params)}`))),
+    tool("red", () => Effect.succeed(textResult("\u001b[31mred"))),
+    Effect.runSync(hangingTool("hang")).hanging
+  ],
+  resources: [
+    resource(window("main"), ["\u001b[31mmain"]),
+    resource(window("other"), ["other"]),
+    dpe("one", "pdf"),
+    dpe("two", "markdown")
+  ]
+}
+
+type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
+
+const run = (at: PromiseOffice, ...words: ReadonlyArray<string>): Promise<Outcome> =>
+  Effect.runPromise(Effect.scoped(a2cInProcess("agent", "--server", at.server.url, "--office", "team", ...words)))
+
+/** A Computer `desk` with the parts above, whose calls need no consent, and one without tools. */
+const computers = async (at: PromiseOffice, more: Partial<ComputerOptions> = {}) => {
+  const alpha = { ...(await at.mcpServer(parts)), default_tool_meta: { auto_apply: true } }
+  const beta = await at.mcpServer({ resources: [resource("note:beta")] })
+  await at.computer({ config: { servers: { alpha, beta } }, ...more })
+  await at.computer({ name: "empty", ...(more.protocol !== undefined && { protocol: more.protocol }) })
+}
+
+/** One office for all subcommands that change nothing. */
+let office: PromiseOffice
+let finish = () => {}
+let finished = Promise.resolve()
+
+beforeAll(async () => {
+  const opened = Promise.withResolvers<PromiseOffice>()
+  const end = Promise.withResolvers<void>()
+  finish = end.resolve
+  finished = inOffice(async (one) => {
+    const skills = await one.folder()
+    await mkdir(join(skills, "pdf"))
+    await writeFile(join(skills, "pdf", "SKILL.md"), "---\nname: pdf\ndescription: does pdf\n---\n\u001b[31mmain")
+    await writeFile(join(skills, "pdf", "other.md"), "the other file")
+    await computers(one, { skills: { userFolder: skills } })
+    opened.resolve(one)
+    await end.promise
+  })
+  office = await opened.promise
+})
+afterAll(async () => {
+  finish()
+  await finished
+})
+
+/** A row of a flag of a subcommand: an outcome of the command with this flag. */
+const subcommand = (
+  command: ReadonlyArray<string>,
+  args: ReadonlyArray<string>,
+  outcomes: FlagRow[1],
+  select: (outcome: Outcome) => unknown
+): FlagRow => [args, outcomes, (given) => Effect.promise(async () => select(await run(office, ...command, ...given)))]
+
+const says =
+  (words: string) =>
+  ({ stdout }: Outcome): boolean =>
+    stdout.includes(words)
+
+const isFailed = ({ failure }: Outcome): boolean => failure !== undefined
+
+/** A row of a flag that all subcommands have: what a list of the members gives. */
+const shared = (
+  args: ReadonlyArray<string>,
+  outcomes: FlagRow[1],
+  select: (outcome: Outcome) => unknown,
+  prepare: (at: PromiseOffice, isGiven: boolean) => Promise<unknown> = () => Promise.resolve()
+): FlagRow => [
+  args,
+  outcomes,
+  (given) =>
+    Effect.promise(() =>
+      inOffice(async (other) => {
+        await other.computer()
+        await prepare(other, given.length > 0)
+        return select(await run(other, ...given, "members"))
+      })
+    )
+]
+
+const sharedRows: FlagRows<Omit<flags.AgentSharedOptions, "server" | "office">> = {
+  name: shared(["--name", "brain"], [false, true], says("brain")),
+  tokenFile: shared(["--token-file", join(folder, "missing")], [false, true], isFailed),
+  tlsCa: shared(["--tls-ca", join(folder, "missing")], [false, true], isFailed),
+  protocol: shared(["--protocol", "0.4"], [true, false], says("desk")),
+  takeOver: shared(["--take-over"], [true, false], isFailed, (other) => other.agent({ name: "a2c-agent" })),
+  wait: shared(["--wait", "0"], [true, false], isFailed, async (other, isGiven) => {
+    const agent = await other.agent()
+    if (isGiven) setTimeout(() => void agent.close(), 300)
+  }),
+  json: shared(["--json"], [false, true], says("["))
+}
+
+describe("a flag of a2c agent", () => {
+  testFlags(sharedRows)
+})
+
+/** The flags of a subcommand beside those of all, and beside its words. */
+type Own<Options, Words extends string = never> = Omit<Options, keyof flags.AgentSharedOptions | Words>
+
+const toolsRows: FlagRows<Own<flags.ToolsOptions, "apps">> = {
+  computer: subcommand(["tools"], ["--computer", "empty"], [true, false], says("echo"))
+}
+
+const callRows: FlagRows<Own<flags.CallOptions, "tool">> = {
+  computer: subcommand(["call", "echo"], ["--computer", "empty"], [true, false], says("echoes")),
+  words: subcommand(["call", "echo"], ["word=given"], [false, true], says("given")),
+  args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], says("given")),
+  raw: subcommand(["call", "red"], ["--raw"], [false, true], says("\u001b[31m")),
+  timeout: [
+    ["--timeout", "1"],
+    ["waits", "failed"],
+    (given) =>
+      Effect.promise(() =>
+        inOffice(async (other) => {
+          await computers(other)
+          const patience = given.length > 0 ? 60_000 : 1500
+          return Promise.race([
+            run(other, "call", "hang", ...given).then(() => "failed"),
+            new Promise((resolve) => void setTimeout(resolve, patience, "waits"))
+          ])
+        })
+      )
+  ]
+}
+
+const startRows: FlagRows<Own<flags.CallOptions, "tool" | "raw" | "timeout">> = {
+  computer: [["--computer", "empty"], [true, false], (given) => started(["word=given", ...given])],
+  words: [["word=given"], [false, true], (given) => started(given)],
+  args: [["--args", `@${argumentsFile}`], [false, true], (given) => started(given)]
+}
+
+/** Whether the result of a started call has the arguments. */
+const started = (given: ReadonlyArray<string>) =>
+  Effect.promise(async () => {
+    const { stdout } = await run(office, "start", "echo", ...given)
+    return says("given")(await run(office, "task", stdout.trim()))
+  })
+
+/** A row of a flag of `task`: an outcome for a started call. */
+const task = (
+  name: string,
+  args: ReadonlyArray<string>,
+  outcomes: FlagRow[1],
+  select: (outcome: Outcome) => unknown
+): FlagRow => [
+  args,
+  outcomes,
+  (given) =>
+    Effect.promise(async () => {
+      const { stdout } = await run(office, "start", name)
+      return select(await run(office, "task", stdout.trim(), ...given))
+    })
+]
+
+const taskRows: FlagRows<Own<flags.TaskOptions, "id">> = {
+  status: task("echo", ["--status"], [true, false], says("echoes")),
+  cancel: task("echo", ["--cancel"], [true, false], says("echoes")),
+  raw: task("red", ["--raw"], [false, true], says("\u001b[31m"))
+}
+
+const desktopRows: FlagRows<Own<flags.DesktopOptions>> = {
+  computer: subcommand(["desktop"], ["--computer", "empty"], [true, false], says("main")),
+  size: subcommand(["desktop"], ["--size", "1"], [true, false], (all) => says("main")(all) && says("other")(all)),
+  window: subcommand(["desktop"], ["--window", window("other")], [true, false], says("main")),
+  raw: subcommand(["desktop"], ["--raw"], [false, true], says("\u001b[31m"))
+}
+
+const resourcesRows: FlagRows<Own<flags.ResourcesOptions>> = {
+  computer: subcommand(["resources"], ["--computer", "empty"], [true, false], says("note:beta")),
+  mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], says("note:beta"))
+}
+
+const findRows: FlagRows<Own<flags.FindOptions>> = {
+  computer: subcommand(["find", "all"], ["--computer", "empty"], [true, false], says("dpe:")),
+  keywords: subcommand(["find"], ["two"], [true, false], says("one")),
+  fileType: subcommand(["find", "all"], ["--file-type", "markdown"], [true, false], says("one")),
+  limit: subcommand(["find", "all"], ["--limit", "1"], [true, false], (all) => says("/one")(all) && says("/two")(all)),
+  offset: subcommand(["find", "all"], ["--offset", "1"], [true, false], (all) => says("/one")(all) && says("/two")(all))
+}
+
+const skillRows: FlagRows<Own<flags.SkillOptions, "skill">> = {
+  computer: subcommand(["skill", "pdf"], ["--computer", "empty"], [true, false], says("main")),
+  path: subcommand(["skill", "pdf"], ["other.md"], [false, true], says("the other file")),
+  output: subcommand(["skill", "pdf"], ["--output", output], [false, true], () => existsSync(output)),
+  raw: subcommand(["skill", "pdf"], ["--raw"], [false, true], says("\u001b[31m"))
+}
+
+/** A row of a flag of `put`: where a file is stored at a Computer of the protocol 0.4. */
+const put = (
+  args: ReadonlyArray<string>,
+  outcomes: FlagRow[1],
+  select: (outcome: Outcome, uploads: string) => unknown
+): FlagRow => [
+  args,
+  outcomes,
+  (given) =>
+    Effect.promise(() =>
+      inOffice(async (other) => {
+        const uploads = await other.folder()
+        await computers(other, { uploads: { folder: uploads }, protocol: "0.4" })
+        return select(
+          await run(other, "--protocol", "0.4", "put", argumentsFile, "--computer", "desk", ...given),
+          uploads
+        )
+      })
+    )
+]
+
+const putRows: FlagRows<Own<flags.PutOptions, "file" | "computer">> = {
+  as: put(["--as", "other.json"], [false, true], says("other.json"))
+}
+
+describe.each([
+  ["tools", toolsRows],
+  ["call", callRows],
+  ["start", startRows],
+  ["task", taskRows],
+  ["desktop", desktopRows],
+  ["resources", resourcesRows],
+  ["find", findRows],
+  ["skill", skillRows],
+  ["put", putRows]
+] as const)("a flag of a2c agent %s", (_, rows) => {
+  testFlags<object>(rows)
+})
