@@ -1,3 +1,4 @@
+import { constants } from "node:fs"
 import { open } from "node:fs/promises"
 import { Result } from "effect"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
@@ -15,12 +16,15 @@ const isMissing = (error: unknown): boolean => systemErrorCode(error) === "ENOEN
  * to the file, or when it is not JSON; the reasons quote no part of it.
  */
 export const readOwnerOnlyFile = async (file: string, maxBytes: number): Promise<Result.Result<unknown, string>> => {
-  await using handle = await open(file, "r").catch((error: unknown) => {
+  // Opened without waiting: a pipe may have no writer.
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     if (isMissing(error)) return undefined
     throw error
   })
   if (handle === undefined) return Result.succeed(undefined)
-  const { mode, size } = await handle.stat()
+  const stats = await handle.stat()
+  if (!stats.isFile()) return Result.fail("it is not a regular file")
+  const { mode, size } = stats
   if (hasFileModes && (mode & othersMask) !== 0) {
     const rights = (mode & 0o777).toString(8).padStart(4, "0")
     return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)

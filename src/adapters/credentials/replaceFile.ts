@@ -1,9 +1,26 @@
 import { randomUUID } from "node:crypto"
-import { mkdir, rename, rm, writeFile } from "node:fs/promises"
-import { dirname } from "node:path"
+import { mkdir, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
+import { dirname, resolve } from "node:path"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 
-/** Replaces a file with its folder atomically. Only the owner has access to a new file or folder. */
-export const replaceFile = async (file: string, text: string): Promise<void> => {
+const orUndefinedIfMissing = (error: unknown): undefined => {
+  if (systemErrorCode(error) !== "ENOENT") throw error
+}
+
+/** The file behind links, which stay, also while it is missing. Fails for devices, pipes and folders: a rename would end them. */
+export const replaceableFile = async (file: string): Promise<string> => {
+  const stats = await stat(file).catch(orUndefinedIfMissing)
+  if (stats?.isFile() === false) throw new Error("it is not a regular file")
+  if (stats !== undefined) return realpath(file)
+  const target = await readlink(file).catch(() => undefined)
+  return target === undefined ? file : replaceableFile(resolve(dirname(file), target))
+}
+
+/**
+ * Replaces a file with its folder atomically, and keeps links to it. Only the owner has access to a new file or folder.
+ */
+export const replaceFile = async (given: string, text: string): Promise<void> => {
+  const file = await replaceableFile(given)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const temporary = `${file}.${randomUUID()}.tmp`
   try {

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
-import { chmod, chown, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, chown, rename, rm, stat, writeFile } from "node:fs/promises"
 import { Effect, type FileSystem, Result, Schedule, type Scope } from "effect"
 import { applyEdits, type JSONPath, modify } from "jsonc-parser"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
+import { replaceableFile } from "../../adapters/credentials/replaceFile.ts"
 import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { readTextFile } from "./configFiles.ts"
@@ -18,15 +19,6 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (error) => new CommandFailed({ message: `${what}: ${errorMessage(error)}` }) })
 
 const isMissing = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
-
-/** The file behind links, which stay; the path itself while there is no file. */
-const realFile = (file: string) =>
-  attempt(file, () =>
-    realpath(file).catch((error: unknown) => {
-      if (isMissing(error)) return file
-      throw error
-    })
-  )
 
 /** Holds the lock of a file as long as the scope: two commands must not overwrite each other's keys. */
 const lock = (file: string): Effect.Effect<void, CommandFailed, Scope.Scope> => {
@@ -88,7 +80,7 @@ export const editKeyFile = Effect.fnUntraced(function* <A>(
     entries: ReadonlyArray<ApiKeyEntry>
   ) => Result.Result<{ readonly path: JSONPath; readonly value: unknown; readonly result: A }, string>
 ) {
-  const file = yield* realFile(given)
+  const file = yield* attempt(`${given} cannot be changed`, () => replaceableFile(given))
   yield* lock(file)
   const found = yield* readTextFile(file)
   const isNew =

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { hashApiKey } from "../../../../src/adapters/auth/apiKeyEntries.ts"
-import { temporaryFile } from "../../processes.ts"
+import { temporaryFile, temporaryFolder } from "../../processes.ts"
 import { a2cInProcess } from "../inProcess.ts"
 
 const key = (...args: ReadonlyArray<string>) => a2cInProcess("server", "key", ...args)
@@ -51,6 +51,16 @@ describe("a2c server key", () => {
       assert.match(text, /^\{\n {2}\/\/ the team\n {2}"keys": \[\n.*"two".*\], \/\/ none yet\n\}\n$/s)
       assert.notInclude(text, '"one"')
       assert.strictEqual(statSync(file).mode & 0o777, 0o640)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("changes neither a device nor a folder", () =>
+    Effect.gen(function* () {
+      for (const file of ["/dev/null", yield* temporaryFolder]) {
+        const { failure } = yield* key("--add", file)
+        assert.include(String(failure), `${file} cannot be changed: it is not a regular file`)
+      }
+      assert.isTrue(statSync("/dev/null").isCharacterDevice())
     }).pipe(Effect.scoped)
   )
 
