@@ -4,6 +4,7 @@ import type { ServerConfig } from "../config/computerConfig.ts"
 import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
+import { repairListing, reservedKeysOf, type ListName } from "./mcpListings.ts"
 
 const McpInfo = Schema.Struct({
   name: Schema.String,
@@ -31,7 +32,7 @@ const ServerCatalogue = Schema.Struct({
   prompts: Schema.Array(JsonObject),
   templates: Schema.Array(JsonObject)
 })
-/** What an MCP server told of itself: its info, and its lists exactly as it sent them. */
+/** What an MCP server told of itself: its info, and its lists in the form that MCP requires. */
 export type ServerCatalogue = typeof ServerCatalogue.Type
 
 /** Which catalogue: another configuration of a server has another one. */
@@ -77,12 +78,25 @@ export const sealCatalogue = (key: CatalogueKey, catalogue: ServerCatalogue): Re
     : Result.fail(problem)
 }
 
+/** Repairs lists that an earlier version stored as the MCP server had sent them. */
+const repairCatalogue = (catalogue: ServerCatalogue): ServerCatalogue => {
+  const isKept = reservedKeysOf(catalogue.info.name)
+  const repair = (list: ListName, items: ReadonlyArray<JsonObject>) => repairListing(list, items, isKept).items
+  return {
+    info: catalogue.info,
+    tools: repair("tools", catalogue.tools),
+    resources: repair("resources", catalogue.resources),
+    prompts: repair("prompts", catalogue.prompts),
+    templates: repair("resourceTemplates", catalogue.templates)
+  }
+}
+
 /** Verifies the digest, and gives the catalogue. */
 export const openCatalogue = (key: CatalogueKey, sealed: JsonObject): Result.Result<ServerCatalogue, string> => {
   const problem = checkJsonBody(sealed)
   if (problem !== undefined) return Result.fail(problem)
   return Result.flatMap(decodeSealed(sealed), ({ catalogue, sha256: seal }) => {
     if (seal !== sealOf(key, catalogue)) return Result.fail("its digest is not that of its content")
-    return decodeCatalogue(catalogue)
+    return Result.map(decodeCatalogue(catalogue), repairCatalogue)
   })
 }
