@@ -226,6 +226,14 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
+  // The test clock begins in 1970.
+  it.effect("warns of a certificate that is not valid yet", () =>
+    Effect.gen(function* () {
+      const { logs } = yield* serve({ tls: first })
+      assert.include(logs.join(), "certificate outside its validity period")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("closes without waiting for a silent connection", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
