@@ -7,6 +7,12 @@ export interface Page<A> {
   readonly nextCursor: string | undefined
 }
 
+/** The cursor of the next page as the text that MCP requires; some servers number their pages. */
+export const parseCursor = (value: unknown): string | undefined => {
+  const cursor = typeof value === "number" ? String(value) : value
+  return typeof cursor === "string" && cursor !== "" ? cursor : undefined
+}
+
 /** Limit of pages, against a peer whose list never ends. */
 const maxPages = 1000
 

@@ -1,3 +1,4 @@
+import { parseCursor } from "../../../application/shared/paging.ts"
 import { Effect, FiberSet, Result } from "effect"
 import type { InputResponder, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
@@ -37,7 +38,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       const items = sendableItems(name, listed)
       const omitted = (Array.isArray(listed) ? listed.length : 0) - items.length
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
-      return { items, nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined }
+      return { items, nextCursor: parseCursor(nextCursor) }
     })
   /** Tools that are called as tasks only (2025-11-25), as last listed. */
   const taskTools = new Set<string>()

@@ -9,7 +9,7 @@ import {
   reservedKeysOf
 } from "../../../domain/tools/mcpListings.ts"
 import type { McpMethod, McpSession, McpSessionError } from "../../ports/McpSession.ts"
-import { collectPages, type PagedList } from "../paging.ts"
+import { collectPages, type PagedList, parseCursor } from "../paging.ts"
 
 /** A list of an MCP server in the form that MCP requires. */
 export type ServerListing = RepairedListing & Pick<PagedList<unknown>, "incomplete">
@@ -34,7 +34,7 @@ const listByRequest = (session: McpSession, list: "prompts" | "resourceTemplates
   return listAll(list, session, (cursor) =>
     Effect.map(request(method, definedOnly({ cursor })), ({ nextCursor, [list]: listed }) => ({
       items: Array.isArray(listed) ? (listed as ReadonlyArray<JsonObject>) : [],
-      nextCursor: typeof nextCursor === "string" ? nextCursor : undefined
+      nextCursor: parseCursor(nextCursor)
     }))
   )
 }
