@@ -136,7 +136,7 @@ export const withoutReservedKeys = (meta: JsonObject, isKept = (_key: string): b
   Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith("a2c_") || isKept(key)))
 
 /** {@link withoutReservedKeys} for the metadata of a listed item. */
-export const withoutReservedMeta = (item: JsonObject, isKept?: (key: string) => boolean): JsonObject =>
+const withoutReservedMeta = (item: JsonObject, isKept?: (key: string) => boolean): JsonObject =>
   isJsonObject(item["_meta"]) ? { ...item, _meta: withoutReservedKeys(item["_meta"], isKept) } : item
 
 /**

@@ -223,7 +223,7 @@ describe.skipIf(withoutRedis)("a failover of Redis", () => {
         })
       yield* Effect.repeat(clients(first), { until: (count) => count === 0, schedule: Schedule.spaced("50 millis") })
       yield* until(() => one.registry.state().nodes.length === 2)
-      assert.isAtLeast(yield* clients(second), 6)
+      yield* Effect.repeat(clients(second), { until: (count) => count >= 6, schedule: Schedule.spaced("50 millis") })
       const answer = request(one.link, two.link.node, "echo", "x")
       yield* Effect.repeat(answer, {
         until: (got) => got !== "NodeUnreachable",

@@ -43,7 +43,7 @@ const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
 })
 
 /** Repairs the contents of a resource: `text`, or `blob` in base64. Without both, `undefined`. */
-export const repairContents = (contents: JsonObject): JsonObject | undefined => {
+const repairContents = (contents: JsonObject): JsonObject | undefined => {
   const { _meta, blob, mimeType, text, uri, ...rest } = contents
   const base64 = repairBase64(blob)
   const content = text === undefined || text === null ? base64 && { blob: base64 } : { text: asText(text) }
