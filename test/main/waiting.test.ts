@@ -31,7 +31,7 @@ describe("command without a Server", () => {
         ]) {
           const process = yield* a2c(...command)
           assert.strictEqual(yield* process.ended, 1)
-          assert.strictEqual(process.stderr(), "a2c: Cannot reach desk.local:7070: not an http or https URL\n")
+          assert.match(process.stderr(), /^a2c: --server: expected a URL with its scheme, like http:[^\n]*\nSee 'a2c/)
         }
       }).pipe(Effect.scoped),
     testTimeout

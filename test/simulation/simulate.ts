@@ -335,7 +335,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       const name = {
         owner: `owner of ${id}`,
         program: `program of ${id}`,
-        agent: `agent ${isByOperator ? operatorName(operator) : approval.agent}`,
+        agent: isByOperator ? operatorName(operator) : `agent ${approval.agent}`,
         operator: operatorName(operator)
       }[kind]
       const caller = isByOperator
