@@ -137,7 +137,9 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
   if (!isJsonObject(value)) return undefined
   const { error = null, id: givenId, method, params, result = null } = value
   const jsonrpc = "2.0" as const
-  if (typeof method === "string" && method !== "" && error === null && result === null) {
+  // Without an id it answers nothing: other members beside its method mean nothing.
+  const isOutcome = (error !== null || result !== null) && givenId !== undefined && givenId !== null
+  if (typeof method === "string" && method !== "" && !isOutcome) {
     const repaired = repairParams(method, params)
     return unlessEqual(value, {
       jsonrpc,

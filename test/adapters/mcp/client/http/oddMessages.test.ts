@@ -257,6 +257,8 @@ describe("odd message between good ones", () => {
     ["a list of parameters", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":[]}'],
     ["null metadata", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":null}}'],
     ["a null id", '{"jsonrpc":"2.0","id":null,"method":"notifications/tools/list_changed"}'],
+    ["a result", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed","result":{"content":[]}}'],
+    ["an error", '{"method":"notifications/tools/list_changed","id":null,"error":{"code":1,"message":"no"}}'],
     ["null response members", '{"method":"notifications/tools/list_changed","result":null,"error":null}']
   ])("keeps a notification with %s", ([, text = ""]) =>
     Effect.scoped(
