@@ -59,7 +59,7 @@ const isTimestamp = (value: string): boolean => {
   const hour = "([01]\\d|2[0-3]):[0-5]\\d"
   const day = new Date(`${date}T00:00:00Z`)
   return (
-    new RegExp(`^${hour}(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]${hour})$`).test(time) &&
+    new RegExp(`^${hour}:[0-5]\\d(\\.\\d+)?(Z|[+-]${hour})$`).test(time) &&
     // A day that its month has not becomes another one.
     !Number.isNaN(day.getTime()) &&
     day.toISOString().startsWith(date)

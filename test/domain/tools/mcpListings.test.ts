@@ -62,6 +62,7 @@ describe("repairListed", () => {
     ["resources", "annotations", annotations, annotations],
     ["resources", "annotations", { audience: "user", priority: 2, lastModified: "yesterday" }, { audience: ["user"] }],
     ["resources", "annotations", { lastModified: "2025-02-29T00:00:00Z" }, {}],
+    ["resources", "annotations", { lastModified: "2025-01-01T00:00Z" }, {}],
     ["resourceTemplates", "annotations", { audience: ["user", "cat"] }, { audience: ["user"] }],
     ["prompts", "arguments", [], []],
     ["prompts", "arguments", null, undefined],
