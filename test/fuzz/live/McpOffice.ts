@@ -44,8 +44,8 @@ export interface McpOfficeOptions {
   }
 }
 
-const office = "office"
-const pc = "pc"
+export const office = "office"
+export const pc = "pc"
 const witnessName = "witness"
 
 /** Timeout of a correct reply on a busy machine, in whole seconds. */
@@ -76,6 +76,41 @@ const settings = (timeouts: McpOfficeOptions["timeouts"]): ComputerSettings => (
   resolveDpe: ({ uri }) => Effect.succeed({ uri: `https://example.org/?${uri.length}` })
 })
 
+/** A Computer in an office in memory. Its processes over stdio are fake. */
+export const openComputer = Effect.fnUntraced(function* (
+  servers: { readonly [name: string]: JsonObject },
+  findChild: (name: string) => Child,
+  computerSettings: ComputerSettings
+) {
+  const place = yield* Server.layer.pipe(
+    Layer.provideMerge(MemoryTransport.layer()),
+    Layer.provide(MemoryCluster.layer),
+    Layer.provide(Layer.succeed(Limits, limits)),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
+    Layer.fresh,
+    Layer.build
+  )
+  const transport = Layer.succeed(TransportClient, Context.get(place, TransportClient))
+  const shared = { default_tool_meta: { auto_apply: true } }
+  const config = Result.getOrThrow(
+    parseComputerConfig({
+      servers: Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, { ...server, ...shared }]))
+    })
+  )
+  const computer = Context.get(
+    yield* Computer.layer({ name: pc, office, config }).pipe(
+      Layer.provide(transport),
+      Layer.provide(Inputs.layer()),
+      Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(findChild)))),
+      Layer.provide(AjvValidator.layer),
+      Layer.provide(Layer.succeed(ComputerSettings, computerSettings)),
+      Layer.build
+    ),
+    Computer
+  )
+  return { place, transport, computer }
+})
+
 /**
  * A Computer in an office in memory. All of its MCP servers are malicious except the witness, which an Agent calls all
  * the time.
@@ -85,44 +120,19 @@ export const openMcpOffice = (
   { isLasting, timeouts, maliciousServers }: McpOfficeOptions
 ): Effect.Effect<Feeder, unknown, Scope.Scope> =>
   Effect.gen(function* () {
-    const place = yield* Server.layer.pipe(
-      Layer.provideMerge(MemoryTransport.layer()),
-      Layer.provide(MemoryCluster.layer),
-      Layer.provide(Layer.succeed(Limits, limits)),
-      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
-      Layer.fresh,
-      Layer.build
-    )
-    const transport = Layer.succeed(TransportClient, Context.get(place, TransportClient))
     const witness = makeStdioPeer(witnessName)
     const find = (name: string): Child => {
       const { started = () => undefined, heard = () => undefined } =
         maliciousServers.find(({ peer }) => peer.name === name)?.peer ?? witness
       return { started, heard }
     }
-    const shared = { default_tool_meta: { auto_apply: true } }
-    const config = Result.getOrThrow(
-      parseComputerConfig({
-        servers: {
-          [witnessName]: {
-            type: "stdio",
-            server_parameters: { command: "x", args: [witnessName] },
-            ...shared
-          },
-          ...Object.fromEntries(maliciousServers.map(({ config, peer }) => [peer.name, { ...config, ...shared }]))
-        }
-      })
-    )
-    const computer = Context.get(
-      yield* Computer.layer({ name: pc, office, config }).pipe(
-        Layer.provide(transport),
-        Layer.provide(Inputs.layer()),
-        Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(find)))),
-        Layer.provide(AjvValidator.layer),
-        Layer.provide(Layer.succeed(ComputerSettings, settings(timeouts))),
-        Layer.build
-      ),
-      Computer
+    const { computer, place, transport } = yield* openComputer(
+      {
+        [witnessName]: { type: "stdio", server_parameters: { command: "x", args: [witnessName] } },
+        ...Object.fromEntries(maliciousServers.map(({ config, peer }) => [peer.name, config]))
+      },
+      find,
+      settings(timeouts)
     )
     const context = yield* Effect.context<Scope.Scope>()
     const run = Effect.runPromiseWith(context)

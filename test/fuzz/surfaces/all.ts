@@ -7,6 +7,7 @@ import { handshakeSurface } from "./handshakes.ts"
 import { httpSurface } from "./http.ts"
 import { messageSurface } from "./messages.ts"
 import { nodeSurface } from "./nodes.ts"
+import { oddServerSurface } from "./oddServers.ts"
 import { packSurface } from "./packs.ts"
 import { packetSurface } from "./packets.ts"
 import { questionSurface } from "./questions.ts"
@@ -33,5 +34,6 @@ export const surfaces: ReadonlyArray<Surface> = [
   gatewaySurface,
   toolServerSurface,
   stdioSurface,
-  httpSurface
+  httpSurface,
+  oddServerSurface
 ]

@@ -1,0 +1,210 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { Effect, type Scope } from "effect"
+import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import type { Child } from "../../adapters/mcp/client/stdio/childrenInMemory.ts"
+import { idWord } from "./mcpPeer.ts"
+
+/** The lists of an MCP server. */
+export const lists = ["tools", "resources", "resourceTemplates", "prompts"] as const
+export type List = (typeof lists)[number]
+
+const listOf: { readonly [method: string]: List } = {
+  "tools/list": "tools",
+  "resources/list": "resources",
+  "resources/templates/list": "resourceTemplates",
+  "prompts/list": "prompts"
+}
+
+/** What announces a change of a list; templates belong to the resources. */
+export const noticeOf = (list: List): string =>
+  `notifications/${list === "resourceTemplates" ? "resources" : list}/list_changed`
+
+/** How an odd server reaches its Computer. */
+export const ways = ["stdio", "json", "stream", "sse"] as const
+type Way = (typeof ways)[number]
+
+/** An MCP server that is correct, except for what it is given to list, to answer and to send. */
+export interface OddServer {
+  readonly name: string
+  readonly way: Way
+  /** Replaces a list. */
+  readonly list: (list: List, items: ReadonlyArray<unknown>) => void
+  /** The response to each following call; `undefined` for the usual result. {@link idWord} stands for the id. */
+  readonly respond: (response: string | undefined) => void
+  /** The bytes of the HTTP response to the next call. */
+  readonly respondRaw: (bytes: Buffer) => void
+  /** Sends an unsolicited message. */
+  readonly send: (message: string) => void
+  /** The number of calls that arrived. */
+  readonly calls: () => number
+}
+
+/** The tool that works at every odd server. */
+export const plainTool = (server: string): string => `plain-${server}`
+
+/** A part that answers messages, without the way they arrive. */
+const makeAnswers = (server: string) => {
+  const listed = new Map<List, ReadonlyArray<unknown>>()
+  let response: string | undefined
+  let calls = 0
+  const resultOf = (method: string, params: JsonObject): JsonObject | undefined => {
+    const list = listOf[method]
+    if (list === "tools")
+      return { tools: [{ name: plainTool(server), inputSchema: { type: "object" } }, ...(listed.get(list) ?? [])] }
+    if (list !== undefined) return { [list]: listed.get(list) ?? [] }
+    switch (method) {
+      case "initialize":
+        return {
+          protocolVersion: params["protocolVersion"],
+          capabilities: {
+            tools: { listChanged: true },
+            resources: { listChanged: true, subscribe: true },
+            prompts: { listChanged: true }
+          },
+          serverInfo: { name: "odd", version: "1" }
+        }
+      case "tools/call":
+        return { content: [{ type: "text", text: "fine" }] }
+      case "resources/read":
+        return { contents: [{ uri: params["uri"], text: "contents" }] }
+      case "ping":
+      case "resources/subscribe":
+      case "resources/unsubscribe":
+        return {}
+      default:
+        return undefined
+    }
+  }
+  return {
+    list: (list: List, items: ReadonlyArray<unknown>): void => void listed.set(list, items),
+    respond: (next: string | undefined): void => {
+      response = next
+    },
+    calls: () => calls,
+    /** The response to a request. */
+    answer: (id: unknown, method: string, params: JsonObject): string => {
+      if (method === "tools/call") {
+        calls += 1
+        if (response !== undefined) return response.replaceAll(JSON.stringify(idWord), () => JSON.stringify(id))
+      }
+      const result = resultOf(method, params)
+      const outcome = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result }
+      return JSON.stringify({ jsonrpc: "2.0", id, ...outcome })
+    }
+  }
+}
+
+const parse = (message: string): { readonly id: unknown; readonly method: string; readonly params: JsonObject } => {
+  const parsed: unknown = message === "" ? {} : JSON.parse(message)
+  const { id, method, params } = isJsonObject(parsed) ? parsed : {}
+  return { id, method: String(method), params: isJsonObject(params) ? params : {} }
+}
+
+/** An odd server over stdio, as a fake child process. */
+export const makeStdioServer = (name: string): OddServer & Child => {
+  const { answer, ...answers } = makeAnswers(name)
+  let write: (bytes: Uint8Array) => void = () => undefined
+  let rest = ""
+  const send = (message: string) => write(Buffer.from(`${message}\n`))
+  return {
+    ...answers,
+    name,
+    way: "stdio",
+    send,
+    respondRaw: () => undefined,
+    started: (to) => {
+      write = to
+      rest = ""
+    },
+    heard: (bytes) => {
+      const read = (rest + Buffer.from(bytes).toString("utf8")).split("\n")
+      rest = read.pop() ?? ""
+      for (const { id, method, params } of read.map(parse)) if (id !== undefined) send(answer(id, method, params))
+    }
+  }
+}
+
+const events = { "Content-Type": "text/event-stream", "Cache-Control": "no-store" }
+
+/** An event may not hold a line break: a message with one takes several lines. */
+const eventOf = (message: string): string =>
+  `${message
+    .split(/\r\n|\r|\n/)
+    .map((line) => `data: ${line}\n`)
+    .join("")}\n`
+
+type HttpWay = Exclude<Way, "stdio">
+
+const makeHttpServerOf = (name: string, way: HttpWay) => {
+  const { answer, ...answers } = makeAnswers(name)
+  let stream: ServerResponse | undefined
+  let raw: Buffer | undefined
+  const send = (message: string) => void stream?.write(eventOf(message))
+  const reply = (response: ServerResponse, message: string): void => {
+    if (way === "stream") response.writeHead(200, events).end(eventOf(message))
+    else response.writeHead(200, { "Content-Type": "application/json" }).end(message)
+  }
+  const serve = (request: IncomingMessage, response: ServerResponse, body: string): void => {
+    // It keeps nothing of a stream that has ended.
+    if (request.headers["last-event-id"] !== undefined) {
+      response.writeHead(405).end()
+      return
+    }
+    if (request.method === "GET") {
+      stream = response.writeHead(200, events)
+      stream.write(way === "sse" ? `event: endpoint\ndata: ?post\n\n` : ":\n\n")
+      return
+    }
+    const { id, method, params } = parse(body)
+    if (request.method !== "POST" || id === undefined) {
+      response.writeHead(request.method === "POST" ? 202 : 200).end()
+      return
+    }
+    const message = answer(id, method, params)
+    if (raw !== undefined && method === "tools/call") {
+      request.socket.end(raw)
+      raw = undefined
+    } else if (way === "sse") {
+      response.writeHead(202).end()
+      send(message)
+    } else reply(response, message)
+  }
+  const server: OddServer = {
+    ...answers,
+    name,
+    way,
+    send,
+    respondRaw: (bytes) => {
+      raw = bytes
+    }
+  }
+  return { serve, server }
+}
+
+/** Odd servers over HTTP on a loopback listener, with their addresses. */
+export const startHttpServers = (
+  names: ReadonlyArray<readonly [name: string, way: HttpWay]>
+): Effect.Effect<ReadonlyArray<OddServer & { readonly url: string }>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const byPath = new Map(names.map(([name, way]) => [`/${name}`, makeHttpServerOf(name, way)]))
+    const http = createServer(async (request, response) => {
+      const body = await text(request).catch(() => undefined)
+      const found = byPath.get(new URL(request.url ?? "/", "http://x").pathname)
+      if (body !== undefined && found !== undefined) found.serve(request, response, body)
+      else response.writeHead(404).end()
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => {
+        http.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.callback<void>((resume) => {
+          http.close(() => resume(Effect.void))
+          http.closeAllConnections()
+        })
+    )
+    const { port } = http.address() as AddressInfo
+    return [...byPath].map(([path, { server }]) => ({ ...server, url: `http://127.0.0.1:${port}${path}` }))
+  })
