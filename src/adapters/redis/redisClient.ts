@@ -1,5 +1,5 @@
 import { Data, Effect, Redacted } from "effect"
-import { RedisClient } from "redis"
+import { RedisClient, type RedisClientOptions } from "redis"
 
 /** A node of a cluster that shares one Redis. */
 export interface RedisNodeOptions {
@@ -78,8 +78,14 @@ export const makeOutageLog = (
   }
 }
 
-/** Parses the URL into options of the client. */
-export const parseRedisUrl = (url: Redacted.Redacted<string>) =>
+/** Where Redis is, and how to log in: options of the client. */
+export type RedisAddress = Pick<RedisClientOptions, "credentialsProvider" | "database" | "password" | "username"> & {
+  readonly socket: NonNullable<RedisClientOptions["socket"]>
+  readonly isSecure: boolean
+}
+
+/** Parses the URL. */
+export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<RedisAddress, RedisUrlInvalid> =>
   Effect.try({
     try: () => {
       const { socket, ...options } = RedisClient.parseURL(Redacted.value(url))

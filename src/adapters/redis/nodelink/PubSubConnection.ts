@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import type { Effect } from "effect"
 import { createClient } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
-import { needsReconnect, type parseRedisUrl } from "../redisClient.ts"
+import { needsReconnect, type RedisAddress } from "../redisClient.ts"
 
 /** Interval of keepalive checks, in milliseconds. */
 export const tickMillis = 250
@@ -27,8 +26,6 @@ export interface PubSubEvents {
   /** Called every {@link tickMillis}. */
   readonly onTick: () => void
 }
-
-type RedisAddress = Effect.Success<ReturnType<typeof parseRedisUrl>>
 
 const createPubSubClient = ({ isSecure: _, socket, ...options }: RedisAddress) =>
   createClient({
