@@ -16,8 +16,10 @@ import {
   notFoundReason,
   type RawConnectError,
   toConnectError,
+  undecodableError,
   versionCloseError
 } from "./connectErrors.ts"
+import { rejectUnexpectedPackets } from "./checkPackets.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
@@ -125,6 +127,9 @@ const awaitConnected = (
       isAnswered = true
       resume(Effect.fail(error))
     })
+    socket.once("disconnect", (reason) => {
+      if (reason === "parse error") resume(Effect.fail(undecodableError()))
+    })
     socket.connect()
     const fallback =
       fallbackAfter &&
@@ -133,6 +138,7 @@ const awaitConnected = (
         Duration.toMillis(fallbackAfter)
       )
     socket.io.engine.once("open", () => clearTimeout(fallback))
+    rejectUnexpectedPackets(socket.io.engine)
     extendKeepaliveOnData(socket.io.engine)
     socket.io.engine.once("upgrade", learn)
     // Before the handshake, the client of Socket.IO does not report the end of a connection.
@@ -147,7 +153,7 @@ const awaitConnected = (
         resume(Effect.fail(earlyCloseError()))
       })
     })
-    socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
+    socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number | null }) => {
       limit.bytes = (maxPayload ?? defaultServerMaxBytes) - maxEnvelopeBytes
     })
     return Effect.sync(() => {

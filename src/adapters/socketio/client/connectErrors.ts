@@ -93,6 +93,9 @@ const intermediary = "something in between, such as a proxy or a firewall, not o
 /** The message of Engine.IO for a response that it cannot decode. */
 const undecodableMessage = "server error"
 
+/** The error of a connection whose first messages are not of Socket.IO. */
+export const undecodableError = (): RawConnectError => new Error(undecodableMessage)
+
 export const makeUnreachable = (url: string, reason: string): Unreachable =>
   new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
 

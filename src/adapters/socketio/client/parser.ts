@@ -3,6 +3,7 @@ import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 import { replaceEscapedNames } from "../../../domain/escapedNames.ts"
+import { asObject, asString } from "../../../domain/json.ts"
 
 /** The event name and the values of an event or an acknowledgement; `undefined` for other packets. */
 const argumentsOf = ({ data, type }: Stock.Packet): Array<unknown> | undefined =>
@@ -34,10 +35,13 @@ class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: S
   readonly #stock = new Stock.Decoder()
   /** Puts the names back that were replaced in the last text. */
   #restore: ((value: unknown) => void) | undefined
+  #isConnected = false
   constructor() {
     super()
     this.#stock.on("decoded", (packet) => {
       this.#restore?.(packet.data)
+      if (!isExpected(packet, this.#isConnected)) throw new TypeError(`unexpected packet of type ${packet.type}`)
+      this.#isConnected ||= packet.type === Stock.PacketType.CONNECT
       this.emitReserved("decoded", wrapBodies(packet))
     })
   }
@@ -53,7 +57,23 @@ class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: S
 }
 export { BodyDecoder as Decoder }
 
+/**
+ * True for a packet that the client of Socket.IO can handle. Others would be uncaught exceptions, and a rejection after the
+ * connect would close the connection without an event.
+ */
+const isExpected = ({ data, id, type }: Stock.Packet, isConnected: boolean): boolean => {
+  const { ACK, CONNECT, CONNECT_ERROR, EVENT } = Stock.PacketType
+  if (type === CONNECT) return !isConnected && Boolean(asString(asObject(data)["sid"]))
+  if (type === CONNECT_ERROR) return !isConnected && asString(rejectionOf(data)["message"]) !== undefined
+  if (type === EVENT) return Array.isArray(data) && typeof data[0] === "string"
+  return type !== ACK || (Array.isArray(data) && id !== undefined)
+}
+
+/** The value of a rejection, which may be only its message. */
+const rejectionOf = (data: unknown) => asObject(typeof data === "string" ? { message: data } : data)
+
 const wrapBodies = (packet: Stock.Packet): Stock.Packet => {
+  if (packet.type === Stock.PacketType.CONNECT_ERROR) return { ...packet, data: rejectionOf(packet.data) }
   const data = argumentsOf(packet)?.map((value, index) =>
     index === 0 && packet.type === Stock.PacketType.EVENT ? value : receivedBody(value)
   )

@@ -1,15 +1,19 @@
 import { createServer, type IncomingMessage, request as httpRequest } from "node:http"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
+import { WebSocketServer } from "ws"
 
-/** What happens to WebSockets at a proxy; a status rejects them. */
-export type Upgrades = "pass" | "hang" | "no frames" | "close" | number
+/** A message of a polling response, or of a WebSocket. */
+export type Message = string | Buffer
+
+/** What happens to WebSockets at a proxy. A status rejects them; a list accepts them, and sends these messages. */
+export type Upgrades = "pass" | "hang" | "no frames" | "close" | number | ReadonlyArray<Message>
 
 /** A response of the proxy itself. */
 export interface Page {
   readonly status: number
   readonly type: string
-  readonly body: string
+  readonly body: Message
 }
 
 /** An HTTP proxy that may answer itself. */
@@ -24,6 +28,8 @@ export interface HttpProxy {
   readonly upgraded: () => number
   /** Passes no frames of the open WebSockets any more, without a notice to either end. */
   readonly stopFrames: () => void
+  /** Sends messages: on all WebSockets, or as the response of a poll, which may be the next one. */
+  readonly inject: (...messages: ReadonlyArray<Message>) => void
   /** Closes all connections. */
   readonly closeAll: () => void
 }
@@ -43,6 +49,16 @@ const endsUpgrade = (bytes: Buffer): boolean => {
 
 const endOfHead = "\r\n\r\n"
 
+/** A frame of a Server with one short message. */
+const frameOf = (message: Message): Buffer => {
+  const payload = Buffer.from(message)
+  return Buffer.concat([Buffer.from([typeof message === "string" ? 0x81 : 0x82, payload.length]), payload])
+}
+
+/** The body of a polling response with several messages. */
+const payloadOf = (messages: ReadonlyArray<Message>): Buffer =>
+  Buffer.concat(messages.flatMap((message, index) => [...(index === 0 ? [] : [Buffer.of(30)]), Buffer.from(message)]))
+
 /** Opens a proxy in front of the Server on a local port, which may change for new connections. */
 export const openHttpProxy = Effect.fnUntraced(function* (
   target: number | (() => number | undefined)
@@ -51,7 +67,10 @@ export const openHttpProxy = Effect.fnUntraced(function* (
   let upgraded = 0
   // Nothing listens at port 1.
   const targetPort = () => (typeof target === "number" ? target : (target() ?? 1))
-  const tunnels = new Set<{ isStopped: boolean }>()
+  const tunnels = new Set<{ isStopped: boolean; readonly near: Socket }>()
+  const polls = new Set<(body: Buffer) => void>()
+  let nextPoll: Buffer | undefined
+  const webSockets = new WebSocketServer({ noServer: true })
   const own = (socket: Socket) => {
     sockets.add(socket)
     socket.on("error", () => socket.destroy())
@@ -59,7 +78,7 @@ export const openHttpProxy = Effect.fnUntraced(function* (
   }
 
   const tunnel = (request: IncomingMessage, near: Socket, passesFrames: boolean) => {
-    const state = { isStopped: false }
+    const state = { isStopped: false, near }
     const far = connectTcp(targetPort(), "127.0.0.1")
     own(far)
     far.write(`${headLines(request)}${endOfHead}`)
@@ -104,6 +123,11 @@ export const openHttpProxy = Effect.fnUntraced(function* (
     stopFrames: () => {
       for (const state of tunnels) state.isStopped = true
     },
+    inject: (...messages) => {
+      if (tunnels.size === 0 && polls.size === 0) nextPoll = payloadOf(messages)
+      for (const answer of polls) answer(payloadOf(messages))
+      for (const { near } of tunnels) near.write(Buffer.concat(messages.map(frameOf)))
+    },
     closeAll: () => {
       for (const socket of sockets) socket.destroy()
     }
@@ -119,12 +143,26 @@ export const openHttpProxy = Effect.fnUntraced(function* (
     }
     const { headers, method, url: path } = request
     const passed = httpRequest({ port: targetPort(), host: "127.0.0.1", path, method, headers }, (answer) => {
+      polls.delete(answerPoll)
       response.writeHead(answer.statusCode ?? 500, answer.headers)
       answer.pipe(response)
     })
-    passed.on("error", () => response.destroy())
-    response.on("close", () => passed.destroy())
+    const answerPoll = (body: Buffer) => {
+      passed.removeAllListeners().on("error", () => undefined)
+      response.writeHead(200, { "content-type": "text/plain", connection: "close" })
+      response.end(body)
+    }
     request.pipe(passed)
+    passed.on("error", () => response.destroy())
+    response.on("close", () => {
+      polls.delete(answerPoll)
+      passed.destroy()
+    })
+    if (method !== "GET" || !isSession(path)) return
+    polls.add(answerPoll)
+    if (nextPoll === undefined) return
+    answerPoll(nextPoll)
+    nextPoll = undefined
   })
   http.on("upgrade", (request: IncomingMessage, near: Socket) => {
     const { upgrades } = proxy
@@ -138,6 +176,12 @@ export const openHttpProxy = Effect.fnUntraced(function* (
       near.end(
         `HTTP/1.1 ${upgrades} Odd\r\ncontent-type: text/html\r\ncontent-length: 4\r\nconnection: close\r\n\r\n<p/>`
       )
+      return
+    }
+    if (typeof upgrades === "object") {
+      webSockets.handleUpgrade(request, near, Buffer.alloc(0), (socket) => {
+        for (const message of upgrades) socket.send(message)
+      })
       return
     }
     tunnel(request, near, upgrades !== "no frames")
