@@ -133,15 +133,6 @@ describe("garbled messages", { concurrent: true }, () => {
     opening([handshake(), message])
   )
 
-  it.live("exclude a rejection that has only a text, which is reported", () =>
-    Effect.gen(function* () {
-      const proxy = yield* openProxy
-      const body = [handshake(), '44/smcp,"Unable to connect"'].join(separator)
-      proxy.answer = () => ({ status: 200, type: "text/plain", body })
-      assert.include((yield* Effect.flip(join(proxy))).message, "Unable to connect")
-    }).pipe(Effect.scoped)
-  )
-
   const rejoin = (upgrades: Upgrades, disturb: (proxy: HttpProxy) => void) =>
     Effect.gen(function* () {
       const proxy = yield* openProxy
@@ -182,5 +173,16 @@ describe("garbled messages", { concurrent: true }, () => {
     "do not end a member that gets '$what' over WebSocket",
     ({ message }) => rejoin("pass", (proxy) => proxy.inject(...split(message))),
     20_000
+  )
+})
+
+describe("a rejection that has only a text", () => {
+  it.live("is reported", () =>
+    Effect.gen(function* () {
+      const proxy = yield* openProxy
+      const body = [handshake(), '44/smcp,"Unable to connect"'].join(separator)
+      proxy.answer = () => ({ status: 200, type: "text/plain", body })
+      assert.include((yield* Effect.flip(join(proxy))).message, "Unable to connect")
+    }).pipe(Effect.scoped)
   )
 })
