@@ -16,7 +16,7 @@ import {
 } from "../CommandFailed.ts"
 import { memberConnection } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult } from "../output/print.ts"
+import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
@@ -76,23 +76,46 @@ export const runAsSharingAgent = <E extends CommandError>(
   return runWithAgent(Effect.andThen(sharing, action), joiningLayer(options, retryInitialConnect))
 }
 
-/** The Computers of the office, or the requested one, once the view of the office is complete. */
+/** The Computers of the office, or the requested one. */
 export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
-  const { settled, view } = yield* Agent
-  yield* settled
-  const names = [...(yield* view).computers.keys()]
+  const members = yield* (yield* Agent).members
+  const names = members.filter(({ role }) => role === "computer").map(({ name }) => name)
   if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
   if (names.includes(computer)) return [computer]
   const present = names.length === 0 ? "" : `; there are ${formatSome(names)}`
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 
-export const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
+/** Requests of one command that are open at the same time: a Computer that hangs delays no other. */
+const maxConcurrentQueries = 16
+
+/**
+ * Queries the Computers of the office, or the requested one. A Computer that fails is reported, and left out of the results;
+ * the command fails when all of them do.
+ */
+export const forEachComputer = Effect.fnUntraced(function* <A, E extends CommandError, R>(
   options: flags.ComputerOptions,
   query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
 ) {
   const agent = yield* Agent
-  return yield* Effect.forEach(yield* targetComputers(options), (name) => query(name, agent))
+  const names = yield* targetComputers(options)
+  const [results, failures] = yield* Effect.partition(
+    names,
+    (name) => Effect.mapError(query(name, agent), (error) => ({ name, error })),
+    { concurrency: maxConcurrentQueries }
+  )
+  const [first] = failures
+  if (first !== undefined && names.length === 1) return yield* Effect.fail(first.error)
+  const explained = failures.map(({ error, name }) => {
+    const { message, ...details } = explainAgentError(error)
+    return new CommandFailed({ ...details, message: `Computer '${name}': ${message}` })
+  })
+  const [failed] = explained
+  if (failed !== undefined && results.length === 0) {
+    return yield* new CommandFailed({ ...failed, message: explained.map(({ message }) => message).join("\n") })
+  }
+  yield* Effect.forEach(explained, (one) => reportFailure(one, options.json), { discard: true })
+  return results
 })
 
 export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {

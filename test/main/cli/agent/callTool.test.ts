@@ -34,8 +34,12 @@ const office = Effect.gen(function* () {
   return { run, url: server.url }
 })
 
-/** Joins as a Computer that replies to no request. */
-const joinSilently = (url: string, name: string) =>
+/** Joins as a Computer that replies to a request as `onRequest` says, or never. */
+const joinSilently = (
+  url: string,
+  name: string,
+  onRequest: (event: string, reqId: string, reply: (value: unknown) => void) => void = () => undefined
+) =>
   Effect.gen(function* () {
     const socket = yield* Effect.acquireRelease(
       Effect.sync(() =>
@@ -47,6 +51,9 @@ const joinSilently = (url: string, name: string) =>
         })
       ),
       (one) => Effect.sync(() => one.disconnect())
+    )
+    socket.onAny((event: string, body: { readonly req_id: string }, reply: (value: unknown) => void) =>
+      onRequest(event, body.req_id, reply)
     )
     const join = { role: "computer", name, office_id: "o" }
     assert.isTrue(yield* Effect.promise(() => socket.timeout(5000).emitWithAck("server:join_office", join)))
@@ -107,6 +114,75 @@ describe("a2c agent", () => {
       yield* joinSilently(url, "another")
       const { stdout } = yield* Effect.timeout(run(...words), "9 seconds")
       assert.strictEqual(stdout, "The sum of 40 and 2 is 42.\n")
+    }).pipe(Effect.scoped)
+  )
+
+  /** An office of Computers that reply to a request for the desktop once all have it, with a desktop or an error. */
+  const openDesktops = (names: ReadonlyArray<string>, isFailing: (name: string) => boolean) =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => runServer({ authenticate: "allowAll" })),
+        (one) => Effect.promise(() => one.close())
+      )
+      const waiting: Array<() => void> = []
+      for (const name of names) {
+        yield* joinSilently(server.url, name, (event, reqId, reply) => {
+          if (event !== "client:get_desktop") return
+          const error = { code: 500, message: `${name} is broken` }
+          waiting.unshift(() => reply(isFailing(name) ? error : { desktops: [`window of ${name}`], req_id: reqId }))
+          if (waiting.length === names.length) for (const answer of waiting.splice(0)) answer()
+        })
+      }
+      return (...args: ReadonlyArray<string>) =>
+        Effect.timeout(a2cInProcess("agent", "--server", server.url, "--office", "o", ...args), "20 seconds")
+    })
+
+  it.live("queries all Computers at the same time, and prints them in their order", () =>
+    Effect.gen(function* () {
+      const names = ["one", "two", "three"]
+      const agent = yield* openDesktops(names, () => false)
+      const { stdout } = yield* agent("desktop")
+      assert.strictEqual(
+        stdout,
+        names
+          .map((name) => `# ${name}\n\nwindow of ${name}`)
+          .join("\n\n")
+          .concat("\n")
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("reports a Computer that fails, and prints the others", () =>
+    Effect.gen(function* () {
+      const agent = yield* openDesktops(["one", "two"], (name) => name === "one")
+      const { failure, stderr, stdout } = yield* agent("desktop")
+      assert.deepStrictEqual([failure, stdout], [undefined, "# two\n\nwindow of two\n"])
+      assert.include(stderr, "a2c: Computer 'one': one is broken (500)")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("reports a Computer that fails as JSON beside the JSON of the others", () =>
+    Effect.gen(function* () {
+      const agent = yield* openDesktops(["one", "two"], (name) => name === "one")
+      const { stderr, stdout } = yield* agent("desktop", "--json")
+      assert.deepStrictEqual(JSON.parse(stdout), [{ computer: "two", desktop: ["window of two"] }])
+      assert.include(stderr, `{"error":{"code":500,"message":"Computer 'one': one is broken (500)"}}`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails with the reasons of all Computers when none replies", () =>
+    Effect.gen(function* () {
+      const agent = yield* openDesktops(["one", "two"], () => true)
+      const { failure, stdout } = yield* agent("desktop")
+      assert.strictEqual(stdout, "")
+      assert.strictEqual(messageOf(failure), "Computer 'one': one is broken (500)\nComputer 'two': two is broken (500)")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails with the reason of the only Computer", () =>
+    Effect.gen(function* () {
+      const agent = yield* openDesktops(["one"], () => true)
+      assert.strictEqual(messageOf((yield* agent("desktop")).failure), "one is broken (500)")
     }).pipe(Effect.scoped)
   )
 })
