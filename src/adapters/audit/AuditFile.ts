@@ -87,15 +87,15 @@ const writeWhole = async (fd: number, text: string): Promise<void> => {
 
 /** Where lines go. Only a regular file has a size, and is rotated. */
 interface AuditTarget {
-  readonly isRegular: boolean
-  size: number
+  /** The size now: other programs may truncate the file. */
+  readonly size: () => Promise<number>
   torn: boolean
   readonly write: (text: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const openTarget = async (file: string): Promise<AuditTarget> => {
-  const stream = { isRegular: false, size: 0, torn: false }
+  const stream = { size: async () => 0, torn: false }
   const descriptor = descriptorOf(file)
   // A socket cannot be opened again, and what this process writes to belongs to the process that started it.
   if (descriptor !== undefined) {
@@ -118,7 +118,8 @@ const openTarget = async (file: string): Promise<AuditTarget> => {
     const last = Buffer.alloc(1)
     if (stats.size > 0) await handle.read(last, 0, 1, stats.size - 1)
     const torn = stats.size > 0 && last.toString() !== "\n"
-    return { isRegular: true, size: stats.size, torn, write: (text) => handle.appendFile(text), close }
+    const size = async () => (await handle.stat()).size
+    return { size, torn, write: (text) => handle.appendFile(text), close }
   } catch (error) {
     await handle.close()
     throw error
@@ -160,7 +161,8 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
    */
   const append = async (text: string, mustReopen: boolean): Promise<string | undefined> => {
     if (mustReopen) await close()
-    const full = current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
+    const size = (await current?.size()) ?? 0
+    const full = size > 0 && size + Buffer.byteLength(text) > maxBytes
     const problem = full ? await rotate() : undefined
     current ??= await openTarget(file)
     const target = current
@@ -175,7 +177,6 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
       throw error
     }
     target.torn = false
-    if (target.isRegular) target.size += Buffer.byteLength(line)
     return problem
   }
   return { append, close }

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync
 } from "node:fs"
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
@@ -298,6 +300,52 @@ describe("an audit file", () => {
         Array.from({ length: 300 - first }, (_, at) => first + at)
       )
     })
+  )
+
+  /** The lines of the two files of an audit with 1000 bytes each; another program changes the first one after a long line. */
+  const changed = Effect.fnUntraced(function* (length: number, change: (file: string) => void) {
+    const file = join(yield* folder, "audit.jsonl")
+    const scope = yield* Scope.make()
+    const audit = yield* Effect.provide(
+      AuditLog,
+      yield* Scope.provide(Layer.build(AuditFile.layer({ file, maxBytes: 1000 })), scope)
+    )
+    audit.record({ time, fields: { type: "old", fill: "x".repeat(length) } })
+    while (statSync(file).size === 0) yield* Effect.sleep(10)
+    change(file)
+    audit.record({ time, fields: { type: "new" } })
+    yield* Scope.close(scope, Exit.void)
+    assert.strictEqual(audit.lostCount(), 0)
+    return [file, `${file}.1`].map((name) => (existsSync(name) ? linesOf(name).map(({ type }) => type) : []))
+  })
+
+  it.live.each<[string, number, (file: string) => void, unknown]>([
+    ["does not rotate what another program truncated", 900, (file) => truncateSync(file), [["new"], []]],
+    [
+      "does not rotate after logrotate's copytruncate",
+      900,
+      (file) => {
+        copyFileSync(file, `${file}.copy`)
+        truncateSync(file)
+      },
+      [["new"], []]
+    ],
+    [
+      "does not rotate what another program shortened",
+      900,
+      (file) => writeFileSync(file, '{"type":"short"}\n'),
+      [["short", "new"], []]
+    ],
+    [
+      "rotates what another program filled",
+      0,
+      (file) => writeFileSync(file, `{"type":"long","fill":"${"x".repeat(990)}"}\n`),
+      [["new"], ["long"]]
+    ]
+  ])("%s", ([, length, change, expected]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual<unknown>(yield* changed(length, change), expected)
+    }).pipe(Effect.scoped)
   )
 
   live(
