@@ -8,6 +8,7 @@ import {
   withoutUnsafeParts
 } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import { repairDescription } from "../../domain/tools/mcpListings.ts"
 
 type RequestId = string | number
 
@@ -85,28 +86,15 @@ const repairParams = (method: string, params: unknown): JsonObject | undefined =
   return method === "notifications/progress" ? pickMembers(repaired, isProgressMember) : repaired
 }
 
-/** The depth of the members that describe a server. */
-const descriptionDepth = 4
+/** True for the result of a handshake of either era. */
+const isDescription = (result: JsonObject): boolean =>
+  "protocolVersion" in result || "supportedVersions" in result || ("capabilities" in result && "serverInfo" in result)
 
-const dropNulls = (object: JsonObject, depth: number): JsonObject =>
-  Object.fromEntries(
-    Object.entries(object).flatMap(([name, value]) =>
-      value === null ? [] : [[name, isJsonObject(value) && depth > 1 ? dropNulls(value, depth - 1) : value]]
-    )
-  )
-
-const hasNull = (object: JsonObject, depth: number): boolean =>
-  Object.values(object).some(
-    (value) => value === null || (isJsonObject(value) && depth > 1 && hasNull(value, depth - 1))
-  )
-
-/** The SDKs refuse a server whose description has members that are null, and the office what is unsafe. */
+/** The SDKs refuse a server whose description has odd members, and the office what is unsafe. */
 const repairResult = (result: JsonObject): JsonObject => {
   const repaired = repairMeta(result)
-  const isDescription = "protocolVersion" in repaired || "supportedVersions" in repaired
-  if (!isDescription) return repaired
-  const safe = checkJsonBody(repaired) === undefined ? repaired : asObject(withoutUnsafeParts(repaired))
-  return hasNull(safe, descriptionDepth) ? dropNulls(safe, descriptionDepth) : safe
+  if (!isDescription(repaired)) return repaired
+  return repairDescription(checkJsonBody(repaired) === undefined ? repaired : asObject(withoutUnsafeParts(repaired)))
 }
 
 const repairError = (error: unknown): MessageError => {

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { definedOnly } from "../objects.ts"
 import { repairSchema } from "../schemas/repairSchema.ts"
 import { toolMetaKey } from "./toolMeta.ts"
 
@@ -147,6 +148,81 @@ export const reservedKeysOf =
   (serverName: string) =>
   (key: string): boolean =>
     key === toolMetaKey || serverName.startsWith("a2c-")
+
+/** A switch; some servers write it as text. */
+const switchValue: Repair = (value) => (value === "true" ? true : value === "false" ? false : flag(value))
+
+/** What a server offers; some languages write an empty object as an empty list. */
+const capabilityOf =
+  (fields: Fields): Repair =>
+  (value) => {
+    if (value === null || value === false || value === undefined) return undefined
+    return isJsonObject(value) ? repairMembers(fields, value) : {}
+  }
+
+const capability = capabilityOf({})
+
+const capabilityMap: Repair = (value) =>
+  Object.fromEntries(
+    Object.entries(asObject(value)).flatMap(([name, member]) => {
+      const repaired = capability(member)
+      return repaired === undefined ? [] : [[name, repaired]]
+    })
+  )
+
+const notified = { listChanged: switchValue }
+
+const capabilities: Repair = capabilityOf({
+  tools: capabilityOf(notified),
+  prompts: capabilityOf(notified),
+  resources: capabilityOf({ ...notified, subscribe: switchValue }),
+  logging: capability,
+  completions: capability,
+  experimental: capabilityMap,
+  extensions: capabilityMap,
+  tasks: capabilityOf({
+    list: capability,
+    cancel: capability,
+    requests: capabilityOf({ tools: capabilityOf({ call: capability }) })
+  })
+})
+
+const implementation: Fields = {
+  name: text,
+  version: (value) => (typeof value === "number" ? String(value) : text(value)),
+  title: text,
+  description: text,
+  websiteUrl: text,
+  icons: listOf(icon)
+}
+
+/** MCP assumes this revision of a peer that states none. */
+const assumedRevision = "2025-03-26"
+
+/**
+ * Repairs the result of a handshake. Members that clients require have a default: a server that states no capabilities is
+ * asked for its tools.
+ */
+export const repairDescription = ({
+  capabilities: offered,
+  instructions,
+  protocolVersion,
+  serverInfo,
+  ...others
+}: JsonObject): JsonObject => ({
+  ...others,
+  ...definedOnly({ instructions: asString(instructions) }),
+  // The newer handshake names several revisions, and its server in its metadata.
+  ...((protocolVersion !== undefined || !("supportedVersions" in others)) && {
+    protocolVersion: asString(protocolVersion) ?? assumedRevision,
+    serverInfo: {
+      name: asString(serverInfo) ?? "unknown",
+      version: "unknown",
+      ...repairMembers(implementation, asObject(serverInfo))
+    }
+  }),
+  capabilities: capabilities(offered) ?? { tools: {} }
+})
 
 /** A list of an MCP server with the items that clients accept, and those that are left out. */
 export interface RepairedListing {

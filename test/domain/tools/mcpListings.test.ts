@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import {
   type ListName,
+  repairDescription,
   repairListed,
   repairListing,
   reservedKeysOf,
@@ -117,5 +118,75 @@ describe("withoutReservedKeys", () => {
   it("keeps keys that have a meaning", () => {
     assert.deepStrictEqual(withoutReservedKeys(meta, reservedKeysOf("draw")), { a2c_tool_meta: 3, mine: 4 })
     assert.deepStrictEqual(withoutReservedKeys(meta, reservedKeysOf("a2c-office-O1")), meta)
+  })
+})
+
+describe("repairDescription", () => {
+  const whole = {
+    protocolVersion: "2025-06-18",
+    capabilities: { tools: { listChanged: true }, experimental: { x: { deep: null } }, vendor: [null] },
+    serverInfo: { name: "odd", version: "1", vendor: null },
+    instructions: "read first"
+  }
+
+  it("keeps a valid description, with what MCP does not know", () => {
+    assert.deepStrictEqual(repairDescription(whole), whole)
+  })
+
+  it.each<readonly [unknown, unknown]>([
+    [undefined, { tools: {} }],
+    [null, { tools: {} }],
+    [[], {}],
+    [{ tools: [] }, { tools: {} }],
+    [{ tools: true, prompts: false, logging: null }, { tools: {} }],
+    [
+      { tools: { listChanged: "true" }, resources: { subscribe: 1, listChanged: "false" } },
+      { tools: { listChanged: true }, resources: { listChanged: false } }
+    ],
+    [
+      { completions: [], experimental: [], extensions: { a: true, b: null } },
+      { completions: {}, experimental: {}, extensions: { a: {} } }
+    ],
+    [
+      { tasks: { list: [], requests: { tools: { call: true } } } },
+      { tasks: { list: {}, requests: { tools: { call: {} } } } }
+    ]
+  ])("takes the capabilities %j as %j", (capabilities, expected) => {
+    assert.deepStrictEqual(repairDescription({ ...whole, capabilities }).capabilities, expected)
+  })
+
+  it.each<readonly [unknown, unknown]>([
+    [undefined, { name: "unknown", version: "unknown" }],
+    [[], { name: "unknown", version: "unknown" }],
+    ["notes", { name: "notes", version: "unknown" }],
+    [{ name: "notes" }, { name: "notes", version: "unknown" }],
+    [
+      { name: null, version: 1.2 },
+      { name: "unknown", version: "1.2" }
+    ],
+    [
+      { name: "notes", version: "1", title: 5, websiteUrl: [], icons: "x" },
+      { name: "notes", version: "1" }
+    ]
+  ])("takes the server information %j as %j", (serverInfo, expected) => {
+    assert.deepStrictEqual(repairDescription({ ...whole, serverInfo })["serverInfo"], expected)
+  })
+
+  it.each([[undefined], [null], [20250618], [{}]])(
+    "assumes the revision of MCP for the version %j",
+    (protocolVersion) => {
+      assert.strictEqual(repairDescription({ ...whole, protocolVersion })["protocolVersion"], "2025-03-26")
+    }
+  )
+
+  it.each([[null], [5], [["a"]]])("drops the instructions %j", (instructions) => {
+    assert.notProperty(repairDescription({ ...whole, instructions }), "instructions")
+  })
+
+  it("adds no revision and no server to the description of the newer handshake", () => {
+    assert.deepStrictEqual(repairDescription({ supportedVersions: ["2026-07-28"], capabilities: { tools: [] } }), {
+      supportedVersions: ["2026-07-28"],
+      capabilities: { tools: {} }
+    })
   })
 })
