@@ -97,24 +97,25 @@ const repairResult = (result: JsonObject): JsonObject => {
   return repairDescription(checkJsonBody(repaired) === undefined ? repaired : asObject(withoutUnsafeParts(repaired)))
 }
 
+const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+
 const repairError = (error: unknown): MessageError => {
   if (!isJsonObject(error)) {
-    const message = typeof error === "string" && error !== "" ? error : "the error has no message"
-    return { code: jsonRpcCodes.internalError, message }
+    return { code: jsonRpcCodes.internalError, message: isText(error) ? error : "the error has no message" }
   }
   const { code: given, data, message } = error
   const code = typeof given === "string" && given.trim() !== "" ? Number(given) : given
   const repaired = {
     code: Number.isSafeInteger(code) ? (code as number) : jsonRpcCodes.internalError,
-    message: asString(message) ?? asString(data) ?? "the error has no message",
+    message:
+      [message, data, asObject(data)["message"], asObject(data)["detail"]].find(isText) ?? "the error has no message",
     ...(data !== undefined && { data })
   }
   return unlessEqual(error, repaired)
 }
 
 /** False for members that some implementations send beside a result. */
-const isReason = (error: unknown): boolean =>
-  isJsonObject(error) ? Object.keys(error).length > 0 : typeof error === "string" && error !== ""
+const isReason = (error: unknown): boolean => (isJsonObject(error) ? Object.keys(error).length > 0 : isText(error))
 
 /**
  * Repairs a decoded message where its meaning is plain: it drops what is null or unknown, and a response that is neither a
@@ -140,8 +141,8 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
   if (isJsonObject(result) && !isReason(error)) {
     return id === undefined ? undefined : unlessEqual(value, { jsonrpc, id, result: repairResult(result) })
   }
-  // An object without a result, an error and an id can be the keepalive of an event stream.
-  const isResponse = error !== null || "result" in value || isRequestId(givenId)
+  // An object without a result and an error can be the keepalive of an event stream, or an entry of a log.
+  const isResponse = error !== null || "result" in value || (isRequestId(givenId) && "jsonrpc" in value)
   if (!isResponse || (id === undefined && error === null)) return undefined
   const reason = error === null ? ("result" in value ? invalidResult : emptyResponse) : repairError(error)
   return unlessEqual(value, { jsonrpc, ...(id !== undefined && { id }), error: reason })
@@ -149,7 +150,7 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
 
 const byteOrderMark = "\u{feff}"
 
-/** The messages of a JSON text, and the number of other values in it. */
+/** The messages of a text, and the number of other values in it. */
 export interface DecodedMessages {
   readonly messages: ReadonlyArray<JsonRpcMessage>
   readonly skipped: number
@@ -157,11 +158,48 @@ export interface DecodedMessages {
   readonly isUnchanged: boolean
 }
 
-/** Decodes a message, or a batch of messages; `undefined` for a text that is not JSON. */
+/** The beginning of an object that may be a message. */
+const messageStart = /\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/g
+
+/** The index after the object that begins at `start`; undefined when it does not end. */
+const endOfObject = (text: string, start: number): number | undefined => {
+  const part = /"(?:[^"\\]|\\.)*"|[{}]/gs
+  part.lastIndex = start
+  let depth = 0
+  for (let found = part.exec(text); found !== null; found = part.exec(text)) {
+    if (found[0] === "{") depth += 1
+    if (found[0] === "}") depth -= 1
+    if (depth === 0) return part.lastIndex
+  }
+  return undefined
+}
+
+/**
+ * Finds the responses and notifications in a text that is not JSON: some servers write logs, colours or several messages on
+ * one line. A request there is more likely one of ours, in a log.
+ */
+const findMessages = (text: string, requestId?: RequestId): ReadonlyArray<JsonRpcMessage> => {
+  const messages: Array<JsonRpcMessage> = []
+  messageStart.lastIndex = 0
+  for (let found = messageStart.exec(text); found !== null; found = messageStart.exec(text)) {
+    const end = endOfObject(text, found.index)
+    if (end === undefined) break
+    messageStart.lastIndex = end
+    const value = parseJson(text.slice(found.index, end))
+    const message = "jsonrpc" in asObject(value) ? repairMessage(value, requestId) : undefined
+    if (message !== undefined && !("method" in message && "id" in message)) messages.push(message)
+  }
+  return messages
+}
+
+/** Decodes a message, a batch of messages, or the messages in another text; `undefined` for a text without any. */
 export const decodeMessages = (text: string, requestId?: RequestId): DecodedMessages | undefined => {
   const hasMark = text.startsWith(byteOrderMark)
   const value = parseJson(hasMark ? text.slice(byteOrderMark.length) : text)
-  if (value === undefined) return undefined
+  if (value === undefined) {
+    const messages = findMessages(text, requestId)
+    return messages.length === 0 ? undefined : { messages, skipped: 1, isUnchanged: false }
+  }
   const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
   const repaired = values.map((item) => repairMessage(item, requestId))
   const messages = repaired.filter((message) => message !== undefined)

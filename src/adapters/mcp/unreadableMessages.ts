@@ -5,6 +5,8 @@ import type { JsonRpcMessage } from "./jsonRpcMessages.ts"
 /** Bytes searched for the request id at each end of a message. */
 const searchedBytes = 512
 
+const openingBrace = 0x7b
+
 /** An id is a number, or a string without escapes and control characters. */
 const id = String.raw`("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)`
 const version = String.raw`"jsonrpc"\s*:\s*"2\.0"`
@@ -26,7 +28,9 @@ export const findMessageId = (bytes: Uint8Array): string | number | undefined =>
 }
 
 /** Makes an error response for one that cannot be decoded, if its edges contain the request id. */
-export const unreadableResponse = (bytes: Uint8Array, message: string): JsonRpcMessage | undefined => {
+export const unreadableResponse = (text: Uint8Array, message: string): JsonRpcMessage | undefined => {
+  // Logs may stand before it.
+  const bytes = text.subarray(Math.max(0, text.indexOf(openingBrace)))
   if (patterns.notAResponse.test(asciiIn(bytes.subarray(0, searchedBytes)))) return undefined
   const id = findMessageId(bytes)
   return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: jsonRpcCodes.internalError, message } }

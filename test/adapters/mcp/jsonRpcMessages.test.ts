@@ -52,7 +52,11 @@ describe("repairMessage", () => {
       { id: 1, result: "done" },
       { code: -32603, message: "the response is not an MCP result" }
     ],
-    ["a response with nothing", { id: 1 }, { code: -32603, message: "the response has neither a result nor an error" }]
+    [
+      "a response with nothing",
+      { jsonrpc: "2.0", id: 1 },
+      { code: -32603, message: "the response has neither a result nor an error" }
+    ]
   ])("takes the error from %s", (_, given, expected) => {
     assert.deepStrictEqual<unknown>(repairMessage(given), { jsonrpc: "2.0", id: 1, error: expected })
   })
@@ -68,12 +72,18 @@ describe("repairMessage", () => {
     assert.deepStrictEqual<unknown>(repairMessage({ id, result }, requestId), { jsonrpc: "2.0", id: expected, result })
   })
 
-  it.each([[{}], [{ jsonrpc: "2.0" }], [{ result }], [{ id: null, result: null }], [[]], ["text"], [null]])(
-    "gives nothing for %j",
-    (given) => {
-      assert.isUndefined(repairMessage(given))
-    }
-  )
+  it.each([
+    [{}],
+    [{ jsonrpc: "2.0" }],
+    [{ result }],
+    [{ id: null, result: null }],
+    [{ id: 1, level: "info" }],
+    [[]],
+    ["text"],
+    [null]
+  ])("gives nothing for %j", (given) => {
+    assert.isUndefined(repairMessage(given))
+  })
 })
 
 describe("decodeMessages", () => {

@@ -23,6 +23,16 @@ export const repairedResponses: ReadonlyArray<OddResponse> = [
   ["its id as a fraction", `{"jsonrpc":"2.0","id":{id}.0,"result":{${content}}}`],
   ["a batch", `[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":{id},"result":{${content}}}]`],
   ["a byte order mark", `\u{feff}{"jsonrpc":"2.0","id":{id},"result":{${content}}}`],
+  ["a text before it", `Calling... {"jsonrpc":"2.0","id":{id},"result":{${content}}}`],
+  ["a text after it", `{"jsonrpc":"2.0","id":{id},"result":{${content}}} {done}`],
+  ["colours around it", `\u{1b}[32m{"jsonrpc":"2.0","id":{id},"result":{${content}}}\u{1b}[0m`],
+  ["a NUL before it", `\0{ "jsonrpc":"2.0","id":{id},"result":{${content}}}`],
+  ["another message before it", `{"jsonrpc":"2.0","method":"x"}{"jsonrpc":"2.0","id":{id},"result":{${content}}}`],
+  [
+    "the log of its request before it",
+    `> {"jsonrpc":"2.0","id":{id},"method":"tools/call"} < {"jsonrpc":"2.0","id":{id},"result":{${content}}}`
+  ],
+  ["a text with braces and quotes", `log {"a":"}"} {"id":{id},"result":{${content},"x":"\\"}{"},"jsonrpc":"2.0"}`],
   ["a carriage return", `{"jsonrpc":"2.0","id":{id},"result":{${content}}}\r`]
 ].map(([title = "", text = ""]) => ({ title, text }))
 
@@ -38,6 +48,12 @@ export const failedResponses: ReadonlyArray<OddResponse & { readonly reason: str
   ["a null result beside an error", `{"jsonrpc":"2.0","id":{id},"result":null,"error":{"message":"no"}}`, "no"],
   ["an error without a message", `{"jsonrpc":"2.0","id":{id},"error":{"code":-32000}}`, "the error has no message"],
   ["an error that is true", `{"jsonrpc":"2.0","id":{id},"error":true}`, "the error has no message"],
+  [
+    "an empty message",
+    `{"jsonrpc":"2.0","id":{id},"error":{"code":1,"message":"","data":{"detail":"disk full"}}}`,
+    "disk full"
+  ],
+  ["a text before a number that JSON lacks", `log {"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"],
   ["a number that JSON lacks", `{"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"]
 ].map(([title = "", text = "", reason = ""]) => ({ title, text, reason }))
 
