@@ -1,6 +1,5 @@
 import {
   asObject,
-  asString,
   checkJsonBody,
   isJsonObject,
   type JsonObject,

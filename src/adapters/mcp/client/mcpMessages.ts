@@ -4,8 +4,9 @@ import {
   McpSessionError,
   type McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
-import { asObject, asString, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { asObject, asString, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { appCapability } from "../../../domain/tools/appTools.ts"
+import { repairMessage } from "../jsonRpcMessages.ts"
 import { sessionError } from "../sessionError.ts"
 
 export const maxPendingChanges = 1024
@@ -74,8 +75,10 @@ export const allChanges = ({ prompts = false, resources, tools, uris }: McpWatch
 export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {
   if (status === 401) return sessionError("unauthorized", "HTTP 401")
   if (status === 403) return sessionError("forbidden", "HTTP 403")
-  const { code, message } = asObject(asObject(parseJson(text))["error"])
-  return typeof code === "number" && typeof message === "string"
-    ? new McpSessionError({ reason: "protocol", code, message })
-    : sessionError("unavailable", `HTTP ${status}`)
+  const redirect = /redirect to .+? not followed/i.exec(text)?.[0]
+  if (status < 400 && redirect !== undefined) return sessionError("unavailable", `HTTP ${status}: ${redirect}`)
+  const json = asObject(parseJson(text))
+  const message = "jsonrpc" in json || isJsonObject(json["error"]) ? repairMessage(json) : undefined
+  if (message === undefined || !("error" in message)) return sessionError("unavailable", `HTTP ${status}`)
+  return new McpSessionError({ reason: "protocol", code: message.error.code, message: message.error.message })
 }

@@ -1,5 +1,4 @@
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
-import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
@@ -18,9 +17,9 @@ const httpStatusOf = (error: Error): number | undefined => {
   return status === undefined ? undefined : Number(status)
 }
 
-/** Extracts the HTTP body that the SDK quotes in its message. */
-const quotedBodyOf = (error: Error): string =>
-  error instanceof StreamableHTTPError ? error.message.slice(error.message.indexOf("{")) : ""
+/** Extracts what the SDK quotes in its message: an HTTP body, or the target of a redirect. */
+const quotedBodyOf = ({ message }: Error): string =>
+  /Error POSTing to endpoint(?: \(HTTP \d+\))?: (.*)$/s.exec(message)?.[1] ?? message
 
 /** Issues of one response that a message names. */
 const maxIssues = 3

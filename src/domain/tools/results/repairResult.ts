@@ -36,9 +36,12 @@ const typeOf = ({ data, mimeType, resource, text, uri }: JsonObject): string | u
   return typeof uri === "string" ? "resource_link" : undefined
 }
 
+const mimeTypeOfUrl = (data: unknown): string | undefined =>
+  typeof data === "string" ? /^data:([^;,]+)/i.exec(data)?.[1] : undefined
+
 const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
   ...rest,
-  mimeType: asString(mimeType) ?? unknownMimeType,
+  mimeType: asString(mimeType) ?? mimeTypeOfUrl(data) ?? unknownMimeType,
   ...definedOnly({ data: repairBase64(data) })
 })
 
@@ -92,11 +95,23 @@ const errorWords: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
 const toSafeResult = (result: JsonObject): JsonObject =>
   checkJsonBody(result) === undefined ? result : asObject(withoutUnsafeParts(result))
 
-const repairMembers = ({ content, isError, structuredContent, ...rest }: JsonObject): JsonObject => ({
-  ...rest,
-  content: Array.isArray(content) || isJsonObject(content) ? [content].flat().flatMap(repairBlock) : (content ?? []),
-  ...definedOnly({ isError: errorWords.get(isError) ?? isError, structuredContent: structuredContent ?? undefined })
-})
+/** The content of a result that has none, from members that MCP does not know. */
+const unknownContent = ({ _meta, ...others }: JsonObject): ReadonlyArray<ContentBlock> => {
+  const values = Object.values(others)
+  if (values.length === 0) return []
+  return [textBlock(asText(values.length === 1 && typeof values[0] === "string" ? values[0] : others))]
+}
+
+/** Newer clients reject an unknown `resultType`, which says nothing beside a result. */
+const repairMembers = ({ content, isError, resultType: _, structuredContent, ...rest }: JsonObject): JsonObject => {
+  const blocks = [content ?? []].flat().flatMap(repairBlock)
+  const isBare = blocks.length === 0 && (structuredContent ?? undefined) === undefined
+  return {
+    ...rest,
+    content: isBare ? unknownContent(rest) : blocks,
+    ...definedOnly({ isError: errorWords.get(isError) ?? isError, structuredContent: structuredContent ?? undefined })
+  }
+}
 
 /**
  * Gives the result of an MCP server in the form that MCP requires. A block without a plain meaning becomes a text that says so;

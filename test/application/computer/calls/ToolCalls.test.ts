@@ -377,7 +377,7 @@ describe("ToolCalls", () => {
 
   it.effect("fails when the result of the MCP server is malformed", () =>
     Effect.gen(function* () {
-      const { call } = yield* callsOn([tool("t", () => Effect.succeed({ content: "no array" }))])
+      const { call } = yield* callsOn([tool("t", () => Effect.succeed({ content: [], isError: "maybe" }))])
       const { isError, meta } = yield* call(request("r1", "t"))
       assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4003])
     })

@@ -18,6 +18,13 @@ describe("fromMcpResult", () => {
   it.each([
     ["content that is null", null, []],
     ["one block in place of a list", text("a"), [text("a")]],
+    ["a text in place of a list", "a", [text("a")]],
+    ["a number in place of a list", 5, [text("5")]],
+    [
+      "an image as a data URL that alone names its type",
+      [{ type: "image", data: "data:image/png;base64,AAEC" }],
+      [image]
+    ],
     ["a block that is null", [text("a"), null], [text("a")]],
     ["a block that is a text", ["a"], [text("a")]],
     ["a block that is a number", [5], [text("5")]],
@@ -127,5 +134,24 @@ describe("parts that a message of the office may not hold", () => {
     const repaired = repairResult({ content: [first], structuredContent: JSON.parse(text) as unknown })
     assert.isUndefined(fits(repaired))
     assert.deepInclude(repaired["structuredContent"], { a: 1 })
+  })
+})
+
+describe("repairResult without content", () => {
+  it.each<readonly [object, ReadonlyArray<object>]>([
+    [{ isError: true, message: "disk full" }, [text("disk full")]],
+    [{ error: "disk full" }, [text("disk full")]],
+    [{ content: [], isError: true, error: { message: "disk full" } }, [text('{"error":{"message":"disk full"}}')]],
+    [{ toolResult: { a: 1 } }, [text('{"toolResult":{"a":1}}')]],
+    [{ content: null, output: "a", took: 5 }, [text('{"output":"a","took":5}')]],
+    [{ output: "a", structuredContent: { a: 1 } }, []],
+    [{ content: [text("a")], output: "b" }, [text("a")]],
+    [{ _meta: { a: 1 } }, []]
+  ])("shows the members that MCP does not know, of %j", (result, content) => {
+    assert.deepStrictEqual(repairResult({ ...result })["content"], content)
+  })
+
+  it.each(["weird", "complete", 5, null])("drops the result type %j, which newer clients may reject", (resultType) => {
+    assert.notProperty(repairResult({ content: [], resultType }), "resultType")
   })
 })

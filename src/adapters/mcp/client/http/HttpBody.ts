@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { Readable } from "node:stream"
 import { maxMessageBytes } from "../mcpMessages.ts"
 import type { BodyRepair } from "./bodyRepair.ts"
 
@@ -43,7 +43,7 @@ const makeSizeScanner = (isEventStream: boolean) => {
 
 /** Wraps a response body as a web stream. The idle timer stops while the reader applies backpressure. */
 export const readBody = (
-  incoming: IncomingMessage,
+  incoming: Readable,
   { onEnd, signal, idleTimeout, isEventStream, repair }: BodyOptions
 ): ReadableStream => {
   const scan = makeSizeScanner(isEventStream)

@@ -1,7 +1,10 @@
-import type { ClientRequest } from "node:http"
+import type { ClientRequest, IncomingMessage } from "node:http"
+import { pipeline, type Readable } from "node:stream"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
 import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { makeBodyRepair } from "./bodyRepair.ts"
@@ -29,6 +32,8 @@ export interface HttpFetchOptions {
   /** Whether the SDK resumes streams with event ids. Otherwise their pending requests fail. */
   readonly resumable: boolean
   readonly onEvent?: (event: HttpEvent) => void
+  /** Whether a request of this method that has no response in its HTTP exchange may get one elsewhere. */
+  readonly mayAnswerLater?: (method: unknown, status: number) => boolean
 }
 
 /** The SDK's option for configured headers. */
@@ -48,6 +53,26 @@ const messageTypeOf = (contentType = ""): typeof eventStreamType | typeof jsonTy
   return /^(application|text)\/([\w.-]+\+)?json$/.test(type) ? jsonType : undefined
 }
 
+const decompressors = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress
+}
+
+/** The body of a response; some servers and proxies compress it though the request forbids that. */
+const decompress = (incoming: IncomingMessage): Readable => {
+  const encoding = (incoming.headers["content-encoding"] ?? "").trim().toLowerCase()
+  const make = Object.entries(decompressors).find(([name]) => name === encoding)?.[1]
+  return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
+}
+
+/** The answer to a request whose response has no body. */
+const missingResponse = (id: string | number, status: number): Response => {
+  const error = { code: jsonRpcCodes.internalError, message: `the server sent no response: HTTP ${status}` }
+  return Response.json({ jsonrpc: "2.0", id, error })
+}
+
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : parseJsonOrThrow(body))
@@ -65,6 +90,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
   resumable,
   sseReadTimeout,
   onEvent = () => undefined,
+  mayAnswerLater = () => false,
   timeout
 }: HttpFetchOptions): Effect.fn.Return<FetchLike, never, Scope.Scope> {
   const startRequest = yield* makeHttpClient
@@ -117,15 +143,21 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
           return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
         onEvent({ _tag: "ResponseReceived", sent, status })
-        if (bodilessStatuses.has(status)) {
+        const contentType = incoming.headers["content-type"]
+        const declaredType = messageTypeOf(contentType)
+        if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
           incoming.resume()
-          return resolve(toResponse(incoming, null))
+          if (posted.id === undefined || mayAnswerLater(posted.method, status))
+            return resolve(toResponse(incoming, null))
+          return resolve(missingResponse(posted.id, status))
         }
-        const mediaType = messageTypeOf(incoming.headers["content-type"])
+        const isAnswer = posted.id !== undefined && status < 300
+        // Servers without a framework name no type, or that of web pages.
+        const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
         const isEventStream = mediaType === eventStreamType
         const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
-        const repair = hasMessages ? makeBodyRepair(isEventStream, posted.id) : undefined
-        const stream = readBody(incoming, {
+        const repair = hasMessages ? makeBodyRepair(isEventStream, posted.id, contentType) : undefined
+        const stream = readBody(decompress(incoming), {
           idleTimeout,
           signal,
           isEventStream,
@@ -140,6 +172,8 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
               : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
           }
         })
+        // The SDK reads no body of the status 202.
+        if (isAnswer && status === 202) incoming.statusCode = 200
         const response = toResponse(incoming, stream)
         // The SDKs differ in the spellings that they know.
         if (mediaType !== undefined) response.headers.set("content-type", mediaType)

@@ -37,10 +37,17 @@ const withResponse = (messages: ReadonlyArray<JsonRpcMessage>, requestId: Reques
     : [...messages, errorResponse(requestId, "The response does not answer the request")]
 }
 
-const repairDocument = (bytes: Uint8Array, requestId: RequestId): Uint8Array => {
-  const decoded = decodeMessages(toText(bytes), requestId)
+const problemOf = (text: string, contentType: string | undefined): string => {
+  if (text === "") return "The response cannot be decoded: it is empty"
+  return /json/i.test(contentType ?? "") ? notJson : `${notJson}, with the content type ${contentType ?? "unknown"}`
+}
+
+const repairDocument = (bytes: Uint8Array, requestId: RequestId, contentType: string | undefined): Uint8Array => {
+  const text = toText(bytes)
+  const decoded = decodeMessages(text, requestId)
   if (decoded === undefined) {
-    return requestId === undefined ? bytes : Buffer.from(JSON.stringify(errorResponse(requestId, notJson)))
+    if (requestId === undefined) return bytes
+    return Buffer.from(JSON.stringify(errorResponse(requestId, problemOf(text, contentType))))
   }
   const messages = withResponse(decoded.messages, requestId)
   if (decoded.isUnchanged && messages === decoded.messages) return bytes
@@ -48,14 +55,14 @@ const repairDocument = (bytes: Uint8Array, requestId: RequestId): Uint8Array => 
 }
 
 /** Collects a JSON document. */
-const makeDocumentRepair = (requestId: RequestId): BodyRepair => {
+const makeDocumentRepair = (requestId: RequestId, contentType: string | undefined): BodyRepair => {
   const chunks: Array<Uint8Array> = []
   return {
     push: (chunk) => {
       chunks.push(chunk)
       return undefined
     },
-    end: () => repairDocument(Buffer.concat(chunks), requestId),
+    end: () => repairDocument(Buffer.concat(chunks), requestId, contentType),
     unreadable: () => undefined,
     hasEventId: () => false
   }
@@ -144,6 +151,13 @@ const repairEvents = (bytes: Uint8Array, context: EventContext): Uint8Array => {
   return isChanged ? Buffer.from(text) : bytes
 }
 
+/** The events of a JSON document in place of a stream. */
+const documentEvents = (bytes: Uint8Array, requestId: RequestId): Uint8Array | undefined => {
+  const text = toText(bytes)
+  const messages = /^\s*[[{]/.test(text) ? decodeMessages(text, requestId)?.messages : undefined
+  return messages && Buffer.from(messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join(""))
+}
+
 /** Passes on whole events. */
 const makeEventRepair = (requestId: RequestId): BodyRepair => {
   let pending: Array<Uint8Array> = []
@@ -184,12 +198,15 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
       keep(chunk.subarray(end), new Uint8Array())
       return repair(complete, false)
     },
-    end: () => repair(Buffer.concat(pending), true),
+    end: () => {
+      const rest = Buffer.concat(pending)
+      return documentEvents(rest, requestId) ?? repair(rest, true)
+    },
     unreadable: () => (hasUnreadable && requestId !== undefined ? errorResponse(requestId, notJson) : undefined),
     hasEventId: () => hasEventId
   }
 }
 
 /** Repairs the body that answers a request, or one without. */
-export const makeBodyRepair = (isEventStream: boolean, requestId: RequestId): BodyRepair =>
-  isEventStream ? makeEventRepair(requestId) : makeDocumentRepair(requestId)
+export const makeBodyRepair = (isEventStream: boolean, requestId: RequestId, contentType?: string): BodyRepair =>
+  isEventStream ? makeEventRepair(requestId) : makeDocumentRepair(requestId, contentType)

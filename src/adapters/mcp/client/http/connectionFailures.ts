@@ -9,12 +9,16 @@ import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 const syntheticErrorKey = "a2c/synthetic_error"
 
 /** Formats an error response as the last event of a stream that ended without one. */
-export const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: BodyEnd): string => {
-  const error = {
-    code: jsonRpcCodes.connectionClosed,
-    message: `no response received: ${reason}`,
-    data: { [syntheticErrorKey]: limitExceeded ? "timeout_or_limit" : "connection_lost" }
-  }
+export const syntheticErrorEvent = (id: unknown, { isComplete, limitExceeded, reason }: BodyEnd): string => {
+  const message = `no response received: ${reason}`
+  // A server that ends a response itself still runs.
+  const error = isComplete
+    ? { code: jsonRpcCodes.internalError, message }
+    : {
+        code: jsonRpcCodes.connectionClosed,
+        message,
+        data: { [syntheticErrorKey]: limitExceeded ? "timeout_or_limit" : "connection_lost" }
+      }
   // The blank line terminates an event that was truncated.
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
 }

@@ -39,6 +39,25 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   }
 }
 
+/** Statuses of credentials, which other requests need, too. */
+const credentialStatuses: ReadonlySet<number> = new Set([401, 403])
+
+/**
+ * Takes every answer to a notification for its receipt. Some servers know no notifications, and the SDK opens its stream
+ * only after the status 202.
+ */
+const acceptNotifications =
+  (fetch: FetchLike): FetchLike =>
+  async (url, init) => {
+    const response = await fetch(url, init)
+    const { status } = response
+    const isNotification = typeof init?.body === "string" && init.body.startsWith('{"method":"notifications/')
+    const isReceipt = response.ok || (status >= 400 && !credentialStatuses.has(status))
+    if (!isNotification || !isReceipt) return response
+    await response.body?.cancel()
+    return new Response(null, { status: 202, headers: response.headers })
+  }
+
 const connectionRefusedMessage = "MCP server refused the connection"
 
 const sessionExpiredMessage = (status: number) => `MCP session expired (HTTP ${status})`
@@ -131,12 +150,15 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     }
     if (event._tag === "ResponseReceived" && method === "GET") onStreamResponse(event.status, isResume)
   }
+  /** Some servers answer on the notification stream. A ping without a response is answered by its status. */
+  const mayAnswerLater = (method: unknown, status: number): boolean =>
+    status === 202 && method !== "initialize" && method !== "ping" && !Deferred.isDoneUnsafe(notificationsUnavailable)
   const refusals = detectSessionRefusals(
-    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }),
+    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent, mayAnswerLater }),
     (sent) => sent.has("mcp-session-id"),
     (status) => markLost(sessionExpiredMessage(status))
   )
-  const fetch = throttleStreamRequests(wrap(refusals.fetch))
+  const fetch = acceptNotifications(throttleStreamRequests(wrap(refusals.fetch)))
   const inner = new StreamableHTTPClientTransport(url, { ...requestInit(headers), reconnectionOptions, fetch })
   // The SDK's class does not match its interface under exactOptionalPropertyTypes.
   const transport = filterResponses(
@@ -178,7 +200,7 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
   }
   const refusals = detectSessionRefusals(
-    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }),
+    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent, mayAnswerLater: () => true }),
     // The URL of the messages has it.
     () => true,
     (status) => markLost(sessionExpiredMessage(status))

@@ -10,8 +10,9 @@ const maxTextLength = 64 * 1024
 
 const checkId = "session-check"
 
-/** What servers write about sessions that they do not know, or no longer know. */
-const sessionPattern = /session|not (?:been |yet )*initiali[sz]ed|uninitiali[sz]ed|before initiali[sz]ation/i
+/** What servers write about sessions that they do not know, or no longer know. The last one is of the Python SDK. */
+const sessionPattern =
+  /session|not (?:been |yet )*initiali[sz]ed|uninitiali[sz]ed|before initiali[sz]ation|invalid request parameters/i
 
 /** Statuses for credentials, rates and sizes, which say nothing about the session. */
 const otherStatuses: ReadonlySet<number> = new Set([401, 403, 405, 406, 407, 408, 411, 413, 414, 415, 425, 429, 431])

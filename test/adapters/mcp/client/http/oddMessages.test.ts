@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http"
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
@@ -64,6 +65,133 @@ for (const [carrier, send] of Object.entries(carriers)) {
     )
   })
 }
+
+describe("response of an odd HTTP form", () => {
+  const documentOf = (id: unknown) => JSON.stringify({ jsonrpc: "2.0", id, result: done })
+  const eventOf = (id: unknown) => `event: message\ndata: ${documentOf(id)}\n\n`
+  const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+  const type = (value: string) => ({ "Content-Type": value })
+  const json = type("application/json")
+  const events = type("text/event-stream")
+
+  it.live.each<readonly [string, (id: unknown, response: ServerResponse) => unknown]>([
+    ["gzip", (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "gzip" }).end(gzipSync(documentOf(id)))],
+    [
+      "deflate",
+      (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "deflate" }).end(deflateSync(documentOf(id)))
+    ],
+    [
+      "brotli",
+      (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "br" }).end(brotliCompressSync(documentOf(id)))
+    ],
+    [
+      "gzip of events",
+      (id, to) => to.writeHead(200, { ...events, "Content-Encoding": "GZIP" }).end(gzipSync(eventOf(id)))
+    ],
+    ["no type", (id, to) => to.writeHead(200).end(documentOf(id))],
+    ["the type of texts", (id, to) => to.writeHead(200, type("text/plain")).end(documentOf(id))],
+    ["the type of pages", (id, to) => to.writeHead(200, type("text/html; charset=utf-8")).end(documentOf(id))],
+    ["events with the type of texts", (id, to) => to.writeHead(200, type("text/plain")).end(eventOf(id))],
+    ["events with the type of documents", (id, to) => to.writeHead(200, json).end(eventOf(id))],
+    ["a document with the type of events", (id, to) => to.writeHead(200, events).end(documentOf(id))],
+    [
+      "lines of documents",
+      (id, to) => to.writeHead(200, type("application/x-ndjson")).end(`${log}\n${documentOf(id)}\n`)
+    ],
+    ["the status 202 and a body", (id, to) => to.writeHead(202, json).end(documentOf(id))]
+  ])("gives the result after %s", ([, respond]) =>
+    Effect.map(
+      callOnce(({ id }, response) => respond(id, response)),
+      ({ content }) => assert.deepStrictEqual(content, done.content)
+    )
+  )
+
+  it.live.each<readonly [string, (response: ServerResponse) => unknown, string]>([
+    ["an empty stream", (to) => to.writeHead(200, events).end(), "the response ended"],
+    ["a stream of comments", (to) => to.writeHead(200, events).end(": ping\n\n"), "the response ended"],
+    ["the status 204", (to) => to.writeHead(204).end(), "HTTP 204"],
+    ["the status 205", (to) => to.writeHead(205).end(), "HTTP 205"],
+    ["an empty body", (to) => to.writeHead(200).end(), "it is empty"],
+    ["a page", (to) => to.writeHead(200, type("text/html")).end("<html>"), "content type text/html"],
+    ["an error that is a text", (to) => to.writeHead(400, json).end('{"jsonrpc":"2.0","error":"no disk"}'), "no disk"],
+    ["a redirect", (to) => to.writeHead(301, { Location: "/other/" }).end(), "/other/ not followed"]
+  ])("fails its call and no other after %s", ([, respond, reason]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const waiting = Promise.withResolvers<void>()
+        const peer = yield* makeOddServer(({ id, method, params }, response) => {
+          if (params.name === "odd") return respond(response)
+          const isReady = method === "ping" ? Promise.resolve() : waiting.promise
+          return isReady.then(() => response.writeHead(200, json).end(documentOf(id)))
+        })
+        const session = yield* open(peer)
+        const other = yield* Effect.forkChild(session.callTool("wait", {}))
+        yield* peer.until("wait")
+        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
+        waiting.resolve()
+        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+      })
+    )
+  )
+
+  it.live.each([202, 204])("fails a handshake at once when it is answered with %i", (status) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => response.writeHead(status).end())
+        assert.include((yield* Effect.flip(open(peer))).message, `HTTP ${status}`)
+      })
+    )
+  )
+
+  it.live.each([202, 204])("takes the status %i for an answer to a ping", (status) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open(yield* makeOddServer((_, response) => response.writeHead(status).end()))
+        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+      })
+    )
+  )
+
+  it.live("fails a call that is accepted with 202 when the server has no stream for its response", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+          if (method === "initialize")
+            return response.writeHead(200, json).end(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+          return response.writeHead(verb === "GET" ? 405 : 202).end()
+        })
+        const session = yield* open(peer)
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+        yield* Effect.forkScoped(Stream.runDrain(changes))
+        assert.include((yield* Effect.flip(session.callTool("x", {}))).message, "HTTP 202")
+      })
+    )
+  )
+})
+
+describe("refused notification", () => {
+  it.live.each([200, 204, 400, 404, 405, 500, 501])("does not end the session, with the status %i", (status) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let notify: (text: string) => unknown = () => undefined
+        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+          if (verb === "GET") {
+            const opened = stream(response, ": ready\n\n")
+            notify = (text) => opened.write(text)
+            return opened
+          }
+          if (method === "initialize") return json(response, id, { result: description })
+          return id === undefined ? response.writeHead(status).end() : json(response, id, { result: done })
+        })
+        const session = yield* open(peer)
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+        assert.property(yield* session.callTool("x", {}), "content")
+        notify('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+        assert.lengthOf(yield* Stream.runCollect(Stream.take(changes, 1)), 1)
+      })
+    )
+  )
+})
 
 describe("response to one HTTP request", () => {
   it.live.each([
@@ -190,7 +318,7 @@ describe("content type of a response", () => {
     (type) =>
       Effect.map(
         Effect.flip(callOnce((_, response) => response.writeHead(200, { "Content-Type": type }).end(": none\n\n"))),
-        ({ reason }) => assert.strictEqual(reason, "closed")
+        ({ reason }) => assert.strictEqual(reason, "protocol")
       )
   )
 })
@@ -203,7 +331,7 @@ describe("event stream that ends without a response", () => {
     ["an event that is cut", "id: 1\ndata: {"]
   ])("is not resumed after %s, so the call fails at once", ([, text = ""]) =>
     Effect.map(Effect.flip(callOnce((_, response) => stream(response, text).end())), ({ reason }) =>
-      assert.strictEqual(reason, "closed")
+      assert.strictEqual(reason, "protocol")
     )
   )
 })
