@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect } from "effect"
+import { Clock, Duration, Effect, Fiber } from "effect"
 import { McpSessionError } from "../../ports/McpSession.ts"
 
 /** The calls of one session. Times are in milliseconds since 1970. */
@@ -31,22 +31,19 @@ export const trackCall = <A>(
   )
 }
 
-/** Pings once. Gives the reason of a missed ping; any response, even an error, is no miss. */
+/** Gives the reason of a failed ping; any response, even an error, is no failure. */
 const findPingFailure = (ping: Effect.Effect<void, McpSessionError>): Effect.Effect<string | undefined> =>
-  ping.pipe(
-    Effect.as(undefined),
-    Effect.timeoutOrElse({
-      duration: keepalive.timeout,
-      orElse: () => Effect.succeed(`no response within ${Duration.toSeconds(keepalive.timeout)} seconds`)
-    }),
-    Effect.catch(({ reason, message }) =>
-      Effect.succeed(reason === "protocol" || reason === "unsupported" ? undefined : message)
-    )
-  )
+  Effect.match(ping, {
+    onSuccess: () => undefined,
+    onFailure: ({ reason, message }) => (reason === "protocol" || reason === "unsupported" ? undefined : message)
+  })
+
+const timeoutMessage = `no response within ${Duration.toSeconds(keepalive.timeout)} seconds`
 
 /**
  * Pings a session at an interval until it is unresponsive, and resolves with the reason. A server that executes a call
- * may miss pings. Calls that started during the silence do not count: frequent callers would keep a dead server.
+ * may miss pings. Calls that started during the silence do not count: frequent callers would keep a dead server. A response
+ * that comes until the end of the next ping counts, too.
  */
 export const untilUnresponsive = Effect.fnUntraced(function* (
   ping: Effect.Effect<void, McpSessionError>,
@@ -56,11 +53,23 @@ export const untilUnresponsive = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSessionError> {
   let missed = 0
   let unresponsiveSince = 0
+  let answers = 0
+  let lastAnswers = 0
+  let previous: Fiber.Fiber<unknown> | undefined
   while (true) {
     yield* Effect.sleep(missed === 0 ? interval : keepalive.retryInterval)
     const pingedAt = yield* Clock.currentTimeMillis
-    const failure = yield* findPingFailure(ping)
-    const reason = activity.lastResponseAt >= pingedAt ? undefined : failure
+    const pinging = yield* Effect.forkChild(
+      Effect.tap(findPingFailure(ping), (reason) => Effect.sync(() => void (answers += reason === undefined ? 1 : 0)))
+    )
+    const failure = yield* Effect.timeoutOrElse(Fiber.join(pinging), {
+      duration: keepalive.timeout,
+      orElse: () => Effect.succeed(timeoutMessage)
+    })
+    if (previous !== undefined) yield* Fiber.interrupt(previous)
+    previous = pinging
+    const reason = activity.lastResponseAt >= pingedAt || answers > lastAnswers ? undefined : failure
+    lastAnswers = answers
     if (missed === 0) unresponsiveSince = pingedAt
     missed = reason === undefined ? 0 : missed + 1
     yield* onHealthChange(reason)

@@ -112,6 +112,31 @@ describe("untilUnresponsive", () => {
     })
   )
 
+  it.effect.each([11, 14, 16, 20])("keeps a server that answers each ping after %i seconds", (seconds) =>
+    Effect.gen(function* () {
+      const { ended, reports } = yield* watched(Effect.sleep(`${seconds} seconds`))
+      yield* TestClock.adjust("10 minutes")
+      assert.isFalse(ended())
+      assert.include(reports, undefined)
+    })
+  )
+
+  it.effect("interrupts pings that are not answered until the end of the next one", () =>
+    Effect.gen(function* () {
+      let open = 0
+      let most = 0
+      const ping = Effect.acquireUseRelease(
+        Effect.sync(() => (most = Math.max(most, ++open))),
+        () => Effect.never,
+        () => Effect.sync(() => void (open -= 1))
+      )
+      const { reason } = yield* watched(ping)
+      yield* TestClock.adjust("2 minutes")
+      yield* reason
+      assert.deepStrictEqual([most, open], [2, 0])
+    })
+  )
+
   it.effect("takes a response to a call during a ping for a response", () =>
     Effect.gen(function* () {
       const activity = makeActivity()
