@@ -21,12 +21,12 @@ export const maxJsonDepth = 128
  * Gives the reason why a value cannot be a message body: binary data, members named `__proto__`, or nesting beyond
  * {@link maxJsonDepth}. Gives `undefined` for a valid body. Does not recurse: deep input must not exhaust the stack.
  */
-export const checkJsonBody = (value: unknown): string | undefined => {
+export const checkJsonBody = (value: unknown, maxDepth = maxJsonDepth): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const open: Array<{ readonly node: object; readonly depth: number }> = [{ node: value, depth: 1 }]
   for (let entry = open.pop(); entry !== undefined; entry = open.pop()) {
     const { depth, node } = entry
-    if (depth > maxJsonDepth) return `nested deeper than ${maxJsonDepth} levels`
+    if (depth > maxDepth) return `nested deeper than ${maxDepth} levels`
     if (!Array.isArray(node)) {
       if (!isJsonObject(node)) return "binary data where JSON is expected"
       if (Object.hasOwn(node, "__proto__")) return "a member named __proto__"
@@ -55,17 +55,21 @@ export const checkParsedJson = (text: string, value: unknown): string | undefine
     ? checkJsonBody(value)
     : undefined
 
-/** Levels that a message of the office adds around the parts of another message. */
-const wrappingLevels = 8
+/** The depth of what a message of the office can hold: it adds levels around the parts of another message. */
+const maxPartDepth = maxJsonDepth - 8
 
 /** Gives a value without what {@link checkJsonBody} rejects in a message of the office that holds it. */
-export const withoutUnsafeParts = (value: unknown, levels = maxJsonDepth - wrappingLevels): unknown => {
+export const withoutUnsafeParts = (value: unknown, levels = maxPartDepth): unknown => {
   const isKept = (part: unknown): boolean => levels > 1 || typeof part !== "object" || part === null
   if (Array.isArray(value)) return value.filter(isKept).map((item) => withoutUnsafeParts(item, levels - 1))
   if (!isJsonObject(value)) return value
   const members = Object.entries(value).filter(([name, member]) => name !== "__proto__" && isKept(member))
   return Object.fromEntries(members.map(([name, member]) => [name, withoutUnsafeParts(member, levels - 1)]))
 }
+
+/** Gives an object without the parts that a message of the office may not hold: it is rejected whole for one of them. */
+export const toSafeJson = (value: JsonObject): JsonObject =>
+  checkJsonBody(value, maxPartDepth) === undefined ? value : asObject(withoutUnsafeParts(value))
 
 /** True when a value has at most this many members and items, at any depth. Stops counting beyond. */
 export const hasAtMostParts = (value: unknown, max: number): boolean => {

@@ -1,11 +1,4 @@
-import {
-  asObject,
-  checkJsonBody,
-  isJsonObject,
-  type JsonObject,
-  parseJson,
-  withoutUnsafeParts
-} from "../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject, parseJson, toSafeJson } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { repairDescription } from "../../domain/tools/mcpListings.ts"
 
@@ -65,7 +58,7 @@ const isMetaMember = (value: unknown, name: string): boolean => {
 }
 
 /** Drops an unusable `_meta`, and its unusable members. */
-const repairMeta = (holder: JsonObject): JsonObject => {
+export const repairMeta = (holder: JsonObject): JsonObject => {
   const { _meta: meta, ...others } = holder
   if (meta === undefined) return holder
   return isJsonObject(meta) ? unlessEqual(holder, { ...holder, _meta: pickMembers(meta, isMetaMember) }) : others
@@ -92,8 +85,7 @@ const isDescription = (result: JsonObject): boolean =>
 /** The SDKs refuse a server whose description has odd members, and the office what is unsafe. */
 const repairResult = (result: JsonObject): JsonObject => {
   const repaired = repairMeta(result)
-  if (!isDescription(repaired)) return repaired
-  return repairDescription(checkJsonBody(repaired) === undefined ? repaired : asObject(withoutUnsafeParts(repaired)))
+  return isDescription(repaired) ? repairDescription(toSafeJson(repaired)) : repaired
 }
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
@@ -160,15 +152,16 @@ export interface DecodedMessages {
 /** The beginning of an object that may be a message. */
 const messageStart = /\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/g
 
-/** The index after the object that begins at `start`; undefined when it does not end. */
+/** The index after the object that begins at `start`; undefined when it does not end. A pattern would overflow the stack. */
 const endOfObject = (text: string, start: number): number | undefined => {
-  const part = /"(?:[^"\\]|\\.)*"|[{}]/gs
-  part.lastIndex = start
   let depth = 0
-  for (let found = part.exec(text); found !== null; found = part.exec(text)) {
-    if (found[0] === "{") depth += 1
-    if (found[0] === "}") depth -= 1
-    if (depth === 0) return part.lastIndex
+  let isInString = false
+  for (let index = start; index < text.length; index++) {
+    const character = text[index]
+    if (character === '"') isInString = !isInString
+    else if (isInString) index += character === "\\" ? 1 : 0
+    else if (character === "{") depth++
+    else if (character === "}" && --depth === 0) return index + 1
   }
   return undefined
 }

@@ -4,7 +4,7 @@ import type { Tool } from "../model/Tool.ts"
 import { definedOnly } from "../objects.ts"
 import { parseToolResult, roundedIntegersKey, type ToolResult } from "../model/ToolResult.ts"
 import { isSelfContained } from "../schemas/repairSchema.ts"
-import { type OmittedItem, repairListed, withoutReservedKeys } from "./mcpListings.ts"
+import { type ListName, type OmittedItem, repairListed, withoutReservedKeys } from "./mcpListings.ts"
 import { repairResult, withoutRejectedParts } from "./results/repairResult.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { toolMetaKey } from "./toolMeta.ts"
@@ -35,17 +35,32 @@ export const toMcpTool = (
   }
 }
 
-/** Gives the schema of results that every revision of MCP and every client accepts, if it is one. */
+/** Gives a schema of results that every client compiles, if it is one. */
 const toOutputSchema = ({ $id: _, ...schema }: JsonObject): JsonObject | undefined => {
   const { properties, type = properties === undefined ? undefined : "object" } = schema
-  return type === "object" && isSelfContained(schema) ? { ...schema, type } : undefined
+  return isSelfContained(schema) ? { ...schema, ...definedOnly({ type }) } : undefined
 }
 
-/** Lists a tool for MCP clients of any revision, as {@link toMcpTool} makes it. Fails for a tool that they cannot call. */
+/** Gives an item of a list as every MCP client accepts it. Fails for one that clients cannot use. */
+export const publishListed = (list: ListName, item: unknown): Result.Result<JsonObject, OmittedItem> =>
+  Result.map(repairListed(list, item), (repaired) => {
+    if (list !== "tools") return { name: repaired["uri"] ?? repaired["uriTemplate"], ...repaired }
+    const { inputSchema, outputSchema, ...listed } = repaired
+    return {
+      ...listed,
+      inputSchema: { type: "object", ...asObject(inputSchema) },
+      ...definedOnly({ outputSchema: isJsonObject(outputSchema) ? toOutputSchema(outputSchema) : undefined })
+    }
+  })
+
+/**
+ * Lists a tool as {@link toMcpTool} makes it, with a schema of results only where every revision of MCP allows it. Fails for a
+ * tool that clients cannot call.
+ */
 export const publishTool = (...tool: Parameters<typeof toMcpTool>): Result.Result<JsonObject, OmittedItem> =>
-  Result.map(repairListed("tools", toMcpTool(...tool)), ({ outputSchema, ...listed }) => ({
+  Result.map(publishListed("tools", toMcpTool(...tool)), ({ outputSchema, ...listed }) => ({
     ...listed,
-    ...definedOnly({ outputSchema: isJsonObject(outputSchema) ? toOutputSchema(outputSchema) : undefined })
+    ...(asObject(outputSchema)["type"] === "object" && { outputSchema })
   }))
 
 /**
@@ -67,4 +82,4 @@ export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
 
 /** Converts a result of a tool of the office for MCP clients, as {@link toMcpResult} does, without what they reject. */
 export const publishResult = (result: ToolResult, tool: Tool | undefined): JsonObject =>
-  withoutRejectedParts(toMcpResult(result), tool !== undefined && tool.returnSchema !== null)
+  withoutRejectedParts(toMcpResult(result), tool?.returnSchema ?? undefined)

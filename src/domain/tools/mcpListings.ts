@@ -9,8 +9,8 @@ type Repair = (value: unknown) => unknown
 
 type Fields = { readonly [member: string]: Repair }
 
-const text: Repair = asString
-const flag: Repair = (value) => (typeof value === "boolean" ? value : undefined)
+export const text: Repair = asString
+export const flag: Repair = (value) => (typeof value === "boolean" ? value : undefined)
 
 const oneOf =
   (...names: ReadonlyArray<unknown>): Repair =>
@@ -18,7 +18,7 @@ const oneOf =
     names.includes(value) ? value : undefined
 
 /** A list without its odd items; a single item is a list of one. */
-const listOf =
+export const listOf =
   (repair: Repair): Repair =>
   (value) => {
     const items = [value].flat().flatMap((item: unknown) => repair(item) ?? [])
@@ -34,7 +34,7 @@ const repairMembers = (fields: Fields, value: JsonObject): JsonObject =>
     })
   )
 
-const objectOf =
+export const objectOf =
   (fields: Fields, required?: string): Repair =>
   (value) => {
     if (!isJsonObject(value)) return undefined

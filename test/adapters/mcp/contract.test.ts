@@ -103,7 +103,10 @@ const throughPublish = [
   "fails with the code and the message of a protocol error",
   "closes with every in-flight call when its peer dies",
   // The log of an MCP server stays at the Computer.
-  "reports log messages to a watch that wants them"
+  "reports log messages to a watch that wants them",
+  // Without what MCP clients reject.
+  "lists tools page by page, unchanged",
+  "calls a tool and returns its result unchanged"
 ] as const
 
 /** The contract of every {@link McpSession}. `openAlone` has a peer without other sessions, which may die. */

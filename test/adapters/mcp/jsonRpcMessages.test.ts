@@ -109,4 +109,10 @@ describe("decodeMessages", () => {
     assert.deepInclude(decodeMessages(`\u{feff}${text}`), { isUnchanged: false, skipped: 0 })
     assert.isUndefined(decodeMessages("{"))
   })
+
+  it("reads a message of 12 MB among logs, and none that does not end", () => {
+    const text = `log ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: { text: 'a"'.repeat(6_000_000) } })}`
+    assert.strictEqual(decodeMessages(text)?.messages.length, 1)
+    assert.isUndefined(decodeMessages(text.slice(0, -1)))
+  })
 })

@@ -3,11 +3,12 @@ import { Effect, FiberSet, Result } from "effect"
 import type { InputResponder, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { callAsTask } from "./clientTasks.ts"
 import type { RequestHandlers, SendRequest } from "./SendRequest.ts"
+import { sessionError } from "../sessionError.ts"
 import { askResponder } from "./inputHandler.ts"
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */
@@ -93,7 +94,11 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     listTools,
     listResources: list("resources"),
     readResource: (uri: string) =>
-      Effect.map(request("resources/read", { uri }), ({ contents }) => sendableItems("contents", contents)),
+      Effect.flatMap(request("resources/read", { uri }), ({ contents }) =>
+        Array.isArray(contents) || isJsonObject(contents)
+          ? Effect.succeed([contents].flat().map((item: unknown) => toSafeJson(asObject(item))))
+          : Effect.fail(sessionError("protocol", "the response has no contents"))
+      ),
     callTool,
     request: (method: string, params: JsonObject) => request(method, params)
   }

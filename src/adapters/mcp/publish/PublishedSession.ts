@@ -2,6 +2,7 @@ import { CLIENT_CAPABILITIES_META_KEY, Server, type ServerContext } from "@model
 import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
 import { z } from "zod"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
+import { publishableSession } from "../../../application/shared/listings/publishableSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { supportsApps } from "../../../domain/tools/appTools.ts"
@@ -9,6 +10,7 @@ import type { InputAnswer, InputRequest } from "../../../domain/model/InputReque
 import { type InputRound, makeInputRounds } from "./inputRounds.ts"
 import { decodeInputAnswer, encodeInputRequest, inputModesOf } from "./openQuestions.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
+import { repairMeta } from "../jsonRpcMessages.ts"
 import { makeMethodHandler, type McpRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
@@ -112,7 +114,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const run = yield* FiberSet.runtimePromise(backgroundFibers)<never>()
   const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
   const tasks = session.tasks === undefined ? undefined : yield* makePublishedTasks(session.tasks)
-  const handleRequest = makeMethodHandler(session, yield* makeInputRounds, tasks)
+  const handleRequest = makeMethodHandler(publishableSession(session), yield* makeInputRounds, tasks)
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
@@ -162,7 +164,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
-      return { ...(await runRequest(handleWithinLimit(request), { signal })) }
+      return { ...repairMeta(await runRequest(handleWithinLimit(request), { signal })) }
     }
     server.fallbackRequestHandler = handle
     // The modern era took these methods out of the core: the SDK passes them on to handlers with a schema only.

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { InputResponder, McpMethod, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { PublishableSession } from "../../../application/shared/listings/publishableSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { isAppOnly, isAppResource } from "../../../domain/tools/appTools.ts"
@@ -52,10 +53,10 @@ const describeFailure = (tool: string, { code, reason, message }: McpSessionErro
   }
 }
 
-/** Wraps structured content that is not an object, as the listing declares for these revisions. */
-const withObjectContent = (result: JsonObject): JsonObject => {
+/** Wraps structured content as the SDK wraps the schema in the list for these revisions, unless both are objects. */
+const withObjectContent = (result: JsonObject, outputSchema: JsonObject = { type: "object" }): JsonObject => {
   const { structuredContent } = result
-  return structuredContent === undefined || isJsonObject(structuredContent)
+  return structuredContent === undefined || (isJsonObject(structuredContent) && outputSchema["type"] === "object")
     ? result
     : { ...result, structuredContent: { result: structuredContent } }
 }
@@ -90,9 +91,9 @@ const isForwarded = (method: string): method is McpMethod => forwardedMethods.in
 
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
-/** Handles client requests with a session. Results pass unchanged. */
+/** Handles client requests with a session. */
 export const makeMethodHandler = (
-  session: McpSession,
+  session: PublishableSession,
   runRound: Effect.Success<typeof makeInputRounds>,
   tasks: PublishedTasks | undefined
 ) => {
@@ -128,7 +129,7 @@ export const makeMethodHandler = (
         ? Effect.fail(failure)
         : Effect.succeed({ content: [{ type: "text", text: describeFailure(name, failure) }], isError: true })
     )
-    return requiresObjectContent ? withObjectContent(result) : result
+    return requiresObjectContent ? withObjectContent(result, session.outputSchemaOf(name)) : result
   })
 
   const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: McpRequest) {
@@ -138,7 +139,7 @@ export const makeMethodHandler = (
     return {}
   })
 
-  /** Passes a request on as it is. */
+  /** Passes a request on. */
   const forward: MethodHandler = ({ method, params }) =>
     isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
 
@@ -148,7 +149,9 @@ export const makeMethodHandler = (
     "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
     "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
     "tasks/result": ({ input, method, params }) =>
-      "answer" in input ? published.result(params, input) : methodNotFound(method),
+      "answer" in input
+        ? Effect.map(published.result(params, input), (result) => withObjectContent(result))
+        : methodNotFound(method),
     "tasks/update": ({ input, method, params }) =>
       "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
   })

@@ -1,6 +1,6 @@
 import { Duration, Effect, Result, Schema } from "effect"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
+import { asObject, asString, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import {
   defaultMcpTimeoutSeconds,
@@ -145,7 +145,7 @@ export const makeMcpRequests = (
         Effect.timeoutOrElse({ duration: Duration.seconds(timeout), orElse: () => Effect.fail(timedOut) }),
         Effect.result,
         Effect.map((outcome) => {
-          if (Result.isSuccess(outcome)) return { reqId, result: outcome.success }
+          if (Result.isSuccess(outcome)) return { reqId, result: toSafeJson(outcome.success) }
           return { reqId, failure: toFailure(outcome.failure) }
         })
       )

@@ -8,7 +8,7 @@ import {
   repairListing,
   reservedKeysOf
 } from "../../../domain/tools/mcpListings.ts"
-import type { McpMethod, McpSession, McpSessionError } from "../../ports/McpSession.ts"
+import type { McpMethod, McpPage, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import { collectPages, type PagedList, parseCursor } from "../paging.ts"
 
 /** A list of an MCP server in the form that MCP requires. */
@@ -27,16 +27,23 @@ const listAll = (list: ListName, { info }: McpSession, fetchPage: McpSession["li
     })
   )
 
+/** Requests a page of a list whose method only some sessions have. */
+export const requestPage = (
+  request: NonNullable<McpSession["request"]>,
+  list: ListName,
+  method: McpMethod,
+  params: JsonObject
+): Effect.Effect<McpPage, McpSessionError> =>
+  Effect.map(request(method, params), ({ nextCursor, [list]: listed }) => ({
+    items: Array.isArray(listed) ? (listed as ReadonlyArray<JsonObject>) : [],
+    nextCursor: parseCursor(nextCursor)
+  }))
+
 /** Lists all items of a kind that the session may lack. */
 const listByRequest = (session: McpSession, list: "prompts" | "resourceTemplates", method: McpMethod): Listing => {
   const { request } = session
   if (request === undefined) return noItems
-  return listAll(list, session, (cursor) =>
-    Effect.map(request(method, definedOnly({ cursor })), ({ nextCursor, [list]: listed }) => ({
-      items: Array.isArray(listed) ? (listed as ReadonlyArray<JsonObject>) : [],
-      nextCursor: parseCursor(nextCursor)
-    }))
-  )
+  return listAll(list, session, (cursor) => requestPage(request, list, method, definedOnly({ cursor })))
 }
 
 export const listResources = (session: McpSession): Listing =>

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, withoutUnsafeParts } from "../../json.ts"
+import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
 import {
   type ContentBlock,
   contentBlockProblem,
@@ -46,7 +46,7 @@ const repairMedia = ({ data, mimeType, ...rest }: JsonObject): JsonObject => ({
 })
 
 /** Repairs the contents of a resource: `text`, or `blob` in base64. Without both, `undefined`. */
-const repairContents = (contents: JsonObject): JsonObject | undefined => {
+export const repairContents = (contents: JsonObject): JsonObject | undefined => {
   const { _meta, blob, mimeType, text, uri, ...rest } = contents
   const base64 = repairBase64(blob)
   const content = text === undefined || text === null ? base64 && { blob: base64 } : { text: asText(text) }
@@ -84,16 +84,7 @@ const repairBlock = (value: unknown): ReadonlyArray<ContentBlock> => {
   return [isContentBlock(block) ? block : textBlock(`(content omitted: ${contentBlockProblem(block)})`)]
 }
 
-const errorWords: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
-  ["true", true],
-  ["false", false],
-  [1, true],
-  [0, false]
-])
-
-/** Gives a result whose parts a message of the office may hold: it is rejected whole for one that it may not. */
-const toSafeResult = (result: JsonObject): JsonObject =>
-  checkJsonBody(result) === undefined ? result : asObject(withoutUnsafeParts(result))
+const falseWords: ReadonlyArray<unknown> = [false, "false", 0]
 
 /** The content of a result that has none, from members that MCP does not know. */
 const unknownContent = ({ _meta, ...others }: JsonObject): ReadonlyArray<ContentBlock> => {
@@ -109,29 +100,39 @@ const repairMembers = ({ content, isError, resultType: _, structuredContent, ...
   return {
     ...rest,
     content: isBare ? unknownContent(rest) : blocks,
-    ...definedOnly({ isError: errorWords.get(isError) ?? isError, structuredContent: structuredContent ?? undefined })
+    ...(isError !== undefined && isError !== null && { isError: !falseWords.includes(isError) }),
+    ...definedOnly({ structuredContent: structuredContent ?? undefined })
   }
 }
 
 /**
  * Gives the result of an MCP server in the form that MCP requires. A block without a plain meaning becomes a text that says so;
- * members that are null are left out. Blocks of unknown types stay.
+ * members that are null are left out. Blocks of unknown types stay. A mark of errors that is not plainly false marks one.
  */
-export const repairResult = (result: JsonObject): JsonObject => repairMembers(toSafeResult(result))
+export const repairResult = (result: JsonObject): JsonObject => repairMembers(toSafeJson(result))
 
 /** Shows a block of a type that MCP clients reject as text. */
 const toKnownBlock = (block: ContentBlock): ContentBlock =>
   isKnownContentBlock(block) ? block : textBlock(JSON.stringify(block))
 
+/** The blocks of a content or of a single block, as every MCP client accepts them. */
+export const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
+  [content].flat().flatMap(repairBlock).map(toKnownBlock)
+
 /**
  * Gives a result as every MCP client accepts it. Clients check the structured content of an error, too, against the schema
- * of the tool, and would hide the error: for a tool with a schema it becomes text.
+ * of the tool, and would hide the error: for a tool with a schema it becomes text. A schema of another type than `object` may
+ * allow null.
  */
-export const withoutRejectedParts = (result: JsonObject, hasOutputSchema: boolean): JsonObject => {
-  const { structuredContent, ...repaired } = repairResult(result)
-  const content = Array.isArray(repaired["content"]) ? (repaired["content"] as ReadonlyArray<ContentBlock>) : []
-  const known = content.map(toKnownBlock)
+export const withoutRejectedParts = (result: JsonObject, outputSchema: JsonObject | undefined): JsonObject => {
+  const isNull = result["structuredContent"] === null && outputSchema !== undefined && outputSchema["type"] !== "object"
+  const { resultType: _, structuredContent = isNull ? null : undefined, ...repaired } = repairResult(result)
+  const { content } = repaired
+  const known = Array.isArray(content)
+    ? (content as ReadonlyArray<ContentBlock>).map(toKnownBlock)
+    : publishBlocks(content)
   if (structuredContent === undefined) return { ...repaired, content: known }
-  if (!hasOutputSchema || repaired["isError"] !== true) return { ...repaired, content: known, structuredContent }
+  const isHidden = outputSchema !== undefined && repaired["isError"] === true
+  if (!isHidden) return { ...repaired, content: known, structuredContent }
   return { ...repaired, content: known.length === 0 ? [textBlock(asText(structuredContent))] : known }
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { z } from "zod"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
@@ -23,17 +23,18 @@ const makeSession = Effect.gen(function* () {
   const done = yield* Deferred.make<void>()
   const started: Array<string> = []
   const cancelled: Array<string> = []
-  const toTask = (id: string, asks: boolean, { onProgress, responder }: McpCallOptions): McpTask => ({
+  const toTask = (id: string, { asks, more }: JsonObject, { onProgress, responder }: McpCallOptions): McpTask => ({
     id,
     createdAt: Date.UTC(2026, 10, 26),
     result: Effect.gen(function* () {
       yield* onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
-      const answer = asks && (yield* responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never)
+      const answer =
+        asks === true && (yield* responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never)
       yield* Effect.raceFirst(
         Deferred.await(done),
         Effect.repeat(Effect.sleep(5), { until: () => cancelled.length > 0 })
       )
-      return { content: [{ type: "text", text: JSON.stringify(answer) }] }
+      return { content: [{ type: "text", text: JSON.stringify(answer) }], ...asObject(more) }
     }),
     cancel: Effect.sync(() => void cancelled.push(id))
   })
@@ -46,15 +47,15 @@ const makeSession = Effect.gen(function* () {
       ]
     }),
     tasks: {
-      start: (name, { asks = false }, options = {}) =>
+      start: (name, args, options = {}) =>
         Effect.sync(() => {
           if (name !== "work") return undefined
           started.push(name)
-          return toTask(`t${started.length}`, asks === true, options)
+          return toTask(`t${started.length}`, args, options)
         }),
       find: (id, options = {}) =>
         id === "earlier"
-          ? Effect.succeed(toTask(id, false, options))
+          ? Effect.succeed(toTask(id, {}, options))
           : Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: `no task ${id}` }))
     }
   }
@@ -111,6 +112,22 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
 describe("published tasks", () => {
+  live(
+    "gives structured content that is a list as the client accepts it (2025-11-25)",
+    Effect.gen(function* () {
+      const { finish, url } = yield* makeSession
+      const { client, request } = yield* connectLegacy(url)
+      const args = { more: { structuredContent: [1] } }
+      const { task } = yield* request("tools/call", { name: "work", arguments: args, task: {} })
+      yield* finish
+      const params = { taskId: asObject(task)["taskId"] }
+      const { structuredContent } = yield* Effect.promise(() =>
+        client.request({ method: "tasks/result", params }, CallToolResultSchema)
+      )
+      assert.deepStrictEqual(structuredContent, { result: [1] })
+    })
+  )
+
   live(
     "starts by request, reports its state, and gives its result (2025-11-25)",
     Effect.gen(function* () {

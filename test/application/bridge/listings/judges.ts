@@ -15,13 +15,37 @@ export interface Judge {
   readonly templates: Effect.Effect<ReadonlyArray<JsonObject>>
   readonly prompts: Effect.Effect<ReadonlyArray<JsonObject>>
   readonly call: (name: string) => Effect.Effect<JsonObject>
+  /** The result, or what the SDK throws. */
+  readonly tryCall: (name: string) => Attempt
+  readonly read: (uri: string) => Attempt
+  readonly prompt: (name: string, args?: Record<string, string>) => Attempt
+  /** Completes an argument of a prompt. */
+  readonly complete: (prompt: string, argument: { readonly name: string; readonly value: string }) => Attempt
 }
 
-type Lists = Pick<Client, "listTools" | "listResources" | "listResourceTemplates" | "listPrompts" | "callTool">
+/** The reply of a request; fails with the error of the SDK. */
+type Attempt = Effect.Effect<JsonObject, { readonly message: string }>
+
+type Lists = Pick<
+  Client,
+  | "listTools"
+  | "listResources"
+  | "listResourceTemplates"
+  | "listPrompts"
+  | "callTool"
+  | "readResource"
+  | "getPrompt"
+  | "complete"
+>
 
 const judgeOf = (client: unknown): Judge => {
   const lists = client as Lists
   const asking = (ask: () => Promise<object>) => Effect.promise(async () => (await ask()) as JsonObject)
+  const trying = (ask: () => Promise<object>): Attempt =>
+    Effect.tryPromise({
+      try: async () => (await ask()) as JsonObject,
+      catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
+    })
   const items = (ask: () => Promise<object>, member: string) =>
     Effect.map(asking(ask), ({ [member]: listed }) => listed as ReadonlyArray<JsonObject>)
   return {
@@ -29,7 +53,11 @@ const judgeOf = (client: unknown): Judge => {
     resources: items(() => lists.listResources(), "resources"),
     templates: items(() => lists.listResourceTemplates(), "resourceTemplates"),
     prompts: items(() => lists.listPrompts(), "prompts"),
-    call: (name) => asking(() => lists.callTool({ name, arguments: {} }))
+    call: (name) => asking(() => lists.callTool({ name, arguments: {} })),
+    tryCall: (name) => trying(() => lists.callTool({ name, arguments: {} })),
+    read: (uri) => trying(() => lists.readResource({ uri })),
+    prompt: (name, args = {}) => trying(() => lists.getPrompt({ name, arguments: args })),
+    complete: (name, argument) => trying(() => lists.complete({ ref: { type: "ref/prompt", name }, argument }))
   }
 }
 

@@ -5,6 +5,7 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
 import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
+import { checkJsonBody } from "../../../../../src/domain/json.ts"
 import { honestMessage } from "../../../../fuzz/live/mcpPeer.ts"
 import { failedResponses, repairedResponses, withId } from "../oddResponses.ts"
 import { layerOf } from "./childrenInMemory.ts"
@@ -217,7 +218,7 @@ describe("malicious stdio server", () => {
     )
   }
 
-  it.live("omits items that cannot be encoded from listings and contents", () =>
+  it.live("omits items that cannot be encoded from listings, and such parts from contents", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const bad = [`{"name":"deep","uri":"x:y","a":${tooDeep}}`, '{"name":"proto","a":{"__proto__":1}}', "1"]
@@ -230,7 +231,10 @@ describe("malicious stdio server", () => {
         const good = [{ name: "good", uri: "x:y" }]
         assert.deepStrictEqual((yield* session.listTools()).items, good)
         assert.deepStrictEqual((yield* session.listResources()).items, good)
-        assert.deepStrictEqual(yield* session.readResource("x:y"), good)
+        const [deep, ...others] = yield* session.readResource("x:y")
+        assert.isUndefined(checkJsonBody([[[[deep]]]]))
+        assert.deepInclude(deep, { name: "deep", uri: "x:y" })
+        assert.deepStrictEqual(others, [{ name: "proto", a: {} }, {}, ...good])
       })
     )
   )
