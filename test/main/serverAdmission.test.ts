@@ -1,11 +1,13 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { get } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { SignJWT } from "jose"
-import { cli, node, temporaryFolder } from "./processes.ts"
+import { kill } from "../processes.ts"
+import { cli, node, program, temporaryFolder } from "./processes.ts"
 
 /** Three minutes: up to ten processes start on a busy machine. */
 const testTimeout = 180_000
@@ -221,6 +223,59 @@ describe("a2c server", () => {
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)
     })
   )
+
+  const keysText = '{ "keys": [] }'
+  const piped: { readonly [what: string]: readonly [flags: string, ...files: ReadonlyArray<string>] } = {
+    "a certificate and its key": [
+      '--tls-cert <(cat "$1") --tls-key <(cat "$2")',
+      fixture("first.cert"),
+      fixture("first.key")
+    ],
+    "a certificate": ['--tls-cert <(cat "$1") --tls-key "$2"', fixture("first.cert"), fixture("first.key")],
+    "a key that comes late": [
+      '--tls-cert "$1" --tls-key <(sleep 1; cat "$2")',
+      fixture("first.cert"),
+      fixture("first.key")
+    ],
+    "API keys": [`--api-keys <(echo '${keysText}')`]
+  }
+  for (const [what, [flags, ...files]] of Object.entries(piped)) {
+    live(
+      `keeps ${what} from a pipe when files are read again`,
+      Effect.gen(function* () {
+        const command = `exec "$0" ${cli} server --port 0 ${flags}`
+        const server = yield* program("bash", ["-c", command, process.execPath, ...files])
+        yield* server.says("listening on ")
+        // Follows the check after the start.
+        kill(server.pid, "SIGHUP")
+        yield* server.says("reloaded", "stderr")
+        assert.notInclude(server.stderr(), "ERROR")
+      })
+    )
+  }
+
+  for (const part of ["cert", "key"] as const) {
+    live(
+      `keeps its certificate, reloads a later one and ends when the ${part} becomes a pipe that nothing writes to`,
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const files = { cert: join(folder, "cert"), key: join(folder, "key") }
+        const install = (name: string) => {
+          rmSync(files[part], { force: true })
+          for (const one of ["cert", "key"] as const) copyFileSync(fixture(`${name}.${one}`), files[one])
+        }
+        install("first")
+        const { process } = yield* serve({}, "--tls-cert", files.cert, "--tls-key", files.key)
+        rmSync(files[part])
+        execFileSync("mkfifo", [files[part]])
+        yield* process.says(`${files[part]}: became a pipe`, "stderr")
+        install("second")
+        yield* process.says("certificate reloaded", "stderr")
+        yield* process.signal("SIGTERM")
+        assert.strictEqual(yield* process.ended, 0)
+      })
+    )
+  }
 
   live(
     "reports an invalid certificate and does not start",

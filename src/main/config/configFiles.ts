@@ -1,6 +1,7 @@
 import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
-import { Effect, FileSystem, Redacted, Result } from "effect"
+import { Effect, type FileSystem, Redacted, Result } from "effect"
+import { FileBecamePipe, readFileContents } from "../../adapters/process/fileContents.ts"
 import { homeFolder, noHomeAdvice } from "../../adapters/process/userFolders.ts"
 import { mergeConfigs, parseConfig } from "../../domain/config/parseConfig.ts"
 import { type Dialect, serversKeyOf } from "../../domain/config/dialects.ts"
@@ -12,7 +13,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "../repl/didYouMean.ts"
 import { type JsoncDocument, type Position, parseJsonc } from "./jsonc.ts"
-import { systemErrorCode } from "../../domain/errorMessage.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** An error or warning about a file. An error in one file makes all files unusable. */
 export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
@@ -71,16 +72,32 @@ const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
-/** Reads a text file; fails with a reason for people. */
-export const readTextFile = Effect.fnUntraced(function* (file: string) {
-  const fs = yield* FileSystem.FileSystem
-  return yield* Effect.result(
-    Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
-      if (reason._tag === "NotFound") return "file not found"
-      return systemErrorCode(reason.cause) === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
-    })
+/** In bytes. */
+const maxTextBytes = 64 * 1024 * 1024
+
+const fileErrorReasons: { readonly [code: string]: string } = {
+  EACCES: "cannot be read: permission denied",
+  EISDIR: "is a directory",
+  ELOOP: "cannot be read: it is a symbolic link to itself",
+  ENAMETOOLONG: "cannot be read: the name is too long",
+  ENOENT: "file not found",
+  ENOTDIR: "file not found: a part of the path is a file"
+}
+
+const formatFileError = (error: unknown): string => {
+  if (error instanceof FileBecamePipe) return "became a pipe: its content is read only at the start"
+  return fileErrorReasons[systemErrorCode(error) ?? ""] ?? `cannot be read: ${errorMessage(error)}`
+}
+
+/** Reads a text file; fails with a reason for people. A pipe is read once. */
+export const readTextFile = (file: string): Effect.Effect<Result.Result<string, string>> =>
+  Effect.tryPromise({ try: () => readFileContents(file, maxTextBytes + 1), catch: formatFileError }).pipe(
+    Effect.filterOrFail(
+      (text) => text.length <= maxTextBytes,
+      () => "is larger than 64 MiB"
+    ),
+    Effect.result
   )
-})
 
 /** The maximum number of reported errors: thousands of entries may have the same one. */
 const maxReportedErrors = 10

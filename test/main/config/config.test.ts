@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -37,6 +37,26 @@ const a2c = (name: string) => JSON.stringify({ servers: { [name]: server } })
 
 describe("readConfigFiles", () => {
   layer(NodeServices.layer)((it) => {
+    it.effect("tells why a file cannot be read", () =>
+      Effect.gen(function* () {
+        const folder = yield* folderWith({ file: "" })
+        symlinkSync("loop", join(folder, "loop"))
+        for (const [path, reason] of [
+          ["", "is a directory"],
+          ["absent", "file not found"],
+          ["file/below", "file not found: a part of the path is a file"],
+          ["loop", "cannot be read: it is a symbolic link to itself"],
+          ["x".repeat(300), "cannot be read: the name is too long"]
+        ] as const) {
+          const { diagnostics } = yield* readConfigFiles([join(folder, path)])
+          assert.deepStrictEqual(
+            diagnostics.map(({ issue }) => issue),
+            [reason]
+          )
+        }
+      })
+    )
+
     it.effect("reports a syntax error with line and column", () =>
       Effect.gen(function* () {
         const { said, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
