@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
+import { descendants, kill, processes } from "../processes.ts"
 import { computer, live, server } from "./offices.ts"
 import { a2c, type Cli, cli, node, sourceCli, temporaryFolder } from "./processes.ts"
 
@@ -327,6 +328,39 @@ describe("folder of packs", () => {
         )
         assert.strictEqual(messages()[1]?.result?.content?.[0]?.text?.length, 3_000_000)
         for (const word of ["import", "call"]) yield* served.says(word, "stderr", 7)
+      })
+    )
+  }
+
+  const blockingCode = {
+    "at import": 'console.log("blocked"); for (;;);',
+    "in a call": toolSaying("stuck", 'console.log("blocked"); for (;;);'),
+    "at the end": `process.on("exit", () => { console.log("blocked"); for (;;); })\n${toolSaying("stuck", "process.exit()")}`,
+    "by waiting for another thread": toolSaying(
+      "stuck",
+      'console.log("blocked"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'
+    )
+  }
+  for (const [kind, code] of Object.entries(blockingCode)) {
+    live(
+      `leaves no process when a host kills a server over stdio that a pack blocks ${kind}`,
+      Effect.gen(function* () {
+        const folder = yield* folderWith({ "stuck/stuck_tool.mjs": code })
+        const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
+        yield* served.types(JSON.stringify(initialize))
+        if (kind !== "at import") {
+          yield* served.says('"id":1')
+          yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+          yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stuck","arguments":{}}}')
+        }
+        yield* served.says("blocked", "stderr")
+        const below = descendants(served.pid)
+        assert.isNotEmpty(below)
+        kill(served.pid, "SIGKILL")
+        yield* Effect.sync(() => processes().filter(({ isZombie, pid }) => below.includes(pid) && !isZombie)).pipe(
+          Effect.repeat({ until: (left) => left.length === 0, schedule: Schedule.spaced("100 millis") }),
+          Effect.timeout("40 seconds")
+        )
       })
     )
   }

@@ -3,12 +3,19 @@ import { createWriteStream, fstatSync } from "node:fs"
 import { Socket } from "node:net"
 import type { Writable } from "node:stream"
 import { Effect, type Scope } from "effect"
+import { killWhenOrphaned } from "./orphanWatchdog.ts"
 
 /** The `argv[0]` of the second process, which other processes do not inherit. */
 const marker = "a2c-protocol"
 
 /** The descriptor of the protocol in the second process. */
 const descriptor = 3
+
+/**
+ * Milliseconds for the second process to end by itself. Code of a pack may block it, so that it reads neither a signal nor
+ * the end of stdin.
+ */
+const shutdownTimeout = 10_000
 
 /** The first process has made a pipe non-blocking, which file streams do not handle. */
 const openOutput = (): Writable => {
@@ -32,7 +39,8 @@ const runAgain = Effect.callback<number>((resume) => {
   void ended.then((code) => resume(Effect.succeed(code)))
   return Effect.promise(() => {
     child.kill()
-    return ended
+    const timer = setTimeout(() => child.kill("SIGKILL"), shutdownTimeout)
+    return ended.finally(() => clearTimeout(timer))
   })
 })
 
@@ -53,6 +61,8 @@ export const withProtocolOutput = Effect.fnUntraced(function* <E, R>(
     // The second process has reported its error.
     return code === 0 ? undefined : process.exit(code)
   }
+  // Hosts kill the first process when it does not end in time.
+  killWhenOrphaned(process.pid, shutdownTimeout)
   const output = openOutput()
   // A client that has gone is no error: its end of stdin ends the server.
   output.on("error", () => undefined)

@@ -2,7 +2,6 @@
  * Entry point of the process of an isolated pack. Loads the pack, runs its calls concurrently, and disposes of it on
  * request; the parent ends the process.
  */
-import { Worker } from "node:worker_threads"
 import { Cause, Deferred, Effect, FiberMap } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import { type PackCall, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
@@ -10,6 +9,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { makeCompiler } from "../../ajv/schemaCompiler.ts"
+import { killWhenOrphaned } from "../../process/orphanWatchdog.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
 import { type PackLogLine, startPack } from "../execution/PackRuntime.ts"
 import { enterDirectly } from "../execution/runPackCode.ts"
@@ -32,13 +32,6 @@ export type ChildMessage =
   /** Acknowledges `abort` and `dispose`, in order: the event loop is not blocked. */
   | { readonly type: "ack" }
   | { readonly type: "disposed" }
-
-/** The parent can die while the pack blocks the event loop, so a thread watches for that. */
-const orphanWatchdog = `
-  const parent = process.ppid
-  setInterval(() => {
-    if (process.ppid !== parent) process.kill(-process.pid, "SIGKILL")
-  }, 1000)`
 
 const send = (report: ChildMessage): void => {
   // A failure means that the parent is gone.
@@ -101,8 +94,4 @@ process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"))
 process.once("message", (order: ParentMessage) => {
   if (order.type === "start") Effect.runFork(main(order.source))
 })
-new Worker(orphanWatchdog, {
-  eval: true,
-  execArgv: [],
-  resourceLimits: { maxOldGenerationSizeMb: 8 }
-}).unref()
+killWhenOrphaned(-process.pid)
