@@ -172,14 +172,11 @@ export const makeServerRequests = (
       if (resource === undefined) return undefined
       const { computer, server, uri: own } = resource
       const { contents } = yield* send(computer, { server, method: "resources/read", params: { uri: own } })
-      if (!Array.isArray(contents)) {
-        return yield* new McpSessionError({ reason: "protocol", message: "the response has no contents" })
-      }
       const toOffice = (content: JsonObject) => {
         const read = asString(content["uri"])
         return read === undefined ? content : { ...content, uri: toServerUri({ computer, server, uri: read }) }
       }
-      return contents.map(asObject).map(toOffice)
+      return Array.isArray(contents) ? contents.map(asObject).map(toOffice) : []
     })
   }
 }

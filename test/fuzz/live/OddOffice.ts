@@ -10,7 +10,16 @@ import { ComputerSettings } from "../../../src/application/computer/ComputerSett
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { appCapability } from "../../../src/domain/tools/appTools.ts"
 import { office, openComputer, pc } from "./McpOffice.ts"
-import { type List, makeStdioServer, type OddServer, plainTool, startHttpServers, ways } from "./oddServer.ts"
+import {
+  type List,
+  makeDirectServer,
+  makeStdioServer,
+  type OddServer,
+  plainTool,
+  plainUri,
+  startHttpServers,
+  ways
+} from "./oddServer.ts"
 
 /** The timeout of calls in seconds, and of requests to MCP servers: longer than the time that an input may take. */
 const timeout = 120
@@ -24,14 +33,29 @@ export interface Host {
   readonly list: (list: List) => Promise<ReadonlyArray<object>>
   /** Rejects when the call fails, or the SDK refuses its result. */
   readonly call: (server: string) => Promise<object>
+  /** Rejects as a call does, and so does `read`. */
+  readonly prompt: (server: string) => Promise<object>
+  readonly read: (server: string) => Promise<object>
 }
 
 type Client = Pick<
   LegacyClient | ModernClient,
-  "listTools" | "listResources" | "listResourceTemplates" | "listPrompts" | "callTool"
+  "listTools" | "listResources" | "listResourceTemplates" | "listPrompts" | "callTool" | "getPrompt" | "readResource"
 >
 
-const makeHost = (name: string, client: Client): Host => ({
+/** The names of a server's parts for a host. */
+interface Names {
+  readonly tool: (server: string) => string
+  readonly uri: (server: string) => string
+}
+
+const officeNames: Names = {
+  tool: (server) => `${pc}__${plainTool(server)}`,
+  uri: (server) => `mcp://${pc}/${server}/${plainUri}`
+}
+const directNames: Names = { tool: plainTool, uri: () => plainUri }
+
+const makeHost = (name: string, client: Client, names: Names): Host => ({
   name,
   list: async (list) => {
     switch (list) {
@@ -45,21 +69,21 @@ const makeHost = (name: string, client: Client): Host => ({
         return (await client.listPrompts()).prompts
     }
   },
-  call: (server) => client.callTool({ name: toolOf(server), arguments: {} })
+  call: (server) => client.callTool({ name: names.tool(server), arguments: {} }),
+  prompt: (server) => client.getPrompt({ name: names.tool(server) }),
+  read: (server) => client.readResource({ uri: names.uri(server) })
 })
-
-const toolOf = (server: string): string => `${pc}__${plainTool(server)}`
 
 export interface OddOffice {
   readonly servers: ReadonlyArray<OddServer>
-  readonly hosts: ReadonlyArray<Host>
+  readonly hostsOf: (server: OddServer) => ReadonlyArray<Host>
   /** Opens a new session with a server without the backoff after its failures. */
   readonly restart: (server: string) => Promise<void>
 }
 
 const identity = { name: "host", version: "1" }
 
-const connectHosts = Effect.fnUntraced(function* (at: string) {
+const connectHosts = Effect.fnUntraced(function* (at: string, names: Names) {
   const url = new URL(at)
   const requestInit = { headers: { Authorization: `Bearer ${Redacted.value(token)}` } }
   // Hosts that show apps see their resources, too.
@@ -73,7 +97,7 @@ const connectHosts = Effect.fnUntraced(function* (at: string) {
     }),
     () => Effect.promise(() => Promise.all([older.close(), newer.close()]))
   )
-  return [makeHost("v1", older), makeHost("v2", newer)]
+  return [makeHost("v1", older, names), makeHost("v2", newer, names)]
 })
 
 const configOf = (server: OddServer & { readonly url?: string }): JsonObject => {
@@ -83,7 +107,10 @@ const configOf = (server: OddServer & { readonly url?: string }): JsonObject => 
     : { type: "streamable", server_parameters: { url: server.url, timeout: `PT${timeout}S` } }
 }
 
-/** An office whose Computer has odd MCP servers of every way, published to hosts of both official SDKs. */
+/**
+ * An office whose Computer has odd MCP servers of every way, published to hosts of both official SDKs, and an odd session that
+ * is published without an office.
+ */
 export const openOddOffice: Effect.Effect<OddOffice, unknown, Scope.Scope> = Effect.gen(function* () {
   const stdio = makeStdioServer("stdio")
   const [, ...httpWays] = ways
@@ -102,6 +129,13 @@ export const openOddOffice: Effect.Effect<OddOffice, unknown, Scope.Scope> = Eff
   )
   const session = yield* Effect.provideService(makeOfficeMcpSession({ office, timeout, tools: "all" }), Agent, agent)
   const { url } = yield* publishHttp(session, { port: 0, token })
-  const restart = (server: string) => Effect.runPromise(computer.restart(server))
-  return { servers, hosts: yield* connectHosts(url), restart }
+  const hosts = yield* connectHosts(url, officeNames)
+  const direct = makeDirectServer("direct")
+  const published = yield* publishHttp(direct.session, { port: 0, token })
+  const directHosts = yield* connectHosts(published.url, directNames)
+  return {
+    servers: [...servers, direct.server],
+    hostsOf: ({ way }) => (way === "direct" ? directHosts : hosts),
+    restart: (server) => Effect.runPromise(computer.restart(server))
+  }
 })

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import { Effect, type Scope } from "effect"
+import { Effect, type Scope, Stream } from "effect"
+import { type McpSession, McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import type { Child } from "../../adapters/mcp/client/stdio/childrenInMemory.ts"
 import { idWord } from "./mcpPeer.ts"
@@ -23,7 +24,11 @@ export const noticeOf = (list: List): string =>
 
 /** How an odd server reaches its Computer. */
 export const ways = ["stdio", "json", "stream", "sse"] as const
-type Way = (typeof ways)[number]
+/** A direct one is a session in this process, which is served without a Computer. */
+type Way = (typeof ways)[number] | "direct"
+
+/** The requests whose whole result can be odd. */
+type OddMethod = "prompts/get" | "resources/read"
 
 /** An MCP server that is correct, except for what it is given to list, to answer and to send. */
 export interface OddServer {
@@ -31,6 +36,8 @@ export interface OddServer {
   readonly way: Way
   /** Replaces a list. */
   readonly list: (list: List, items: ReadonlyArray<unknown>) => void
+  /** The result of each following request of a method; `undefined` for the usual one. */
+  readonly reply: (method: OddMethod, result: unknown) => void
   /** The response to each following call; `undefined` for the usual result. {@link idWord} stands for the id. */
   readonly respond: (response: string | undefined) => void
   /** The bytes of the HTTP response to the next call. */
@@ -41,18 +48,24 @@ export interface OddServer {
   readonly calls: () => number
 }
 
-/** The tool that works at every odd server. */
+/** The name of the tool, and of the prompt, that work at every odd server. */
 export const plainTool = (server: string): string => `plain-${server}`
+
+/** The resource that every odd server gives. */
+export const plainUri = "plain://1"
 
 /** A part that answers messages, without the way they arrive. */
 const makeAnswers = (server: string) => {
   const listed = new Map<List, ReadonlyArray<unknown>>()
+  const replies = new Map<string, unknown>()
   let response: string | undefined
   let calls = 0
-  const resultOf = (method: string, params: JsonObject): JsonObject | undefined => {
+  const resultOf = (method: string, params: JsonObject): unknown => {
     const list = listOf[method]
+    if (replies.has(method)) return replies.get(method)
     if (list === "tools")
       return { tools: [{ name: plainTool(server), inputSchema: { type: "object" } }, ...(listed.get(list) ?? [])] }
+    if (list === "prompts") return { prompts: [{ name: plainTool(server) }, ...(listed.get(list) ?? [])] }
     if (list !== undefined) return { [list]: listed.get(list) ?? [] }
     switch (method) {
       case "initialize":
@@ -79,6 +92,10 @@ const makeAnswers = (server: string) => {
   }
   return {
     list: (list: List, items: ReadonlyArray<unknown>): void => void listed.set(list, items),
+    reply: (method: OddMethod, result: unknown): void => {
+      if (result === undefined) replies.delete(method)
+      else replies.set(method, result)
+    },
     respond: (next: string | undefined): void => {
       response = next
     },
@@ -100,6 +117,44 @@ const parse = (message: string): { readonly id: unknown; readonly method: string
   const parsed: unknown = message === "" ? {} : JSON.parse(message)
   const { id, method, params } = isJsonObject(parsed) ? parsed : {}
   return { id, method: String(method), params: isJsonObject(params) ? params : {} }
+}
+
+const unknownMethod = new McpSessionError({ reason: "unsupported", message: "Method not found" })
+
+/** An odd server as a session in this process. */
+export const makeDirectServer = (name: string): { readonly server: OddServer; readonly session: McpSession } => {
+  const { answer, ...answers } = makeAnswers(name)
+  /** A client of MCP gives objects alone. */
+  const request = (method: string, params: JsonObject) =>
+    Effect.suspend((): Effect.Effect<JsonObject, McpSessionError> => {
+      const { result } = JSON.parse(answer(1, method, params)) as JsonObject
+      return isJsonObject(result) ? Effect.succeed(result) : Effect.fail(unknownMethod)
+    })
+  const items = (method: string, member: string) =>
+    Effect.map(request(method, {}), ({ [member]: listed }) => (Array.isArray(listed) ? listed : []) as never)
+  const page = (method: string, member: string) => () =>
+    Effect.map(items(method, member), (listed) => ({ items: listed, nextCursor: undefined }))
+  return {
+    server: { ...answers, name, way: "direct", send: () => undefined, respondRaw: () => undefined },
+    session: {
+      info: {
+        name,
+        version: "1",
+        protocolVersion: undefined,
+        capabilities: { tools: true, resources: true, subscribe: false, prompts: true },
+        instructions: undefined
+      },
+      listTools: page("tools/list", "tools"),
+      listResources: page("resources/list", "resources"),
+      readResource: (uri) =>
+        Effect.map(request("resources/read", { uri }), ({ contents }) => [contents].flat() as never),
+      callTool: (tool, params) => request("tools/call", { name: tool, arguments: params }),
+      request,
+      watch: () => Effect.succeed(Stream.never),
+      ping: Effect.void,
+      closed: Effect.never
+    }
+  }
 }
 
 /** An odd server over stdio, as a fake child process. */
@@ -135,7 +190,7 @@ const eventOf = (message: string): string =>
     .map((line) => `data: ${line}\n`)
     .join("")}\n`
 
-type HttpWay = Exclude<Way, "stdio">
+type HttpWay = Exclude<Way, "stdio" | "direct">
 
 const makeHttpServerOf = (name: string, way: HttpWay) => {
   const { answer, ...answers } = makeAnswers(name)

@@ -3,14 +3,28 @@ import { isJsonObject } from "../../../src/domain/json.ts"
 import { errorsTo } from "../live/errors.ts"
 import { idWord } from "../live/mcpPeer.ts"
 import { type Host, type OddOffice, openOddOffice } from "../live/OddOffice.ts"
-import { type List, lists, noticeOf, type OddServer } from "../live/oddServer.ts"
+import { type List, lists, noticeOf, type OddServer, plainUri } from "../live/oddServer.ts"
 import { until } from "../live/wait.ts"
 import { mutateTree } from "../mutateTree.ts"
 import { oneIn, pick, type Random } from "../random.ts"
 import { must, type Surface, type Verdict } from "../Surface.ts"
 
-/** What of a server is odd: an entry of a list, an item of a result, a result, a whole response, or a notification. */
-const parts = [...lists, "content", "result", "response", "notice", "http"] as const
+/**
+ * What of a server is odd: an entry of a list, an item of a result, prompt or resource, such a whole result, a whole response, or
+ * a notification.
+ */
+const parts = [
+  ...lists,
+  "content",
+  "result",
+  "message",
+  "prompt",
+  "contents",
+  "read",
+  "response",
+  "notice",
+  "http"
+] as const
 type Part = (typeof parts)[number]
 
 const isPart = (word: string): word is Part => parts.includes(word as Part)
@@ -85,11 +99,41 @@ const feedResult = async (
   return verdict
 }
 
+/** The reasons of failed requests; other errors are of the SDK of the host. */
+const reasons = /the response has no |the contents have neither|the response is not an MCP result|Method not found/
+
+const requests = {
+  "prompts/get": ({ prompt }: Host, server: string) => prompt(server),
+  "resources/read": ({ read }: Host, server: string) => read(server)
+}
+
+/** Every host receives the reply with the correct parts, or without `shown` possibly the reason why there is none. */
+const feedReply = async (
+  method: keyof typeof requests,
+  reply: unknown,
+  server: OddServer,
+  hosts: ReadonlyArray<Host>,
+  shown: ReadonlyArray<string>
+): Promise<Verdict> => {
+  server.reply(method, reply)
+  let verdict: Verdict = "accepted"
+  for (const host of hosts) {
+    const received = await requests[method](host, server.name).then(JSON.stringify, (error: unknown) => {
+      must(shown.length === 0 && reasons.test(String(error)), `the host of ${host.name} refuses it: ${String(error)}`)
+      verdict = "refused"
+    })
+    for (const text of shown)
+      must(String(received).includes(text), `the host of ${host.name} lost "${text}": ${received}`)
+  }
+  server.reply(method, undefined)
+  return verdict
+}
+
 /** The server has to work after an odd message, perhaps in a new session. */
-const works = async (server: OddServer, { hosts: [host], restart }: OddOffice) =>
+const works = async (server: OddServer, { hostsOf, restart }: OddOffice) =>
   until(
     async () => {
-      if (JSON.stringify(await host?.call(server.name).catch(String)).includes('"fine"')) return true
+      if (JSON.stringify(await hostsOf(server)[0]?.call(server.name).catch(String)).includes('"fine"')) return true
       await restart(server.name)
       return false
     },
@@ -110,7 +154,7 @@ const feedPart = async (
   office: OddOffice,
   turn: number
 ): Promise<Verdict> => {
-  const { hosts } = office
+  const hosts = office.hostsOf(server)
   const value = parse(text)
   const beside = [`first ${turn}`, `last ${turn}`]
   switch (part) {
@@ -125,10 +169,23 @@ const feedPart = async (
       return feedResult(message({ id: idWord, result: { content: [first, value, last] } }), server, hosts, beside)
     }
     case "result":
-      if (value === undefined) return "refused"
+      if (value === undefined || (server.way === "direct" && !isJsonObject(value))) return "refused"
       return feedResult(message({ id: idWord, result: value }), server, hosts, [])
+    case "message": {
+      const [first, last] = beside.map((one) => ({ role: "user", content: textItem(one) }))
+      return feedReply("prompts/get", { messages: [first, value, last] }, server, hosts, beside)
+    }
+    case "contents": {
+      const [first, last] = beside.map((one) => ({ uri: plainUri, text: one }))
+      return feedReply("resources/read", { contents: [first, value, last] }, server, hosts, beside)
+    }
+    case "prompt":
+    case "read":
+      if (value === undefined) return "refused"
+      return feedReply(part === "prompt" ? "prompts/get" : "resources/read", value, server, hosts, [])
     case "response": {
-      if (!isResponse(value)) return "refused"
+      // A session in this process gives results alone.
+      if (!isResponse(value) || server.way === "direct") return "refused"
       const verdict = await feedResult(text, server, hosts, [])
       await works(server, office)
       return verdict
@@ -149,7 +206,7 @@ const feedPart = async (
     }
     case "http": {
       // The response of SSE arrives on its stream.
-      if (server.way === "stdio" || server.way === "sse") return "refused"
+      if (server.way !== "json" && server.way !== "stream") return "refused"
       server.respondRaw(Buffer.from(text))
       for (const { call } of hosts.slice(0, 1)) await call(server.name).catch(() => undefined)
       await works(server, office)
@@ -237,6 +294,29 @@ const results: ReadonlyArray<object> = [
   { content: [], _meta: null }
 ]
 
+/** Prompts and contents, each with every member that MCP has. */
+const replies: { readonly [P in "message" | "prompt" | "contents" | "read"]: ReadonlyArray<object> } = {
+  message: contents.map((content, index) => ({ role: index % 2 === 0 ? "user" : "assistant", content })),
+  prompt: [
+    { description: "odd", messages: [{ role: "user", content: textItem("odd") }], _meta: { a: 1 } },
+    { messages: [] }
+  ],
+  contents: [
+    { uri: plainUri, mimeType: "text/plain", text: "odd", _meta: { a: 1 } },
+    { uri: plainUri, mimeType: "image/png", blob: "AAEC" }
+  ],
+  read: [
+    {
+      contents: [
+        { uri: plainUri, text: "odd" },
+        { uri: plainUri, blob: "AAEC" }
+      ],
+      _meta: { a: 1 }
+    },
+    { contents: [] }
+  ]
+}
+
 const responses: ReadonlyArray<object> = [
   ...results.map((result) => ({ jsonrpc: "2.0", id: idWord, result })),
   { jsonrpc: "2.0", id: idWord, error: { code: -32602, message: "no", data: { a: 1 } } },
@@ -268,6 +348,7 @@ const corpus: ReadonlyArray<string> = [
   ...lists.flatMap((list) => entries[list].map((entry) => `${list} ${JSON.stringify(entry)}`)),
   ...contents.map((item) => `content ${JSON.stringify(item)}`),
   ...results.map((result) => `result ${JSON.stringify(result)}`),
+  ...Object.entries(replies).flatMap(([part, odd]) => odd.map((one) => `${part} ${JSON.stringify(one)}`)),
   ...responses.map((response) => `response ${JSON.stringify(response)}`),
   ...lists.map((list) => `notice ${message({ method: noticeOf(list), params: { _meta: { a: 1 } } })}`),
   ...httpBodies.map((body, index) => {
@@ -284,10 +365,10 @@ const jsonFor = (part: Part, text: string, random: Random): string => {
   return (oneIn(random, 2) ? once : mutateTree(once, random)).toString("utf8")
 }
 
-/** Odd MCP servers behind a published office: the clients of both official SDKs judge what the hosts receive. */
+/** Odd MCP servers, behind a published office or not: the clients of both official SDKs judge what the hosts receive. */
 export const oddServerSurface: Surface = {
   name: "oddServers",
-  about: "odd lists, results, responses, notifications of MCP servers, as hosts of a published office receive them",
+  about: "odd lists, results, prompts, contents, responses, notifications of MCP servers, as hosts receive them",
   weight: 1,
   lanes: 1,
   corpus: corpus.map((text) => Buffer.from(text)),
@@ -305,6 +386,10 @@ export const oddServerSurface: Surface = {
     '"icons":null,',
     '"inputSchema":{"type":"object","properties":[]},',
     '"outputSchema":{"type":"string"},',
+    '"outputSchema":{"oneOf":[{}]},',
+    '"role":"system",',
+    '"blob":"no!",',
+    '"resultType":"odd",',
     '"id":"@id",',
     '"result":{},',
     '"error":null,',

@@ -239,6 +239,27 @@ describe("malicious stdio server", () => {
     )
   )
 
+  it.live.each([
+    ['{"contents":{"uri":"x:y","text":"a"}}', [{ uri: "x:y", text: "a" }]],
+    ['{"contents":[null,"a"]}', [{}, {}]],
+    ["{}", "the response has no contents"],
+    ['{"contents":null}', "the response has no contents"],
+    ['{"contents":"a"}', "the response has no contents"]
+  ] as const)("reads the contents of %s", ([result, expected]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "initialize" ? undefined : `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+        )
+        const contents = yield* Effect.match(session.readResource("x:y"), {
+          onSuccess: (read): unknown => read,
+          onFailure: ({ message }) => message
+        })
+        assert.deepStrictEqual(contents, expected)
+      })
+    )
+  )
+
   it.live("applies backpressure to a server that does not read responses", () =>
     Effect.scoped(
       Effect.gen(function* () {
