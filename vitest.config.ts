@@ -11,7 +11,7 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/page/load.test.ts"]
 
 /**
- * What kills programs, Servers and Redis in every order, or drives whole programs by a browser or the MCP inspector:
+ * What kills programs, Servers and Redis in every order, or drives whole programs by a browser:
  * `npm run test:long`. Also the planted faults of the simulation, and every view of the page in both themes and all widths.
  */
 const live = [
@@ -21,7 +21,6 @@ const live = [
   "test/main/cluster.test.ts",
   "test/main/clusterFaults.test.ts",
   "test/main/hangup.test.ts",
-  "test/main/officeInspector.test.ts",
   "test/page/accessibility.test.ts",
   "test/page/live/**/*.test.ts",
   "test/simulation/faults.test.ts"
@@ -29,6 +28,12 @@ const live = [
 
 /** The documentation as a site: `npm run site:check`. */
 const site = ["test/site/site.test.ts"]
+
+/** Examples with SDKs of language models: `npm run sdks`. */
+const sdks = ["examples/sdks/*.test.ts"]
+
+/** The MCP inspector, MCP's conformance suite, an MCP app, the AI SDK and MicroPython: `npm run peers`. */
+const peers = ["test/peers/*.test.ts"]
 
 /** The files that take longest. */
 const slow = /test\/(?:simulation|main|examples|fuzz|adapters\/(?:registry|socketio\/client\/keepalive))/
@@ -66,7 +71,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [...long, ...live, ...isolated, ...site],
+          exclude: ["**/node_modules/**", ...long, ...live, ...isolated, ...site, ...peers],
           isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 }
@@ -75,6 +80,8 @@ export default defineConfig({
       { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
       { extends: true, test: { name: "live", include: live, maxWorkers, sequence: { groupOrder: 1 } } },
       { extends: true, test: { name: "site", include: site } },
+      { extends: true, test: { name: "sdks", include: sdks, maxWorkers } },
+      { extends: true, test: { name: "peers", include: peers, maxWorkers } },
       { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 2 } } }
     ],
     pool: "threads",

@@ -1,6 +1,6 @@
 /**
  * Checks the types of the whole project with the compiler of `@effect/tsgo`, which also applies the rules of Effect, and
- * then those of the parts that run in other environments.
+ * then those of the parts that run in other environments; with an argument, only those of this folder.
  */
 import { spawnSync } from "node:child_process"
 import { stripVTControlCharacters } from "node:util"
@@ -10,13 +10,17 @@ const shell = process.platform === "win32"
 const located = spawnSync("effect-tsgo", ["get-exe-path"], { encoding: "utf8", shell })
 const effectCompiler = stripVTControlCharacters(located.stdout).trim()
 
-const compilations = [
-  [effectCompiler, "tsconfig.json"],
-  ["tsc", "tsconfig.domain.json"],
-  ["tsc", "tsconfig.page.json"]
-] as const
+const [folder] = process.argv.slice(2)
+const compilations =
+  folder === undefined
+    ? [
+        [effectCompiler, "tsconfig.json"],
+        ["tsc", "tsconfig.domain.json"],
+        ["tsc", "tsconfig.page.json"]
+      ]
+    : [[effectCompiler, `${folder}/tsconfig.json`]]
 
-const passed = compilations.map(([compiler, project]) => {
+const passed = compilations.map(([compiler = "", project = ""]) => {
   const { status } = spawnSync(compiler, ["--project", project], { stdio: "inherit", shell })
   return status === 0
 })

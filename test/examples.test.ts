@@ -30,32 +30,21 @@ const runOffice = async () => {
 
 /** The words that each example prints; an example without an entry fails. */
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
-  "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
-  "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "approvals.ts": [
     "waiting: get-sum at desk",
     "decided by agent thinker",
     "The sum of 2 and 3 is 5.",
     "get-sum is allowed by agent thinker"
   ],
-  "cedarPolicy.ts": [
-    "plans/a.md: read_note: done",
-    "drafts/a.md: write_note: done",
-    "plans/a.md: Tool 'write_note' needs confirmation",
-    "drafts/a.md: Tool 'write_note' was denied by this Computer: the office lab only reads"
-  ],
   "devices.ts": ["balcony__temperature", "It is 21 °C in Vienna"],
   "domainInWorker.ts": ["window://com.example.web?fullscreen=1", "All is well"],
   "domainOnly.ts": ["true", "src/main", "window://com.example.web?fullscreen=1"],
   "host.ts": ["desk", "entities"],
-  "langChain.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
-  "mastra.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "mountExpress.ts": ["Hello from Express - Hello from the chat", "entities"],
   "mountFastify.ts": ["Hello from Fastify", "entities"],
   "mountHttp.ts": ["Hello from the program", "thinker"],
   "mountHono.ts": ["Hello from Hono", "entities"],
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
-  "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
   "questions.ts": [
     "question: Please provide inputs for the following fields:",

@@ -10,6 +10,7 @@ import { documentedOptions, optionsProgram } from "../scripts/docsOptions.ts"
 import { docsPrograms, documents, programOptions } from "../scripts/docsPrograms.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { ownCodes } from "../src/main/promise/A2cError.ts"
+import { listFiles } from "./listFiles.ts"
 
 const run = promisify(execFile)
 const text = documents.map((name) => readFileSync(name, "utf8")).join("\n")
@@ -30,9 +31,9 @@ const flat = (code: string): string =>
     .join("\n")}\n`
 
 const programsIn = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => flat(readFileSync(join(folder, name), "utf8")))
+  listFiles(folder)
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => flat(readFileSync(path, "utf8")))
 
 /** The programs that `a2c tools new word_count` writes. */
 const newPack = (): ReadonlyArray<string> => {

@@ -4,6 +4,9 @@ import { join } from "node:path"
 
 const root = join(import.meta.dirname, "../..")
 
+/** The folder of their packages. */
+const engines = join(import.meta.dirname, "../engines")
+
 /**
  * Paths of each binary: in its platform package, from which a Node version may have moved it with the script of the
  * wrapper. The scripts need not have run.
@@ -17,8 +20,8 @@ const places = {
 /** The path of a binary that runs on this machine; `undefined` where npm has none for it. */
 export const findBinary = (name: keyof typeof places): string | undefined =>
   places[name]
-    .flatMap((pattern) => globSync(pattern, { cwd: root }))
-    .map((path) => join(root, path))
+    .flatMap((pattern) => globSync(pattern, { cwd: engines }))
+    .map((path) => join(engines, path))
     .find((path) => spawnSync(path, ["--version"], { stdio: "ignore" }).status === 0)
 
 /** The newest versions of Node beside the pinned one of package.json, which runs this script. */

@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { listFiles } from "../listFiles.ts"
 
 /** The number of cases of the suite. */
 const total = 361
@@ -13,9 +13,9 @@ const numbersIn = (text: string): ReadonlyArray<number> =>
   })
 
 /** The titles of all tests, which name their cases. */
-const titles = readdirSync("test", { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".test.ts") && !name.endsWith("coverage.test.ts"))
-  .flatMap((name) => [...readFileSync(join("test", name), "utf8").matchAll(/cases? (\d{3}[^:`"]*):/g)])
+const titles = listFiles("test")
+  .filter((path) => path.endsWith(".test.ts") && !path.endsWith("coverage.test.ts"))
+  .flatMap((path) => [...readFileSync(path, "utf8").matchAll(/cases? (\d{3}[^:`"]*):/g)])
   .map(([, numbers = ""]) => numbers)
 
 describe("conformance suite", () => {

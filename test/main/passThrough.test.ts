@@ -1,4 +1,3 @@
-import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp"
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from "@modelcontextprotocol/client"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
@@ -75,34 +74,6 @@ describe("an office for hosts", () => {
       const newer = new ModernClient(host, { versionNegotiation: { mode: "auto" } })
       const client = yield* withClient(newer, () => newer.connect(new ModernHttp(new URL(url))))
       yield* useAll(client, "desk__", "mcp://desk/everything/demo:")
-    })
-  )
-
-  live(
-    "passes prompts, and the question of a task, to the AI SDK",
-    Effect.gen(function* () {
-      const there = yield* office
-      yield* there.desk.says("MCP server ready", "stderr", 2)
-      const { url } = yield* published(there)
-      const capabilities = { elicitation: {} }
-      const client = yield* Effect.acquireRelease(
-        Effect.promise(() => createMCPClient({ transport: { type: "http", url }, capabilities })),
-        (opened) => Effect.promise(() => opened.close())
-      )
-      const asked: Array<string> = []
-      client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
-        asked.push(params.message)
-        return { action: "accept", content: { interpretation: "historical" } }
-      })
-      const { prompts } = yield* Effect.promise(() => client.listPrompts())
-      assert.include(
-        prompts.map(({ name }) => name),
-        "desk__args-prompt"
-      )
-      const call = { name: "desk__simulate-research-query", arguments: { topic: "tea", ambiguous: true } }
-      const result = yield* Effect.promise(() => client.callTool(call))
-      assert.include(JSON.stringify(result), "Research Report: tea (historical)")
-      assert.strictEqual(asked.length, 1)
     })
   )
 

@@ -1,9 +1,3 @@
-/**
- * A Stryker plugin that excludes texts for people, and options without an observable effect. Tests assert codes, reasons
- * and fields, and never the wording of a message, a log line or the name of a span.
- */
-import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin"
-
 interface Node {
   readonly type: string
   readonly [key: string]: unknown
@@ -49,7 +43,10 @@ const isDiscard = ({ type, ...fields }: Node): boolean => {
 const isInvalidInverted = ({ pattern, type }: Node): boolean =>
   type === "RegExpLiteral" && String(pattern).includes(String.raw`\p{RGI_`)
 
-/** Returns the reason for which mutants of this node do not count. */
+/**
+ * Returns the reason for which mutants of this node do not count: texts for people, and options without an observable
+ * effect. Tests assert codes, reasons and fields, and never the wording of a message, a log line or the name of a span.
+ */
 export const reasonToIgnore = ({ node, parent }: Path): string | undefined => {
   if (node === undefined) return undefined
   if (node.type === "ClassMethod" && isNode(node["key"]) && calleeOf(node["key"]) === "message")
@@ -62,5 +59,3 @@ export const reasonToIgnore = ({ node, parent }: Path): string | undefined => {
   }
   return isPhrase(textOf(node)) ? "text for people" : undefined
 }
-
-export const strykerPlugins = [declareValuePlugin(PluginKind.Ignore, "messages", { shouldIgnore: reasonToIgnore })]

@@ -66,7 +66,7 @@ const mutate = async (
   const stryker = new Stryker({
     mutate: [...ranges],
     testRunner: "vitest",
-    plugins: ["@stryker-mutator/vitest-runner", fileURLToPath(new URL("messages.ts", import.meta.url))],
+    plugins: ["@stryker-mutator/vitest-runner", fileURLToPath(new URL("plugin.ts", import.meta.url))],
     vitest: { configFile: "test/mutation/vitest.config.ts", related: false },
     coverageAnalysis: "perTest",
     // A constant is evaluated once, when its module loads: such a mutant would run all tests of the area.

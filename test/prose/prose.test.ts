@@ -1,13 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { listFiles } from "../listFiles.ts"
 import { check, passagesOfCode, passagesOfDocument } from "./rules.ts"
 
-const filesIn = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name))
-
 const files = [
-  ...["src", "test", "bench", "examples", "scripts", "docs"].flatMap(filesIn),
+  ...["src", "test", "bench", "examples", "scripts", "docs"].flatMap(listFiles),
   "README.md",
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, mcpToFunctionTool, type MCPServerWithResources, Runner, setTracingDisabled } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"
-import { makeAgentsServer } from "../../../src/adapters/llm/agentsServer.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
-import type { MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { stayOffline } from "./offline.ts"
-import { dot, giveUp, makeTools } from "./tools.ts"
+import { makeAgentsServer } from "../../src/adapters/llm/agentsServer.ts"
+import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
+import type { MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
+import { stayOffline } from "../../test/adapters/llm/offline.ts"
+import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 
 stayOffline()
 setTracingDisabled(true)

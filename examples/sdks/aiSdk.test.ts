@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect } from "effect"
-import { makeAiSdkTransport } from "../../../src/adapters/llm/aiSdkTransport.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
-import { stayOffline } from "./offline.ts"
-import { dot, giveUp, makeTools } from "./tools.ts"
+import { makeAiSdkTransport } from "../../src/adapters/llm/aiSdkTransport.ts"
+import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
+import { stayOffline } from "../../test/adapters/llm/offline.ts"
+import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 
 stayOffline()
 

@@ -5,7 +5,7 @@ import { AIMessage, createAgent } from "langchain"
 import { Effect } from "effect"
 import { makeOfficeMcpSession } from "a2c-smcp"
 import { listLangChainTools, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "./shared/office.ts"
+import { Office } from "../shared/office.ts"
 
 const model = fakeModel()
   .respondWithTools([{ name: "desk__temperature", args: { city: "Vienna" } }])

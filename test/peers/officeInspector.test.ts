@@ -3,12 +3,12 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { becomes } from "./computers.ts"
-import { until } from "./nodes.ts"
-import { board, live, type Office, office, published, waits } from "./offices.ts"
-import { type Cli, cli, node, temporaryFolder } from "./processes.ts"
+import { becomes } from "../main/computers.ts"
+import { until } from "../main/nodes.ts"
+import { board, live, type Office, office, published, waits } from "../main/offices.ts"
+import { type Cli, cli, node, temporaryFolder } from "../main/processes.ts"
 
-const installed = (path: string) => fileURLToPath(new URL(`../../node_modules/${path}`, import.meta.url))
+const installed = (path: string) => fileURLToPath(new URL(`./node_modules/${path}`, import.meta.url))
 const inspector = installed(".bin/mcp-inspector")
 const mcpdo = installed(".bin/mcpdo")
 const daemon = installed("@modelcontextprotocol/inspector/clients/mcpdo/build/mcpdod.js")

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 import { loadMicroPython } from "@micropython/micropython-webassembly-pyscript/micropython.mjs"
 import { Effect, Layer, Redacted, Stream } from "effect"
-import { authenticateByToken, DeviceGateway, gatewayLayer } from "../src/main/entrypoints/index.ts"
+import { authenticateByToken, DeviceGateway, gatewayLayer } from "../../src/main/entrypoints/index.ts"
 
 const token = "a long random text"
 

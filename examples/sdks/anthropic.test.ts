@@ -2,9 +2,9 @@ import Anthropic from "@anthropic-ai/sdk"
 import { mcpResourceToContent, mcpTools } from "@anthropic-ai/sdk/helpers/beta/mcp"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeMcpClient, withSignal } from "../../../src/adapters/llm/McpClientLike.ts"
-import { stayOffline } from "./offline.ts"
-import { dot, giveUp, makeTools } from "./tools.ts"
+import { makeMcpClient, withSignal } from "../../src/adapters/llm/McpClientLike.ts"
+import { stayOffline } from "../../test/adapters/llm/offline.ts"
+import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 
 stayOffline()
 

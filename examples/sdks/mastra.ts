@@ -4,7 +4,7 @@ import { createTool } from "@mastra/core/tools"
 import { Effect } from "effect"
 import { makeOfficeMcpSession } from "a2c-smcp"
 import { listMastraTools, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "./shared/office.ts"
+import { Office } from "../shared/office.ts"
 
 const nothingSpent = {
   inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },

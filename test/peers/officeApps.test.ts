@@ -7,8 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { appMimeType } from "../../src/domain/tools/appTools.ts"
 import { runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
-import { a2cInProcess } from "./cli/inProcess.ts"
-import { a2c, cli } from "./processes.ts"
+import { a2cInProcess } from "../main/cli/inProcess.ts"
+import { a2c, cli } from "../main/processes.ts"
 
 const require = createRequire(import.meta.url)
 const monitorPackage = require.resolve("@modelcontextprotocol/server-system-monitor")

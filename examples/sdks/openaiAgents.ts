@@ -4,7 +4,7 @@ import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/te
 import { Effect } from "effect"
 import { makeOfficeMcpSession } from "a2c-smcp"
 import { makeAgentsServer, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "./shared/office.ts"
+import { Office } from "../shared/office.ts"
 
 const model = new ScriptedModel([
   [functionCall("desk__temperature", { city: "Vienna" }, { callId: "call_1" })],

@@ -3,8 +3,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Stream } from "effect"
 import { ChildProcess } from "effect/process"
-import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
-import { openConformance } from "../../../fixtures/conformanceServer.ts"
+import { publishHttp } from "../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { openConformance } from "../fixtures/conformanceServer.ts"
 
 const require = createRequire(import.meta.url)
 const suite = require.resolve("@modelcontextprotocol/conformance/dist/index.js")

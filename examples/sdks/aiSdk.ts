@@ -5,7 +5,7 @@ import { MockLanguageModelV4 } from "ai/test"
 import { Effect } from "effect"
 import { makeOfficeMcpSession } from "a2c-smcp"
 import { makeAiSdkTransport, makeMcpClient } from "a2c-smcp/llm"
-import { Office } from "./shared/office.ts"
+import { Office } from "../shared/office.ts"
 
 const nothingSpent = {
   inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },

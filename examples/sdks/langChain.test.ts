@@ -3,11 +3,11 @@ import { fakeModel } from "@langchain/core/testing"
 import { DynamicStructuredTool } from "@langchain/core/tools"
 import { Effect } from "effect"
 import { AIMessage, createAgent, ToolMessage } from "langchain"
-import { listLangChainTools } from "../../../src/adapters/llm/langChainTools.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
-import { McpToolError } from "../../../src/adapters/llm/McpToolError.ts"
-import { stayOffline } from "./offline.ts"
-import { dot, giveUp, makeTools } from "./tools.ts"
+import { listLangChainTools } from "../../src/adapters/llm/langChainTools.ts"
+import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
+import { McpToolError } from "../../src/adapters/llm/McpToolError.ts"
+import { stayOffline } from "../../test/adapters/llm/offline.ts"
+import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 
 stayOffline()
 

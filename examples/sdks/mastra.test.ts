@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, type AgentConfig } from "@mastra/core/agent"
 import { createTool } from "@mastra/core/tools"
 import { Effect } from "effect"
-import { listMastraTools } from "../../../src/adapters/llm/mastraTools.ts"
-import { makeMcpClient } from "../../../src/adapters/llm/McpClientLike.ts"
-import { McpToolError } from "../../../src/adapters/llm/McpToolError.ts"
-import { stayOffline } from "./offline.ts"
-import { dot, giveUp, makeTools } from "./tools.ts"
+import { listMastraTools } from "../../src/adapters/llm/mastraTools.ts"
+import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
+import { McpToolError } from "../../src/adapters/llm/McpToolError.ts"
+import { stayOffline } from "../../test/adapters/llm/offline.ts"
+import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 
 stayOffline()
 

@@ -4,7 +4,7 @@ import { mcpTools } from "@anthropic-ai/sdk/helpers/beta/mcp"
 import { Effect } from "effect"
 import { makeOfficeMcpSession } from "a2c-smcp"
 import { makeMcpClient, withSignal } from "a2c-smcp/llm"
-import { Office } from "./shared/office.ts"
+import { Office } from "../shared/office.ts"
 
 const script = [
   {
