@@ -21,7 +21,7 @@ const types: { readonly [extension: string]: string } = {
 
 /** Builds the site, as `npm run site`. */
 export const buildSite = (): Promise<unknown> =>
-  run(process.execPath, ["node_modules/vitepress/bin/vitepress.js", "build", "site"])
+  run(process.execPath, ["site/node_modules/vitepress/bin/vitepress.js", "build", "site"])
 
 /** The files of the built site with this ending, by their paths on the host. */
 export const filesOfSite = (extension: string): ReadonlyMap<string, string> =>
