@@ -316,13 +316,16 @@ export const buildWorld = Effect.fnUntraced(function* (
 /** Mutation tests run each case many times, and in memory only. */
 const socketTransports = process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling", "stock"] as const)
 
-/** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
-export const conform = (
-  title: string,
-  body: (world: World) => Effect.Effect<void, unknown, Scope.Scope>,
-  conditions: Conditions = {}
-): void => {
+type Case = (world: World) => Effect.Effect<void, unknown, Scope.Scope>
+
+/** Runs a conformance test in memory only: what it asserts takes minutes, or the virtual time that only this transport has. */
+export const conformInMemory = (title: string, body: Case, conditions: Conditions = {}): void => {
   it.effect(`${title} [memory]`, () => Effect.flatMap(buildWorld("memory", conditions), body))
+}
+
+/** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
+export const conform = (title: string, body: Case, conditions: Conditions = {}): void => {
+  conformInMemory(title, body, conditions)
   for (const way of socketTransports) {
     it.live(`${title} [${way}]`, () => Effect.scoped(Effect.flatMap(buildWorld(way, conditions), body)))
   }

@@ -9,7 +9,7 @@ import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 import { agentIn, bodiesOf } from "./cast.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
-import { conform, type World } from "./World.ts"
+import { conform, conformInMemory, type World } from "./World.ts"
 
 /** A Computer with a tool that needs an approval, and records its runs. */
 const officeWith = Effect.fnUntraced(function* (world: World, settings: Partial<ComputerSettings>) {
@@ -81,14 +81,14 @@ describe("approval of a call", () => {
     })
   )
 
-  conform("does not count as execution time of the call", (world) =>
+  conformInMemory("does not count as execution time of the call", (world) =>
     Effect.gen(function* () {
       const { computer } = yield* officeWith(world, { approvers: ["page"], approvalTimeout: Duration.minutes(1) })
       const agent = yield* agentUnderTest(world)
       const calling = yield* start(agent.callTool({ ...call, timeout: 1 }))
       const id = yield* nextOpen(world, computer)
       // Longer than the timeouts of the call, of the Agent and of the Server.
-      yield* world.transport === "memory" ? world.elapse("20 seconds") : Effect.sleep("2 seconds")
+      yield* world.elapse("20 seconds")
       assert.isUndefined(calling.pollUnsafe())
       yield* computer.decideApproval(id, { action: "allow", scope: "once" })
       assert.strictEqual(firstText(yield* Fiber.join(calling)), "written")

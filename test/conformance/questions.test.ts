@@ -9,7 +9,7 @@ import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequ
 import { firstText } from "../firstText.ts"
 import { agentIn, bodiesOf } from "./cast.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
-import { conform, type World } from "./World.ts"
+import { conform, conformInMemory, type World } from "./World.ts"
 
 const form: InputRequest = {
   mode: "form",
@@ -139,14 +139,14 @@ describe("question of an MCP server", () => {
     })
   )
 
-  conform("does not count as execution time of the call", (world) =>
+  conformInMemory("does not count as execution time of the call", (world) =>
     Effect.gen(function* () {
       const computer = yield* officeWith(world, { approvalTimeout: Duration.minutes(1) }, asking(form, form))
       const agent = yield* agentUnderTest(world)
       const calling = yield* start(agent.callTool({ ...call, timeout: 1, onInput: () => Effect.never }))
       for (let count = 0; count < 2; count++) {
         const [open] = Option.getOrThrow(yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length > 0)))
-        yield* world.transport === "memory" ? world.elapse("20 seconds") : Effect.sleep("1500 millis")
+        yield* world.elapse("20 seconds")
         assert.isUndefined(calling.pollUnsafe())
         yield* computer.decideApproval(open?.id ?? "", { action: "allow", scope: "once", content: { name: "Ada" } })
         yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.every(({ id }) => id !== open?.id)))

@@ -5,7 +5,7 @@ import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import type { Approval } from "../../src/domain/approvals/Approval.ts"
 import { agentIn, assertRejected, settled } from "./cast.ts"
 import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
-import { conform, type Peer, type World } from "./World.ts"
+import { conform, conformInMemory, type Peer, type World } from "./World.ts"
 
 const call = (tool_name: string, more: object = {}) => ({
   agent: "agent-1",
@@ -248,9 +248,8 @@ describe("tool call at a Computer", () => {
     })
   )
 
-  conform("runs a request again after five minutes", (world) =>
+  conformInMemory("runs a request again after five minutes", (world) =>
     Effect.gen(function* () {
-      if (world.transport !== "memory") return
       let runs = 0
       const { a1 } = yield* office(world, [
         tool("t", () => {
