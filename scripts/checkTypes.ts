@@ -1,6 +1,6 @@
 /**
- * Checks the types of the whole project with the compiler of `@effect/tsgo`, which also applies the rules of Effect, and
- * then those of the parts that run in other environments; with an argument, only those of this folder.
+ * Checks the types of the whole project with the compiler of `@effect/tsgo`, which also applies the rules of Effect. The
+ * parts that run in other environments follow. With a folder as the argument, checks only its own project.
  */
 import { spawnSync } from "node:child_process"
 import { stripVTControlCharacters } from "node:util"

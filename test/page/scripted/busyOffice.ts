@@ -81,7 +81,7 @@ The **build** is stable again. Three changes, of which one is _large_:
 > The failure is in the network of the runner.
 
 \`\`\`sh
-npm test && npm run test:long
+npm test && npm run suite -- --ci
 \`\`\`
 `
 
