@@ -60,7 +60,10 @@ const makeDialogue = (
   }
 }
 
-/** Makes a dialogue on a terminal. The terminal is read, in raw mode, only while a question is open. */
+/**
+ * Makes a dialogue on a terminal. The terminal is read, in raw mode, only while a question is open. Effect's `Prompt` would
+ * write to stdout, which carries results, and erase log lines when it redraws.
+ */
 export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Dialogue> =>
   Effect.sync(() => {
     let printAboveQuestion: ((lines: string) => void) | undefined

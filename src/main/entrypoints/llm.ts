@@ -1,6 +1,7 @@
 /**
  * Offices for agent frameworks, in process and without a network. The Anthropic SDK takes an MCP client shape, the OpenAI
- * Agents SDK an MCP server, and the AI SDK a transport. LangChain and Mastra take tools.
+ * Agents SDK an MCP server, and the AI SDK a transport. LangChain and Mastra take tools. None of these SDKs is imported:
+ * users choose their versions.
  */
 import "./requireNode.ts"
 export {

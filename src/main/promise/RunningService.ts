@@ -27,6 +27,7 @@ export interface Closeable extends AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
+/** A service of the layers behind promises. It adds no behaviour: with and without Effect a member is the same. */
 export interface RunningService<S> extends Closeable {
   /** Runs an effect of the service. The resources that it acquires are released with the service. */
   readonly run: <A>(

@@ -22,7 +22,10 @@ const appendArguments = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
-/** The package is a part of the bundle; only where the modules run, as in Bun, users must install it. */
+/**
+ * Every host has another format, and formats change: a maintained package has them. It is a part of the bundle; only where
+ * the modules run, as in Bun, users must install it.
+ */
 const loadSchemas = Effect.tryPromise({
   try: () => import("@gleanwork/mcp-config-schema"),
   catch: () =>
