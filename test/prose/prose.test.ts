@@ -8,6 +8,7 @@ const files = [
   "README.md",
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
+  "REVIEW.md",
   "CHANGELOG.md",
   "README.zh-CN.md",
   "SECURITY.md",
