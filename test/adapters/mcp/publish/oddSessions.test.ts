@@ -345,6 +345,26 @@ describe.each(ways)("a session with odd replies %s", (_way, openWay) => {
     })
   )
 
+  it.live("gives contents without a URI that of the request", () =>
+    Effect.gen(function* () {
+      const resources = [resourceOf({ uri: "odd://1", name: "odd" }, [{ uri: null, text: "a" }, { text: "b" }])]
+      const { session, uriOf } = yield* openWay(yield* makeMemoryMcpServer({ resources }))
+      const uri = uriOf("odd://1")
+      for (const [name, open] of judges) {
+        const judge = yield* open(session)
+        const { contents } = yield* Effect.orDie(judge.read(uri))
+        assert.deepStrictEqual(
+          contents,
+          [
+            { uri, text: "a" },
+            { uri, text: "b" }
+          ],
+          name
+        )
+      }
+    })
+  )
+
   it.live.each([
     ["without messages", {}, "no messages"],
     ["with a number of messages", { messages: 3 }, "no messages"],
