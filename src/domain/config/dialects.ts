@@ -4,11 +4,14 @@ import type { ValidationIssue } from "../validation.ts"
 import { Input, serverFieldNames } from "./computerConfig.ts"
 import { parameterNames } from "./endpointParameters.ts"
 import {
+  decodeParameters,
   decodeSwitches,
+  hasFlatParameters,
   inferServerType,
   isServerType,
   namedServerType,
   originalField,
+  originalParameterPath,
   transportFields
 } from "./hostFields.ts"
 
@@ -82,9 +85,7 @@ const inputWarnings = (inputs: unknown, isVsCode: boolean): ReadonlyArray<Valida
 
 /** Tells whether the parameters of a server are beside its settings, not below `server_parameters`. */
 const isFlatServer = (server: unknown, root: string): boolean =>
-  isJsonObject(server) &&
-  !("server_parameters" in server) &&
-  (root === "mcpServers" || "command" in server || "url" in server)
+  isJsonObject(server) && !("server_parameters" in server) && (root === "mcpServers" || hasFlatParameters(server))
 
 /** Converts `${NAME}` and `${NAME:-fallback}` of shells to A2C's placeholders. */
 const convertShellVariables = (value: unknown): unknown => {
@@ -101,7 +102,8 @@ const convertShellVariables = (value: unknown): unknown => {
 const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key)))
 
-const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
+const unflattenServer = (flat: JsonObject, path: Path, dialect: Dialect) => {
+  const entry = decodeParameters(flat)
   const type = inferServerType(entry)
   const isNumeric = typeof entry["timeout"] === "number"
   const parameters = isServerType(type) ? parameterNames(type).filter((name) => name !== "timeout" || !isNumeric) : []
@@ -204,7 +206,7 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
       if (first !== "servers") return [first, name, ...tail].filter((key) => key !== undefined)
       if (name === undefined) return [root]
       const isUnfolded = third === "server_parameters" && flat.has(String(name))
-      return [root, name, ...(isUnfolded ? rest : tail)]
+      return [root, name, ...(isUnfolded ? originalParameterPath(servers[String(name)], rest) : tail)]
     }
   }
 }

@@ -8,8 +8,12 @@ const transportNames: { readonly [name: string]: ServerType } = {
   streamable: "streamable",
   streamablehttp: "streamable",
   sse: "sse",
-  httpsse: "sse"
+  httpsse: "sse",
+  local: "stdio"
 }
+
+/** Names of hosts for any transport with a URL. */
+const remoteNames: ReadonlySet<string> = new Set(["remote"])
 
 /** The fields by which hosts name the transport, the first one first. */
 export const transportFields = ["type", "transportType", "transport_type", "transport"] as const
@@ -17,23 +21,75 @@ export const transportFields = ["type", "transportType", "transport_type", "tran
 export const isServerType = (type: unknown): type is ServerType =>
   type === "stdio" || type === "streamable" || type === "sse"
 
+/** True for a URL whose path ends in `/sse`, which means the older transport. It may contain placeholders. */
+const hasSsePath = (url: unknown): boolean =>
+  typeof url === "string" && /[^/]\/sse\/?$/i.test(url.split(/[?#]/)[0] ?? "")
+
 /** The transport that a field names; an unknown name stays, for the error. */
 export const namedServerType = (entry: JsonObject): unknown => {
   const name = transportFields.map((field) => entry[field]).find((value) => value !== undefined && value !== null)
   if (typeof name !== "string") return name
   const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "")
+  if (remoteNames.has(plain)) return hasSsePath(entry["url"]) ? "sse" : "streamable"
   return Object.hasOwn(transportNames, plain) ? transportNames[plain] : name
 }
-
-/** True for a URL whose path ends in `/sse`, which means the older transport. It may contain placeholders. */
-const hasSsePath = (url: unknown): boolean =>
-  typeof url === "string" && /[^/]\/sse\/?$/i.test(url.split(/[?#]/)[0] ?? "")
 
 /** The type of a flat entry: its field wins over its URL. */
 export const inferServerType = (entry: JsonObject): unknown => {
   const { url } = entry
   return namedServerType(entry) ?? (url === undefined ? "stdio" : hasSsePath(url) ? "sse" : "streamable")
 }
+
+/** The fields of hosts that mean a parameter of A2C's format, and the transport that a field implies. */
+const parameterFields: { readonly [field: string]: { readonly means: string; readonly type?: ServerType } } = {
+  httpUrl: { means: "url", type: "streamable" },
+  serverUrl: { means: "url" },
+  environment: { means: "env" }
+}
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null
+
+/** True for a command that is a list with its arguments. */
+const hasArgumentsInCommand = ({ args, command }: JsonObject): boolean =>
+  Array.isArray(command) && command.length > 0 && isAbsent(args)
+
+/** The fields of an entry that mean a parameter, by its name, where the entry lacks this name. */
+const renamedFields = (entry: JsonObject): ReadonlyMap<string, string> => {
+  const renamed = new Map<string, string>()
+  for (const [field, { means }] of Object.entries(parameterFields)) {
+    if (!isAbsent(entry[field]) && isAbsent(entry[means]) && !renamed.has(means)) renamed.set(means, field)
+  }
+  return renamed
+}
+
+/** Reads the parameters of a flat entry by their names in A2C's format. */
+export const decodeParameters = (entry: JsonObject): JsonObject => {
+  const decoded: Record<string, JsonObject[string]> = { ...entry }
+  for (const [means, field] of renamedFields(entry)) {
+    const { type } = parameterFields[field] ?? {}
+    decoded[means] = entry[field]
+    delete decoded[field]
+    if (type !== undefined && transportFields.every((name) => isAbsent(entry[name]))) decoded["type"] = type
+  }
+  if (!hasArgumentsInCommand(entry) || !Array.isArray(entry["command"])) return decoded
+  const [command, ...args] = entry["command"]
+  return { ...decoded, command, args }
+}
+
+/** The path within an entry from which a path within its parameters was read. */
+export const originalParameterPath = (entry: unknown, path: ReadonlyArray<PropertyKey>): ReadonlyArray<PropertyKey> => {
+  const [parameter, index, ...rest] = path
+  if (!isJsonObject(entry) || parameter === undefined) return path
+  if (parameter === "command" && hasArgumentsInCommand(entry)) return ["command", 0]
+  if (parameter === "args" && hasArgumentsInCommand(entry)) {
+    return typeof index === "number" ? ["command", index + 1, ...rest] : ["command"]
+  }
+  return [renamedFields(entry).get(String(parameter)) ?? parameter, ...path.slice(1)]
+}
+
+/** True for an entry with a parameter beside its settings. */
+export const hasFlatParameters = (entry: JsonObject): boolean =>
+  ["command", "url", "httpUrl", "serverUrl"].some((field) => field in entry)
 
 /** The fields by which hosts turn a server off, and the value that does. */
 const offSwitches = { disabled: true, enabled: false, isActive: false } as const

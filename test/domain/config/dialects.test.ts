@@ -82,7 +82,17 @@ describe("flat server", () => {
     [{ url: "http://h", type: "streamable-http" }, "streamable"],
     [{ url: "http://h", type: "streamableHttp" }, "streamable"],
     [{ url: "http://h", type: "sse" }, "sse"],
-    [{ command: "x", type: "stdio" }, "stdio"]
+    [{ command: "x", type: "stdio" }, "stdio"],
+    [{ serverUrl: "http://h/mcp" }, "streamable"],
+    [{ serverUrl: "http://h/sse" }, "sse"],
+    [{ serverUrl: "http://h/sse", type: "http" }, "streamable"],
+    [{ httpUrl: "http://h/mcp" }, "streamable"],
+    [{ httpUrl: "http://h/sse" }, "streamable"],
+    [{ httpUrl: "http://h/mcp", type: "sse" }, "sse"],
+    [{ url: "http://h/mcp", type: "remote" }, "streamable"],
+    [{ url: "http://h/sse", type: "remote" }, "sse"],
+    [{ serverUrl: "http://h/sse", type: "remote" }, "sse"],
+    [{ command: ["x"], type: "local" }, "stdio"]
   ] as const)("has a type by its fields: %j", (flat, type) => assert.strictEqual(server(flat).type, type))
 
   it("names the field of an unknown transport", () => {
@@ -104,6 +114,52 @@ describe("flat server", () => {
       }).servers["s"] ?? {}
     assert.deepStrictEqual(forbiddenTools, ["rm"])
     assert.deepInclude(parameters, { command: "x", args: ["-a"], env: { A: "1" }, cwd: "/w" })
+  })
+
+  it.each(["mcpServers", "servers"])("has the parameters of other hosts in %s", (root) => {
+    const headers = { A: "b" }
+    for (const field of ["serverUrl", "httpUrl"]) {
+      const source = { [root]: { s: { [field]: "http://h/mcp", headers } } }
+      assert.deepInclude(loaded(source).servers["s"]?.parameters, { url: "http://h/mcp", headers })
+      assert.deepStrictEqual(parseConfig(source).warnings, [])
+    }
+    const local = { type: "local", command: ["npx", "-y", "x"], environment: { A: "1" }, enabled: true }
+    const { parameters } = loaded({ [root]: { s: local } }).servers["s"] ?? {}
+    assert.deepInclude(parameters, { command: "npx", args: ["-y", "x"], env: { A: "1" } })
+    assert.deepStrictEqual(parseConfig({ [root]: { s: local } }).warnings, [])
+  })
+
+  it("converts variables of shells in the parameters of other hosts", () => {
+    assert.deepInclude(server({ command: ["${BIN}", "${A}"], environment: { B: "${B}" } }).parameters, {
+      command: "${env:BIN}",
+      args: ["${env:A}"],
+      env: { B: "${env:B}" }
+    })
+    assert.deepInclude(server({ serverUrl: "http://${HOST}" }).parameters, { url: "http://${env:HOST}" })
+  })
+
+  it.each([
+    [{ url: "http://h/a", serverUrl: "http://h/b" }, { url: "http://h/a" }, "serverUrl"],
+    [{ httpUrl: "http://h/a", serverUrl: "http://h/b" }, { url: "http://h/a" }, "serverUrl"],
+    [{ command: "x", env: { A: "1" }, environment: { A: "2" } }, { env: { A: "1" } }, "environment"]
+  ])("warns about a second field for a parameter: %j", (flat, parameters, field) => {
+    assert.deepInclude(server(flat).parameters, parameters)
+    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: flat } }).warnings), [`mcpServers.s.${field}`])
+  })
+
+  it.each([
+    [{ serverUrl: {} }, "mcpServers.s.serverUrl"],
+    [{ httpUrl: {} }, "mcpServers.s.httpUrl"],
+    [{ command: "x", environment: 1 }, "mcpServers.s.environment"],
+    [{ command: "x", environment: { A: {} } }, "mcpServers.s.environment.A"],
+    [{ command: [] }, "mcpServers.s.command"],
+    [{ command: [{}] }, "mcpServers.s.command[0]"],
+    [{ command: ["x", "y", {}] }, "mcpServers.s.command[2]"],
+    [{ command: ["x"], args: ["y"] }, "mcpServers.s.command"],
+    [{ command: "x", args: [{}] }, "mcpServers.s.args[0]"],
+    [{ type: "remote" }, "mcpServers.s.url"]
+  ])("fails with the path of the field of another host: %j", (flat, path) => {
+    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: flat } }).errors), [path])
   })
 
   it("ignores a timeout in milliseconds, and keeps one with a unit", () => {
