@@ -242,6 +242,44 @@ const putRows: FlagRows<Own<flags.PutOptions, "file" | "computer">> = {
   as: put(["--as", "other.json"], [false, true], says("other.json"))
 }
 
+/** The message of the failure of a subcommand. */
+const reasonIncludes =
+  (words: string) =>
+  ({ failure }: Outcome): boolean =>
+    failure instanceof Error && failure.message.includes(words)
+
+const dpeRows: FlagRows<Own<flags.DpeOptions, "uri">> = {
+  computer: subcommand(
+    ["dpe", "dpe://com.example/one"],
+    ["--computer", "empty"],
+    [true, false],
+    reasonIncludes("Several Computers")
+  )
+}
+
+const toolRows: FlagRows<Own<flags.ToolOptions, "tool">> = {
+  computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], says("desk"))
+}
+
+const configRows: FlagRows<Own<flags.ComputerOptions>> = {
+  computer: subcommand(["config"], ["--computer", "empty"], [true, false], says("alpha"))
+}
+
+const skillsRows: FlagRows<Own<flags.ComputerOptions>> = {
+  computer: subcommand(["skills"], ["--computer", "empty"], [true, false], says("pdf"))
+}
+
+const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
+  computer: subcommand(["approvals"], ["--computer", "absent"], [false, true], isFailed),
+  action: subcommand(["approvals"], ["show"], [false, true], reasonIncludes("approvals show needs the ID")),
+  id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'"))
+}
+
+const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {
+  url: subcommand(["mcp", "config", "cursor"], ["--url", "http://h.example/mcp"], [false, true], says("h.example")),
+  link: subcommand(["mcp", "config", "cursor"], ["--link"], [false, true], says("cursor://"))
+}
+
 describe.each([
   ["tools", toolsRows],
   ["call", callRows],
@@ -251,7 +289,13 @@ describe.each([
   ["resources", resourcesRows],
   ["find", findRows],
   ["skill", skillRows],
-  ["put", putRows]
+  ["put", putRows],
+  ["dpe", dpeRows],
+  ["tool", toolRows],
+  ["config", configRows],
+  ["skills", skillsRows],
+  ["approvals", approvalsRows],
+  ["mcp config", hostConfigRows]
 ] as const)("a flag of a2c agent %s", (_, rows) => {
   testFlags<object>(rows)
 })
