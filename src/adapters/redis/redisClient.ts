@@ -54,24 +54,37 @@ const errorCodeOf = (reason: string): string | undefined =>
 /** True for an error reply after which all connections are replaced. */
 export const needsReconnect = (reason: string): boolean => reactions[errorCodeOf(reason) ?? ""] === "reconnect"
 
-/** Logs the start of an outage with its reason, each further kind of reason once, and its end. */
+/** Milliseconds after which a rejected command, which nothing repeats, does not keep up an outage. */
+const rejectionMemory = 60_000
+
+/**
+ * Logs the start of an outage with its reason, each further kind of reason once, and its end. Redis may reject one command
+ * and accept others: such an outage lasts until it accepts each rejected one.
+ */
 export const makeOutageLog = (
   connection: "node_link" | "registry",
   node: string,
   run: (effect: Effect.Effect<void>) => void
 ) => {
   const codes = new Set<string | undefined>()
+  /** The rejected commands, and when Redis rejected them. */
+  const rejections = new Map<string, number>()
   return {
-    onFailure: (reason: string) => {
+    onFailure: (reason: string, command?: string) => {
       const code = errorCodeOf(reason)
+      const isLost = code === undefined || needsReconnect(reason)
+      if (!isLost && command !== undefined) rejections.set(command, Date.now())
       if (codes.has(code)) return
       codes.add(code)
-      const isLost = code === undefined || needsReconnect(reason)
       const message = isLost ? "Redis connection lost" : "Redis rejects commands"
       // The rest names the script, which varies.
       run(Effect.logWarning(message, { connection, node, reason: reason.replace(/\.? script: .*$/s, "") }))
     },
+    onAccepted: (command: string) => void rejections.delete(command),
     onRecovered: () => {
+      const now = Date.now()
+      if (rejections.values().some((rejected) => now - rejected < rejectionMemory)) return
+      rejections.clear()
       if (codes.size > 0) run(Effect.logInfo("Redis reconnected", { connection, node }))
       codes.clear()
     }

@@ -195,6 +195,57 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
   )
 })
 
+describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts others", () => {
+  const acl = (...rules: ReadonlyArray<string>) => ["ACL", "SETUSER", "default", ...rules]
+
+  it.live.each([
+    ["NOPERM", "NOPERM this user has no permissions to run the 'ping' command"],
+    ["an unknown command", "ERR unknown command 'PING', with args beginning with: "],
+    ["BUSY", "BUSY Redis is busy running a script."]
+  ])(
+    "causes one warning until it accepts pings: %s",
+    ([, error = ""]) =>
+      Effect.gen(function* () {
+        const redis = yield* openFaultyRedis(always(yield* startRedis))
+        const { join, lines } = yield* joined(redis.url)
+        yield* redis.fail(error, ["PING"])
+        yield* until(() => lines.length > 0)
+        assert.strictEqual(yield* outcome(answered(join)), "ok")
+        // Both connections ping once a second; heartbeats in between succeed.
+        yield* Effect.sleep("4 seconds")
+        assert.lengthOf(lines, 1)
+        assert.include(lines[0], error.slice(0, 20))
+        yield* redis.fail(undefined)
+        yield* until(() => lines.length === 2)
+        assert.include(lines[1], "Redis reconnected")
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live.each([["publish"], ["hset"], ["incr"]])(
+    "causes one warning for many joins that it rejects: %s",
+    ([command = ""]) =>
+      Effect.gen(function* () {
+        const redis = yield* startRedis
+        const { join, lines } = yield* joined(redis.url)
+        yield* sendCommands(redis, acl(`-${command}`))
+        for (let attempt = 0; attempt < 4; attempt++) {
+          assert.strictEqual(yield* outcome(join), "unavailable")
+          // A heartbeat succeeds in between.
+          yield* Effect.sleep("1 second")
+        }
+        assert.lengthOf(
+          lines.filter((line) => line.includes("registry")),
+          1
+        )
+        yield* sendCommands(redis, acl(`+${command}`))
+        assert.strictEqual(yield* outcome(answered(join)), "ok")
+        yield* until(() => lines.some((line) => line.includes("Redis reconnected") && line.includes("registry")))
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
 const cluster = (url: string) =>
   Effect.map(Effect.orDie(Layer.build(Layer.fresh(RedisCluster.layer({ url: Redacted.make(url) })))), (context) => ({
     registry: Context.get(context, OfficeRegistry),

@@ -57,9 +57,9 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
   let hasReply = false
   let silentChecks = 0
 
-  const onError = (cause: unknown) => {
+  const onError = (cause: unknown, command?: string) => {
     lastError = errorMessage(cause)
-    outage.onFailure(lastError)
+    outage.onFailure(lastError, command)
   }
 
   const connect = () => {
@@ -87,7 +87,10 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
       (value: A) => {
         if (current === connections) listener(value)
       }
-    const onConnectionError = ifCurrent(onError)
+    // The client reports a rejected ping as an error of the connection.
+    const onConnectionError = ifCurrent((cause: unknown) =>
+      onError(cause, cause instanceof ErrorReply && isReady() ? "PING" : undefined)
+    )
     const onReadyChange = ifCurrent(() => {
       if (!isReady()) return
       lastError = "not connected"
@@ -99,6 +102,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
     })
     for (const client of [commands, subscriber]) {
       client.on("error", onConnectionError)
+      client.on("ping-interval", () => outage.onAccepted("PING"))
       client.on("ready", onReadyChange)
       client.connect().catch(onConnectionError)
     }
@@ -143,11 +147,12 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
     try {
       const reply = await current?.commands[name](prefix, args)
       hasReply = true
+      outage.onAccepted(name)
       return reply
     } catch (cause) {
       if (cause instanceof ErrorReply) {
         hasReply = true
-        onError(cause)
+        onError(cause, name)
       }
       throw cause
     } finally {
