@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
-import { parseJsonObject } from "../../domain/json.ts"
+import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey } from "jose"
+import { asObject, parseJsonObject } from "../../domain/json.ts"
 import { withUserAgent } from "../../domain/packageVersion.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 
@@ -89,6 +89,20 @@ const publicKey = (text: string): JwtKeyResult => {
     : fixedKey(parsed.success, algorithms)
 }
 
+const isVerificationKey = (jwk: unknown): boolean => {
+  const parsed = Result.try(() => createPublicKey({ key: asObject(jwk), format: "jwk" }))
+  return Result.isSuccess(parsed) && algorithmsOf(parsed.success).length > 0
+}
+
+/** Fetches a key set without its unusable keys: one that cannot be imported would end the search for a token's key. */
+const fetchUsableKeys: FetchImplementation = async (url, options) => {
+  const response = await fetch(url, options)
+  if (response.status !== 200) return response
+  const set = asObject(await response.json())
+  const keys = set["keys"]
+  return Response.json(Array.isArray(keys) ? { keys: keys.filter(isVerificationKey) } : set)
+}
+
 /** True when no key of a set verifies a token. */
 const isKeyNotMatched = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWSSignatureVerificationFailed
@@ -119,7 +133,8 @@ const remoteKeySet = (text: string): JwtKeyResult => {
     timeoutDuration: fetchTimeout,
     cacheMaxAge: keySetMaxAge,
     cooldownDuration: keySetCooldown,
-    headers: withUserAgent()
+    headers: withUserAgent(),
+    [customFetch]: fetchUsableKeys
   })
   const whenReachable = async <A>(use: () => Promise<A>): Promise<A> => {
     try {

@@ -391,6 +391,41 @@ describe("the key set of an identity provider", () => {
     )
   })
 
+  const point = { kty: "EC", crv: "P-256", kid: "one", alg: "ES256" }
+  const rsa = (modulusLength: number) =>
+    generateKeyPairSync("rsa", { modulusLength }).publicKey.export({ format: "jwk" })
+  const oddKeys: ReadonlyArray<readonly [title: string, key: unknown]> = [
+    ["null", null],
+    ["text", "one"],
+    ["a list", []],
+    ["a key without a point", point],
+    ["a key with an invalid point", { ...point, x: "AAAA", y: "AAAA" }],
+    ["a key of an unknown type", { ...point, kty: "AKP" }],
+    ["a key of an unknown curve", { ...point, crv: "P-999", x: "AAAA", y: "AAAA" }],
+    ["a secret", { kty: "oct", k: "AAAA", kid: "one" }],
+    ["a key for encryption", { ...rsa(2048), kid: "one", use: "enc" }]
+  ]
+  it.live.each(oddKeys)("verifies tokens beside %s", ([, odd]) =>
+    Effect.gen(function* () {
+      const { jwk, key } = yield* signing
+      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [odd, jwk, odd] }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const given = yield* token(soon(), { alg: "ES256", key, kid: "one" })
+      assert.strictEqual((yield* scheme.authenticate(given)).subject, "desk")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("verifies tokens beside a key that is too short", () =>
+    Effect.gen(function* () {
+      const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair("RS256"))
+      const keys = [rsa(1024), yield* Effect.promise(() => exportJWK(publicKey))].map((jwk) => ({ ...jwk, kid: "one" }))
+      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const given = yield* token(soon(), { alg: "RS256", key: privateKey, kid: "one" })
+      assert.strictEqual((yield* scheme.authenticate(given)).subject, "desk")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("rejects a first token with an unknown key id for good", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing

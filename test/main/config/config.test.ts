@@ -99,17 +99,6 @@ describe("readConfigFiles", () => {
       })
     )
 
-    it.effect("distinguishes a directory from an unreadable file", () =>
-      Effect.gen(function* () {
-        const folder = yield* folderWith({})
-        const { diagnostics } = yield* readConfigFiles([folder])
-        assert.deepStrictEqual(
-          diagnostics.map(({ issue }) => issue),
-          ["is a directory"]
-        )
-      })
-    )
-
     it.effect("detects no dialect without servers", () =>
       Effect.gen(function* () {
         const { files } = yield* readFiles({ "a.json": "[]" })
