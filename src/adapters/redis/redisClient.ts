@@ -83,7 +83,7 @@ export const makeOutageLog = (
     onAccepted: (command: string) => void rejections.delete(command),
     onRecovered: () => {
       const now = Date.now()
-      if (rejections.values().some((rejected) => now - rejected < rejectionMemory)) return
+      if ([...rejections.values()].some((rejected) => now - rejected < rejectionMemory)) return
       rejections.clear()
       if (codes.size > 0) run(Effect.logInfo("Redis reconnected", { connection, node }))
       codes.clear()
