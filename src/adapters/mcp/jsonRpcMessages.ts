@@ -139,6 +139,20 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
   return unlessEqual(value, { jsonrpc, ...(id !== undefined && { id }), error: reason })
 }
 
+/** Adds a request that is sent, and removes one that is cancelled. */
+export const recordSent = (pendingIds: Set<unknown>, message: object): void => {
+  const { id, method, params } = asObject(message)
+  if (method === undefined) return
+  if (id !== undefined) pendingIds.add(id)
+  if (method === "notifications/cancelled") pendingIds.delete(asObject(params)["requestId"])
+}
+
+/** Gives an error without an id that of the only request that waits: its server could not read the id. */
+export const withRequestId = <M extends object>(message: M, pendingIds: ReadonlySet<unknown>): M => {
+  const isOwn = "error" in message && asObject(message)["id"] === undefined && pendingIds.size === 1
+  return isOwn ? { ...message, id: [...pendingIds][0] } : message
+}
+
 const byteOrderMark = "\u{feff}"
 
 /** The messages of a text, and the number of other values in it. */
@@ -168,7 +182,8 @@ const endOfObject = (text: string, start: number): number | undefined => {
 
 /**
  * Finds the responses and notifications in a text that is not JSON: some servers write logs, colours or several messages on
- * one line. A request there is more likely one of ours, in a log.
+ * one line. A request there is more
+ * likely a log entry about a request of this client.
  */
 const findMessages = (text: string, requestId?: RequestId): ReadonlyArray<JsonRpcMessage> => {
   const messages: Array<JsonRpcMessage> = []

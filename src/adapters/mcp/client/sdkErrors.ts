@@ -52,7 +52,7 @@ export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   const reset = connectionResetFailure(error)
   if (reset !== undefined) return reset
   const status = httpStatusOf(error)
-  if (status !== undefined) return httpStatusToSessionError(status, quotedBodyOf(error))
+  if (status !== undefined && status >= 300) return httpStatusToSessionError(status, quotedBodyOf(error))
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""
   return sessionError("unavailable", `${error.message}${cause}`)
 }

@@ -53,6 +53,12 @@ export const failedResponses: ReadonlyArray<OddResponse & { readonly reason: str
     `{"jsonrpc":"2.0","id":{id},"error":{"code":1,"message":"","data":{"detail":"disk full"}}}`,
     "disk full"
   ],
+  [
+    "an error with a null id",
+    `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"unreadable"}}`,
+    "unreadable"
+  ],
+  ["an error without an id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"unreadable"}}`, "unreadable"],
   ["a text before a number that JSON lacks", `log {"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"],
   ["a number that JSON lacks", `{"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"]
 ].map(([title = "", text = "", reason = ""]) => ({ title, text, reason }))

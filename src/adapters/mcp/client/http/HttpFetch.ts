@@ -8,7 +8,7 @@ import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
 import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { makeBodyRepair } from "./bodyRepair.ts"
-import { readBody } from "./HttpBody.ts"
+import { type BodyOptions, readBody } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 interface SentRequest {
@@ -39,6 +39,8 @@ export interface HttpFetchOptions {
 /** The SDK's option for configured headers. */
 export const requestInit = (headers: { readonly [name: string]: string } | null) =>
   headers === null ? {} : { requestInit: { headers: { ...headers } } }
+
+type PostedMessage = ReturnType<typeof parsePostedMessage>
 
 /** Limited to the longest delay of a timer; longer ones fire at once. */
 const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), 2 ** 31 - 1)
@@ -97,6 +99,52 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
   const idleTimeout = toTimerMillis(sseReadTimeout)
   const inFlight = new Map<unknown, ClientRequest>()
 
+  const readResponse = (
+    incoming: IncomingMessage,
+    status: number,
+    {
+      posted,
+      sent,
+      signal
+    }: Pick<BodyOptions, "signal"> & { readonly posted: PostedMessage; readonly sent: SentRequest }
+  ): Response => {
+    const contentType = incoming.headers["content-type"]
+    const declaredType = messageTypeOf(contentType)
+    if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
+      incoming.resume()
+      if (posted.id === undefined || mayAnswerLater(posted.method, status)) return toResponse(incoming, null)
+      return missingResponse(posted.id, status)
+    }
+    const requestId = mayAnswerLater(posted.method, 200) ? undefined : posted.id
+    const isAnswer = requestId !== undefined && status < 300
+    // Servers without a framework name no type, or that of web pages.
+    const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
+    const isEventStream = mediaType === eventStreamType
+    const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
+    const repair = hasMessages ? makeBodyRepair(isEventStream, requestId, contentType) : undefined
+    const stream = readBody(decompress(incoming), {
+      idleTimeout,
+      signal,
+      isEventStream,
+      repair,
+      onEnd: (end) => {
+        if (!isEventStream) return undefined
+        onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
+        if (posted.id === undefined || (resumable && end.resumable)) return undefined
+        const unreadable = end.isComplete ? repair?.unreadable() : undefined
+        return unreadable === undefined
+          ? syntheticErrorEvent(posted.id, end)
+          : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
+      }
+    })
+    // The SDK reads no body of the status 202.
+    if (isAnswer && status === 202) incoming.statusCode = 200
+    const response = toResponse(incoming, stream)
+    // The SDKs differ in the spellings that they know.
+    if (mediaType !== undefined) response.headers.set("content-type", mediaType)
+    return response
+  }
+
   return (input, { body, headers: given, method = "GET", signal } = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input)
@@ -140,44 +188,11 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
         if (!isResponseStatus(status)) {
-          return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
+          request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
+          return
         }
         onEvent({ _tag: "ResponseReceived", sent, status })
-        const contentType = incoming.headers["content-type"]
-        const declaredType = messageTypeOf(contentType)
-        if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
-          incoming.resume()
-          if (posted.id === undefined || mayAnswerLater(posted.method, status))
-            return resolve(toResponse(incoming, null))
-          return resolve(missingResponse(posted.id, status))
-        }
-        const isAnswer = posted.id !== undefined && status < 300
-        // Servers without a framework name no type, or that of web pages.
-        const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
-        const isEventStream = mediaType === eventStreamType
-        const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
-        const repair = hasMessages ? makeBodyRepair(isEventStream, posted.id, contentType) : undefined
-        const stream = readBody(decompress(incoming), {
-          idleTimeout,
-          signal,
-          isEventStream,
-          repair,
-          onEnd: (end) => {
-            if (!isEventStream) return undefined
-            onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
-            if (posted.id === undefined || (resumable && end.resumable)) return undefined
-            const unreadable = end.isComplete ? repair?.unreadable() : undefined
-            return unreadable === undefined
-              ? syntheticErrorEvent(posted.id, end)
-              : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
-          }
-        })
-        // The SDK reads no body of the status 202.
-        if (isAnswer && status === 202) incoming.statusCode = 200
-        const response = toResponse(incoming, stream)
-        // The SDKs differ in the spellings that they know.
-        if (mediaType !== undefined) response.headers.set("content-type", mediaType)
-        resolve(response)
+        resolve(readResponse(incoming, status, { posted, sent, signal }))
       })
       request.end(text)
     })

@@ -127,6 +127,8 @@ const repairEvent = (lines: ReadonlyArray<string>, context: EventContext): strin
   return [...events.slice(0, -1), ...others, ...events.slice(-1)].join("")
 }
 
+const carriageReturn = 0x0d
+
 /** Rewrites events that are complete, or cut at the end of the body. */
 const repairEvents = (bytes: Uint8Array, context: EventContext): Uint8Array => {
   const lines = toText(bytes)
@@ -136,7 +138,8 @@ const repairEvents = (bytes: Uint8Array, context: EventContext): Uint8Array => {
   if (rest !== "") lines.push(rest)
   if (context.isCut) lines.push("")
   let event: Array<string> = []
-  let isChanged = false
+  // Parsers wait for the byte after a last carriage return.
+  let isChanged = bytes.at(-1) === carriageReturn
   let text = ""
   for (const line of lines) {
     if (line !== "") {

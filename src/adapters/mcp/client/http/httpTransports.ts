@@ -2,10 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { decodeMessages, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
 import { type HttpEvent, makeHttpFetch, requestInit } from "./HttpFetch.ts"
@@ -76,16 +78,14 @@ const filterResponses = (
   const outer: Transport = {
     start: () => inner.start(),
     send: (message, options) => {
-      if ("method" in message && "id" in message) pendingIds.add(message.id)
-      if ("method" in message && message.method === "notifications/cancelled") {
-        pendingIds.delete(message.params?.["requestId"])
-      }
+      recordSent(pendingIds, message)
       return inner.send(message, options)
     },
     close: () => inner.close(),
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version)
   }
-  inner.onmessage = (message, extra) => {
+  inner.onmessage = (received, extra) => {
+    const message = withRequestId(received, pendingIds)
     if ("method" in message) return outer.onmessage?.(message, extra)
     if (message.id !== undefined && !pendingIds.delete(message.id)) return undefined
     if ("error" in message && isConnectionLost(message.error)) onConnectionLost(message.error.message)
@@ -205,8 +205,16 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     () => true,
     (status) => markLost(sessionExpiredMessage(status))
   )
-  const fetch = wrap(refusals.fetch)
-  const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch })
+  /** Some servers answer in the body of the POST. */
+  const readAnswer: FetchLike = async (target, init) => {
+    const response = await acceptNotifications(wrap(refusals.fetch))(target, init)
+    if (init?.method !== "POST" || response.headers.get("content-type") !== "application/json") return response
+    const text = await response.clone().text()
+    const messages = text.includes('"jsonrpc"') ? decodeMessages(text)?.messages : undefined
+    for (const message of messages ?? []) inner.onmessage?.(message as JSONRPCMessage)
+    return response
+  }
+  const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch: readAnswer })
   if (endpointTimeout !== undefined) {
     const start = inner.start.bind(inner)
     inner.start = async () => {

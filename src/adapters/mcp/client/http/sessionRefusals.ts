@@ -88,8 +88,13 @@ export const detectSessionRefusals = (
     return checking
   }
 
-  const isConfirmed = async ({ isCertain, reason, status }: Refusal, method: unknown): Promise<boolean> => {
-    if (isCertain) return true
+  const isConfirmed = async (
+    { isCertain, reason, status }: Refusal,
+    id: unknown,
+    method: unknown
+  ): Promise<boolean> => {
+    // Some servers refuse notifications.
+    if (isCertain && id !== undefined) return true
     // A server without ping may answer it with any error.
     if (method === "ping" && !namesSession(reason)) return false
     const answer = await startCheck()
@@ -111,7 +116,7 @@ export const detectSessionRefusals = (
       const { id, method } = asObject(parseJson(asString(init.body) ?? ""))
       const text = await response.clone().text()
       const refusal = findRefusal(status, text, id, hasSessionId(sent))
-      if (refusal === undefined || !(await isConfirmed(refusal, method))) return response
+      if (refusal === undefined || !(await isConfirmed(refusal, id, method))) return response
       await response.body?.cancel()
       onRefused(status)
       return new Response(text, { headers, status: 404, statusText })

@@ -8,7 +8,7 @@ import { spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
-import { decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
+import { decodeMessages, type JsonRpcMessage, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { unreadableResponse } from "../../unreadableMessages.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
@@ -46,12 +46,14 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   let lastStderrLine: string | undefined
 
   const started = yield* Deferred.make<void>()
+  const pendingIds = new Set<unknown>()
   /** The last response to a server request, until it is queued. */
   let lastReply: Promise<unknown> = Promise.resolve()
 
   const transport: Transport = {
     start: async () => void Deferred.doneUnsafe(started, Exit.void),
     send: (message) => {
+      recordSent(pendingIds, message)
       const sending = run(
         Effect.flatMap(Queue.offer(outgoing, codec.encode(`${JSON.stringify(message)}\n`)), (taken) =>
           taken ? Effect.void : Effect.die(new Error("Not connected"))
@@ -84,11 +86,14 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     return "id" in message ? replyQueued : Effect.yieldNow
   }
   /** An exception of the receiver, such as excessive nesting, must not stop the reader. */
-  const deliver = (message: JsonRpcMessage) =>
-    Effect.try({ try: () => transport.onmessage?.(message as JSONRPCMessage), catch: String }).pipe(
+  const deliver = (received: JsonRpcMessage) => {
+    const message = withRequestId(received, pendingIds)
+    if (!("method" in message)) pendingIds.delete(message.id)
+    return Effect.try({ try: () => transport.onmessage?.(message as JSONRPCMessage), catch: String }).pipe(
       Effect.catch(ignoreOutput),
       Effect.andThen(handled(message))
     )
+  }
   const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
       const message = unreadableResponse(line.edges, `The response exceeds ${maxMessageBytes} bytes`)

@@ -425,6 +425,85 @@ describe("failing SSE server", () => {
   )
 })
 
+describe("SSE server of an odd form", () => {
+  const answerOf = ({ id, method }: Asked) =>
+    JSON.stringify({ jsonrpc: "2.0", id, result: method === "initialize" ? initialized : done.result })
+
+  /** A server whose stream is open, and that answers requests in some way. */
+  const openSse = Effect.fnUntraced(function* (
+    answer: (asked: Asked, response: ServerResponse, events: ServerResponse) => unknown,
+    { notified = 202, lineEnd = "\n" } = {}
+  ) {
+    let events: ServerResponse | undefined
+    const peer = yield* makeHttpPeer((asked, response) => {
+      if (asked.verb === "GET") {
+        return (events = stream(response, ["event: endpoint", "data: /messages", "", ""].join(lineEnd)))
+      }
+      if (asked.id === undefined) return response.writeHead(notified).end()
+      return events && answer(asked, response, events)
+    })
+    return yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+  })
+  const sendEvent = (asked: Asked, response: ServerResponse, events: ServerResponse, lineEnd = "\n") => {
+    response.writeHead(202).end()
+    events.write(["event: message", `data: ${answerOf(asked)}`, "", ""].join(lineEnd))
+  }
+
+  for (const notified of [200, 204, 400, 404, 500]) {
+    live(
+      `is opened when it answers notifications with ${notified}`,
+      Effect.gen(function* () {
+        const session = yield* openSse(sendEvent, { notified })
+        assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
+      })
+    )
+  }
+
+  live(
+    "is read when its lines end with carriage returns alone",
+    Effect.gen(function* () {
+      const session = yield* openSse((asked, response, events) => sendEvent(asked, response, events, "\r"), {
+        lineEnd: "\r"
+      })
+      assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
+    })
+  )
+
+  for (const status of [200, 201, 202]) {
+    live(
+      `is read when it answers in the body of the POST with ${status}`,
+      Effect.gen(function* () {
+        const session = yield* openSse((asked, response) =>
+          response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(answerOf(asked))
+        )
+        assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
+      })
+    )
+  }
+
+  for (const receipt of ['{"status":"accepted"}', '{"result":"ok"}', "true", ""]) {
+    live(
+      `is read when the body of the POST is the receipt '${receipt}'`,
+      Effect.gen(function* () {
+        const session = yield* openSse((asked, response, events) => {
+          response.writeHead(200, { "Content-Type": "application/json" }).end(receipt)
+          events.write(`data: ${answerOf(asked)}\n\n`)
+        })
+        assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
+      })
+    )
+  }
+
+  live(
+    "is named by its content type when it is a page",
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer((_, response) => response.writeHead(200, { "Content-Type": "text/html" }).end())
+      const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+      assert.include(failure.message, "content type")
+    })
+  )
+})
+
 const initialized = {
   protocolVersion: "2025-06-18",
   capabilities: { tools: {} },

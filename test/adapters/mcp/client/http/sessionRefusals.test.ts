@@ -81,6 +81,7 @@ const refusals: ReadonlyArray<readonly [string, Answer]> = [
   ["500 with a nested error", text(500, '{"error":"Error POSTing (HTTP 400): No valid session ID provided"}')],
   ["503 with an error", rpc(503, -32000, "Unknown Mcp-Session-Id header")],
   ["200 with an error", rpcWithId(200, -32001, "Session not found")],
+  ["200 with the error of the Python SDK", rpcWithId(200, -32602, "Invalid request parameters")],
   ["200 with an error without an id", rpc(200, -32000, "Server not initialized")],
   [
     "200 with an event that is no JSON-RPC message",
