@@ -182,8 +182,8 @@ const endOfObject = (text: string, start: number): number | undefined => {
 
 /**
  * Finds the responses and notifications in a text that is not JSON: some servers write logs, colours or several messages on
- * one line. A request there is more
- * likely a log entry about a request of this client.
+ * one line. A request there is
+ * more likely a log entry about a request of this client.
  */
 const findMessages = (text: string, requestId?: RequestId): ReadonlyArray<JsonRpcMessage> => {
   const messages: Array<JsonRpcMessage> = []
