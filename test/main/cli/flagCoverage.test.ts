@@ -1,0 +1,115 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readCommands } from "../../../scripts/reference/commands.ts"
+
+/** The commands with a row for each flag, which the compiler requires there. */
+const withRows: ReadonlySet<string> = new Set([
+  "a2c server",
+  "a2c server key",
+  "a2c computer",
+  "a2c computer check",
+  "a2c agent",
+  ...[
+    "approvals",
+    "call",
+    "config",
+    "desktop",
+    "dpe",
+    "find",
+    "mcp config",
+    "put",
+    "resources",
+    "skill",
+    "skills",
+    "start",
+    "task",
+    "tool",
+    "tools"
+  ].map((name) => `a2c agent ${name}`)
+])
+
+/** The flags without a row. A new flag gets a row instead. */
+const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
+  "a2c agent mcp": ["host", "http", "max-result", "name-budget", "page", "pin", "timeout", "token", "tools"],
+  "a2c agent prompt": ["computer", "raw"],
+  "a2c agent prompts": ["computer"],
+  "a2c computer explain": [
+    "approvals",
+    "approve",
+    "approvers",
+    "args",
+    "config",
+    "input",
+    "json",
+    "name",
+    "office",
+    "policy",
+    "protocol",
+    "server",
+    "subject",
+    "tool"
+  ],
+  "a2c demo": ["page"],
+  "a2c devices connect": ["approve", "config", "input", "name", "policy", "to", "token", "watch"],
+  "a2c devices gateway": [
+    "acknowledge",
+    "host",
+    "http",
+    "idle",
+    "max-buffered",
+    "max-calls",
+    "max-devices",
+    "max-payload",
+    "max-services",
+    "mcp-token",
+    "stdio",
+    "tcp",
+    "timeout",
+    "token",
+    "tokens"
+  ],
+  "a2c server health": ["tls-ca"],
+  "a2c server status": ["json", "offices", "tls-ca", "token-file", "watch"],
+  "a2c tools call": ["allow-scripts", "args", "dir", "install", "isolate", "json", "memory", "raw", "timeout"],
+  "a2c tools list": ["allow-scripts", "install", "isolate", "json", "memory"],
+  "a2c tools new": ["dir"],
+  "a2c tools serve": [
+    "allow-host",
+    "allow-origin",
+    "allow-scripts",
+    "force",
+    "host",
+    "install",
+    "isolate",
+    "key",
+    "max-body",
+    "max-upload",
+    "mcp",
+    "memory",
+    "port",
+    "public-docs",
+    "timeout",
+    "watch"
+  ]
+}
+
+describe("the command line", () => {
+  it.live("has a row for each flag, except the listed ones", () =>
+    Effect.gen(function* () {
+      const commands = yield* readCommands
+      const shared = new Set(commands.find(({ path }) => path === "a2c agent")?.doc.flags.map(({ name }) => name))
+      const found = commands.flatMap(({ doc, path }) => {
+        const own = doc.flags
+          .map(({ name }) => name)
+          .filter((name) => !path.startsWith("a2c agent") || !shared.has(name))
+        return withRows.has(path) || own.length === 0 ? [] : [[path, own.toSorted()] as const]
+      })
+      assert.deepStrictEqual(Object.fromEntries(found), withoutRows)
+      const paths = commands.map(({ path }) => path)
+      assert.deepStrictEqual(
+        [...withRows].filter((path) => !paths.includes(path)),
+        []
+      )
+    })
+  )
+})
