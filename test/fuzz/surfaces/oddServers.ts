@@ -107,7 +107,7 @@ const requests = {
   "resources/read": ({ read }: Host, server: string) => read(server)
 }
 
-/** Every host receives the reply with the correct parts, or without `shown` possibly the reason why there is none. */
+/** Every host receives the reply with the correct parts, or without `shown` possibly the reason of a failure. */
 const feedReply = async (
   method: keyof typeof requests,
   reply: unknown,
@@ -123,7 +123,7 @@ const feedReply = async (
       verdict = "refused"
     })
     for (const text of shown)
-      must(String(received).includes(text), `the host of ${host.name} lost "${text}": ${received}`)
+      must(String(received).includes(text), `the host of ${host.name} lost "${text}": ${String(received)}`)
   }
   server.reply(method, undefined)
   return verdict
