@@ -7,11 +7,17 @@ import { SkippedTests } from "./test/programs/SkippedTests.ts"
 // Child processes of tests compile the same modules again and again; the cache halves the CPU time of their starts.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile-cache")
 
-/** What runs for long, or measures latency: `npm run attacks`, one file at a time. */
-const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/page/load.test.ts"]
+/** What runs for long, or measures latency or a Server's memory: `npm run attacks`, one file at a time. */
+const long = [
+  "test/attacks/**/*.test.ts",
+  "test/chaos/chaos.test.ts",
+  "test/main/slowReaders.test.ts",
+  "test/page/load.test.ts"
+]
 
 /**
- * What kills programs, Servers and Redis in every order, or drives whole programs by a browser: `npm run live`. Also the planted faults of the simulation, and every view of the page in both themes and all widths.
+ * What kills programs, Servers and Redis in every order, or drives whole programs by a browser: `npm run live`. Also the
+ * planted faults of the simulation, and every view of the page in both themes and all widths.
  */
 const live = [
   "test/adapters/process/spawnGuarded.test.ts",

@@ -152,7 +152,8 @@ type WebSocketServerOptions = ConstructorParameters<typeof WebSocketServer>[0]
 export const withCloseTimeout = (options: WebSocketServerOptions, closeTimeout: number): WebSocketServerOptions =>
   Object.assign({}, options, { closeTimeout })
 
-export const isWriteBufferEmpty = (socket: EngineSocket): boolean => socket["writeBuffer"].length === 0
+/** The packets that no transport has taken. */
+export const queuedPackets = (socket: EngineSocket): EnginePackets => socket["writeBuffer"]
 
 /** Puts packets before all others. */
 export const requeue = (socket: EngineSocket, packets: EnginePackets): void =>

@@ -2,7 +2,8 @@ import { Result } from "effect"
 import { type Body, jsonBody } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
-import type { EnginePacket } from "../internals.ts"
+import type { EnginePacket, EnginePackets } from "../internals.ts"
+import type { BacklogArena } from "./BacklogArena.ts"
 
 /** Bodies up to this size are copied behind the header: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
@@ -52,6 +53,8 @@ export class OutboundMessage {
   /** Runs when the transport takes the message. */
   readonly onDequeued: (size: number) => void
   readonly #frame: ReadonlyArray<Buffer> | undefined
+  /** Frees the body, when an arena holds it: after that, the message must not be read. */
+  release: (() => void) | undefined
   /** `frame` is the frame of this message, if there is one already. */
   constructor(
     prefix: string,
@@ -65,9 +68,12 @@ export class OutboundMessage {
     this.size = tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length
     this.onDequeued = onDequeued
   }
-  /** Frees the memory around the body of a message that has to wait. */
-  compact(): this {
-    if (this.#tail !== undefined) this.#tail = compactBytes(this.#tail, 2)
+  /** Frees the memory around the body of a message that has to wait; an arena takes the body of one for a slow reader. */
+  compact(arena?: BacklogArena): this {
+    if (this.#tail === undefined) return this
+    const stored = arena?.store([this.#tail], this.#tail.length)
+    this.#tail = stored?.bytes ?? compactBytes(this.#tail, 2)
+    this.release = stored?.release
     return this
   }
   /** The packet for polling, whose payloads are text. */
@@ -83,6 +89,11 @@ export class OutboundMessage {
 /** Engine.IO carries a message as the data of its packet. */
 export const outboundMessageOf = ({ data }: { readonly data?: unknown }): OutboundMessage | undefined =>
   data instanceof OutboundMessage ? data : undefined
+
+/** Frees the bodies of messages that an arena holds. They must not be on their way to the network. */
+export const releaseMessages = (packets: EnginePackets): void => {
+  for (const packet of packets) outboundMessageOf(packet)?.release?.()
+}
 
 /** A packet with its message in the form that a transport takes. Other packets are returned as they are. */
 export const encodeForTransport = (

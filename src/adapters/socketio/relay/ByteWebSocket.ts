@@ -12,7 +12,13 @@ import {
   writeProgressOf
 } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
-import { encodeForTransport, type OutboundMessage } from "../connection/OutboundMessage.ts"
+import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
+import {
+  encodeForTransport,
+  type OutboundMessage,
+  outboundMessageOf,
+  releaseMessages
+} from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { takeTextFrames } from "./textFrames.ts"
 import { ViolationBudget } from "../connection/ViolationBudget.ts"
@@ -72,6 +78,8 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   /** Frames that wait for the end of the turn: one write costs less than several. */
   #corked: Array<Buffer> | undefined
   #corkedBytes = 0
+  /** Frames that wait for a slow reader. */
+  #arena: BacklogArena | undefined
   /** The latest tick in which messages arrived, and their number. */
   #tick = -1
   #takenThisTick = 0
@@ -129,12 +137,26 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     this.#corked = undefined
     this.#corkedBytes = 0
     if (frames.length === 0 || !this.#netSocket.writable) return
+    if (this.bufferedBytes() > minArenaBacklog && this.#storeAndWrite(frames, bytes)) return
     // Short frames are copied: one buffer costs less than several.
     const buffers = bytes > maxCorkedBytes || frames.length === 1 ? frames : [Buffer.concat(frames, bytes)]
     if (buffers.length > 1) this.#netSocket.cork()
     for (const buffer of buffers) this.#netSocket.write(buffer, this.#onSent)
     if (buffers.length > 1) this.#netSocket.uncork()
     if (this.bufferedBytes() > 0) this.listener?.onBacklogChange()
+  }
+
+  /** Writes frames that have to wait from the arena; false without memory. */
+  #storeAndWrite(frames: ReadonlyArray<Buffer>, bytes: number): boolean {
+    this.#arena ??= new BacklogArena()
+    const stored = this.#arena.store(frames, bytes)
+    if (stored === undefined) return false
+    this.#netSocket.write(stored.bytes, (error) => {
+      stored.release()
+      this.#onSent(error)
+    })
+    this.listener?.onBacklogChange()
+    return true
   }
 
   bufferedBytes(): number {
@@ -187,6 +209,9 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   override send(packets: EnginePackets): void {
     this.uncork()
+    // Engine.IO sends the next packets when the network has taken these.
+    if (packets.some((packet) => outboundMessageOf(packet)?.release !== undefined))
+      this.once("drain", () => releaseMessages(packets))
     super.send(packets.map((packet) => encodeForTransport(packet, (message) => preEncoded(message.frame()))))
   }
 

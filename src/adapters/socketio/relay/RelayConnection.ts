@@ -1,7 +1,9 @@
 import type { Socket as EngineSocket } from "engine.io"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
+import { releaseMessages } from "../connection/OutboundMessage.ts"
 import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
+import { queuedPackets } from "../internals.ts"
 import { TextFrame } from "./ByteWebSocket.ts"
 import { RelayLink } from "./RelayLink.ts"
 import { type RelayTransport, relayTransportOf, type TransportListener } from "./RelayTransport.ts"
@@ -21,6 +23,7 @@ export class RelayConnection extends MemberConnection implements TransportListen
     }
     attach(relayTransportOf(engineSocket))
     engineSocket.on("upgrade", attach)
+    engineSocket.once("close", () => releaseMessages(queuedPackets(engineSocket)))
     engineSocket.on("message", (data: unknown) => this.#onMessage(textBytes(data)))
   }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http"
 import { type Socket as EngineSocket, type Transport, transports } from "engine.io"
 import * as internals from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
-import { encodeForTransport, outboundMessageOf } from "../connection/OutboundMessage.ts"
+import { encodeForTransport, outboundMessageOf, releaseMessages } from "../connection/OutboundMessage.ts"
 import { makePollingBuffers } from "../connection/pollingBuffers.ts"
 import { limitPacketsPerPayload } from "../connection/payloadLimit.ts"
 import type { RelayTransport } from "./RelayTransport.ts"
@@ -44,6 +44,7 @@ export const makePollingTransport = (request: internals.EngineRequest, maxPayloa
     const bytes = sending.reduce((sum, packet) => sum + (outboundMessageOf(packet)?.size ?? 0), 0)
     if (response !== undefined && bytes > 0) buffers.trackResponse(response, bytes)
     send(sending.map((packet) => encodeForTransport(packet, (message) => ({ data: message.text() }))))
+    releaseMessages(sending)
   }
   limitPacketsPerPayload(transport)
   transport.onRequest = (next) => {

@@ -25,13 +25,19 @@ for (const [engine, makeServer] of engines) {
     return { url, link: Queue.take(links), reported }
   })
 
-  const webSocket = Effect.fnUntraced(function* (url: string) {
-    const address = `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0`
+  const openWebSocket = Effect.fnUntraced(function* (address: string) {
     const socket = yield* Effect.acquireRelease(
       Effect.sync(() => new WebSocket(address)),
       (open) => Effect.sync(() => open.terminate())
     )
     yield* Effect.callback<void>((resume) => void socket.once("open", () => resume(Effect.void)))
+    return socket
+  })
+
+  const webSocket = Effect.fnUntraced(function* (url: string) {
+    const socket = yield* openWebSocket(
+      `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0`
+    )
     socket.send("40/smcp,")
     return socket
   })
@@ -57,7 +63,7 @@ for (const [engine, makeServer] of engines) {
       }),
       (socket) => Effect.sync(() => socket.destroy())
     )
-    return { poll, post }
+    return { poll, post, session }
   })
 
   /** Waits until a condition holds. */
@@ -66,7 +72,80 @@ for (const [engine, makeServer] of engines) {
   /** A message that no buffer of the network can hold. */
   const large = jsonBody("x".repeat(12 * mebibyte))
 
+  /** Bodies that exceed the buffers of the network, of every length that a transport treats differently. */
+  const mixed = Array.from({ length: 60 }, (_, index) => {
+    const length = [10, 20_000, 70_000, 400_000, mebibyte + index][index % 5] ?? 0
+    return `{"index":${index},"text":"${"é你x".repeat(length / 6)}"}`
+  })
+
+  const sendMixed = (link: Link) =>
+    Effect.forEach(mixed, (text) => link.notify("x", RawBody.unparsed(Buffer.from(`${text}]`))), { discard: true })
+
+  /** Compares by parts: a difference of megabytes must not be printed. */
+  const assertMixed = (messages: ReadonlyArray<string>) => {
+    assert.strictEqual(messages.length, mixed.length)
+    for (const [index, text] of mixed.entries())
+      assert.isTrue(messages[index] === `42/smcp,["x",${text}]`, `message ${index}`)
+  }
+
   describe(`the send backlog of a link, with ${engine}`, () => {
+    it.live("reaches a WebSocket that reads late unchanged and in order", () =>
+      Effect.gen(function* () {
+        const { link: nextLink, reported, url } = yield* site()
+        const socket = yield* webSocket(url)
+        const link = yield* nextLink
+        const messages: Array<string> = []
+        socket.on("message", (data: Buffer) => {
+          if (data.toString("latin1", 0, 2) === "42") messages.push(data.toString())
+        })
+        socket.pause()
+        yield* sendMixed(link)
+        assert.isAbove(reported.at(-1) ?? 0, 8 * mebibyte)
+        socket.resume()
+        yield* until(() => messages.length === mixed.length)
+        assertMixed(messages)
+        yield* until(() => link.backlog() === 0)
+      })
+    )
+
+    it.live("reaches a client that polls late unchanged and in order", () =>
+      Effect.gen(function* () {
+        const { link: nextLink, url } = yield* site()
+        const { session } = yield* pollingSession(url)
+        const link = yield* nextLink
+        yield* sendMixed(link)
+        const messages: Array<string> = []
+        while (messages.length < mixed.length) {
+          const payload = yield* Effect.promise(async () => (await fetch(session)).text())
+          messages.push(...payload.split("\u001e").filter((text) => text.startsWith("42")))
+        }
+        assertMixed(messages)
+        yield* until(() => link.backlog() === 0)
+      })
+    )
+
+    it.live("reaches a client that changes to a WebSocket unchanged and in order", () =>
+      Effect.gen(function* () {
+        const { link: nextLink, url } = yield* site()
+        const { session } = yield* pollingSession(url)
+        const link = yield* nextLink
+        yield* sendMixed(link)
+        const socket = yield* openWebSocket(
+          session.href.replace("http", "ws").replace("transport=polling", "transport=websocket")
+        )
+        const messages: Array<string> = []
+        socket.on("message", (data: Buffer) => {
+          const text = data.toString()
+          if (text === "3probe") socket.send("5")
+          else if (text.startsWith("42")) messages.push(text)
+        })
+        socket.send("2probe")
+        yield* until(() => messages.length === mixed.length)
+        assertMixed(messages)
+        yield* until(() => link.backlog() === 0)
+      })
+    )
+
     it.live("is reported when it grows, and when a WebSocket has sent it", () =>
       Effect.gen(function* () {
         const { link: nextLink, reported, url } = yield* site()
