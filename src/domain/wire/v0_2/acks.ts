@@ -23,10 +23,11 @@ const isFlatError = (value: unknown): value is JsonObject & { code: number; mess
 
 /**
  * Decodes the error of an acknowledgement, flat or in the older nested envelope, with the names of any line; `undefined`
- * for other values.
+ * for other values. An object with content is a tool result, whose other members are those of its MCP server.
  */
 export const decodeProtocolError = (value: unknown): ProtocolError | undefined => {
-  if (isJsonObject(value) && isFlatError(value["error"])) return decodeProtocolError(value["error"])
+  if (!isJsonObject(value) || (value["content"] ?? null) !== null) return undefined
+  if (isFlatError(value["error"])) return decodeProtocolError(value["error"])
   if (!isFlatError(value)) return undefined
   const { code, details, mcp_server_name: server, message, ...rest } = value
   const extra = server === undefined ? rest : { mcp_server: server, ...rest }
