@@ -5,6 +5,16 @@ import { type Codec, makeDecoder } from "../../validation.ts"
 
 const decode = makeDecoder(ComputerConfig)
 
+type WireInput = ReturnType<typeof encodeReportedConfig>["inputs"]
+
+/** Options are texts in this line: published Servers drop a whole configuration with a label (spec §8.4). */
+const withoutLabels = (inputs: WireInput): WireInput =>
+  inputs?.map((input) =>
+    input.type === "pickString"
+      ? { ...input, options: input.options.map((option) => (typeof option === "string" ? option : option.value)) }
+      : input
+  )
+
 /** The reply to `client:get_config`: servers go by their names. */
 export const computerConfigCodec: Codec<ComputerConfig> = {
   schema: ReportedConfig,
@@ -17,7 +27,10 @@ export const computerConfigCodec: Codec<ComputerConfig> = {
         })
       : decode(wire),
   encode: (config) => {
-    const { servers, ...rest } = encodeReportedConfig(config)
-    return { ...rest, servers: Record.map(servers, ({ bundle_id: _, ...server }, name) => ({ ...server, name })) }
+    const { inputs, servers } = encodeReportedConfig(config)
+    return {
+      inputs: withoutLabels(inputs),
+      servers: Record.map(servers, ({ bundle_id: _, ...server }, name) => ({ ...server, name }))
+    }
   }
 }
