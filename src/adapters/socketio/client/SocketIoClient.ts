@@ -20,7 +20,7 @@ import {
   versionCloseError
 } from "./connectErrors.ts"
 import { rejectUnexpectedPackets } from "./checkPackets.ts"
-import { Decoder, Encoder } from "./parser.ts"
+import { makeParser } from "./parser.ts"
 import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
@@ -88,10 +88,11 @@ const openSocket = (
   auth: JsonObject
 ) =>
   Effect.acquireRelease(
-    Effect.sync(() =>
-      io(`${attempt.origin}${options.namespace ?? defaultNamespace}`, {
+    Effect.sync(() => {
+      const namespace = options.namespace ?? defaultNamespace
+      return io(`${attempt.origin}${namespace}`, {
         path: attempt.path,
-        parser: { Encoder, Decoder },
+        parser: makeParser(namespace),
         query: { ...attempt.query, [versionQueryParameter]: attempt.version },
         auth,
         transports: [...transports],
@@ -103,7 +104,7 @@ const openSocket = (
         ...(attempt.agent !== undefined && { agent: internals.asAgentOption(attempt.agent) }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
-    ),
+    }),
     disconnect
   )
 

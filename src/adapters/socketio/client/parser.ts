@@ -19,7 +19,7 @@ const encodeValue = (value: unknown): string =>
     : ((JSON.stringify(value) as string | undefined) ?? "null")
 
 /** Writes packets in the standard format; a body goes out as the text it holds. */
-export class Encoder {
+class Encoder {
   readonly #stock = new Stock.Encoder()
   encode(packet: Stock.Packet): Array<unknown> {
     const values = argumentsOf(packet)
@@ -29,18 +29,23 @@ export class Encoder {
   }
 }
 
-/** Reads packets in the standard format; all values but the event name arrive as a {@link Body}. */
-// The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
+/**
+ * Reads packets in the standard format; all values but the event name arrive as a {@link Body}. Until the reply to the
+ * connect, packets that cannot belong to it are errors: the client of Socket.IO would ignore them and wait.
+ */
 class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: Stock.Packet) => void }> {
   readonly #stock = new Stock.Decoder()
   /** Puts the names back that were replaced in the last text. */
   #restore: ((value: unknown) => void) | undefined
   #isConnected = false
-  constructor() {
+  constructor(namespace: string) {
     super()
     this.#stock.on("decoded", (packet) => {
       this.#restore?.(packet.data)
-      if (!isExpected(packet, this.#isConnected)) throw new TypeError(`unexpected packet of type ${packet.type}`)
+      const isEarly = !this.#isConnected && (packet.nsp !== namespace || packet.type === Stock.PacketType.ACK)
+      if (isEarly || !isExpected(packet, this.#isConnected)) {
+        throw new TypeError(`unexpected packet of type ${packet.type}`)
+      }
       this.#isConnected ||= packet.type === Stock.PacketType.CONNECT
       this.emitReserved("decoded", wrapBodies(packet))
     })
@@ -49,13 +54,28 @@ class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: S
     if (typeof chunk !== "string") return this.#stock.add(chunk)
     const escaped = replaceEscapedNames(chunk)
     this.#restore = escaped?.restore
+    if (!this.#isConnected && isBinary(chunk)) throw new TypeError("unexpected binary packet")
     return this.#stock.add(escaped?.text ?? chunk)
   }
   destroy(): void {
     this.#stock.destroy()
   }
 }
-export { BodyDecoder as Decoder }
+
+/** Makes the parser of a client that connects to one namespace. */
+export const makeParser = (namespace: string) => ({
+  Encoder,
+  // The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
+  Decoder: class extends BodyDecoder {
+    constructor() {
+      super(namespace)
+    }
+  }
+})
+
+/** True for the text of a packet whose attachments follow. */
+const isBinary = (text: string): boolean =>
+  [Stock.PacketType.BINARY_EVENT, Stock.PacketType.BINARY_ACK].includes(Number(text.charAt(0)))
 
 /**
  * True for a packet that the client of Socket.IO can handle. Others would be uncaught exceptions, and a rejection after the

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { A2cError, connectAgent, runServer } from "../../../../src/main/entrypoints/promise.ts"
+import {
+  A2cError,
+  connectAgent,
+  type NodeAgentConnectOptions,
+  runServer
+} from "../../../../src/main/entrypoints/promise.ts"
 import { type HttpProxy, type Message, openHttpProxy, type Upgrades } from "./HttpProxy.ts"
 
 const log = () => undefined
@@ -12,10 +17,10 @@ const startServer = Effect.acquireRelease(
 
 const openProxy = Effect.flatMap(startServer, ({ url }) => openHttpProxy(Number(new URL(url).port)))
 
-const join = ({ url }: HttpProxy) =>
+const join = ({ url }: HttpProxy, options: Partial<NodeAgentConnectOptions> = {}) =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: async () => connectAgent({ url, office: "o", name: "m", log }),
+      try: async () => connectAgent({ url, office: "o", name: "m", log, ...options }),
       catch: (error) => (error instanceof A2cError ? error : new A2cError("internal", String(error)))
     }),
     (member) => Effect.promise(() => member.close())
@@ -86,6 +91,24 @@ const invalid: ReadonlyArray<Message> = [
   "bAAAA"
 ]
 
+/** Messages that cannot belong to the reply to a connect: before it, no other message follows them. */
+const early: ReadonlyArray<Message> = [
+  '40{"sid":"a"}',
+  '40/other,{"sid":"a"}',
+  "41",
+  "41/other,",
+  '42["a"]',
+  '42/other,["a"]',
+  "430[]",
+  "43/smcp,0[]",
+  '44{"message":"no"}',
+  '44/other,{"message":"no"}',
+  "451-",
+  '451-["a",{"_placeholder":true,"num":0}]',
+  '451-/smcp,["a",{"_placeholder":true,"num":0}]',
+  "461-/smcp,0[]"
+]
+
 const joined = [
   '40/smcp,{"sid":"a"}',
   '44/smcp,{"message":"no"}',
@@ -133,6 +156,15 @@ describe("garbled messages", { concurrent: true }, () => {
     opening([handshake(), message])
   )
 
+  it.live.each(named(early))("fail the first attempt whose WebSocket gets a handshake and '$what'", ({ message }) =>
+    Effect.gen(function* () {
+      const proxy = yield* openProxy
+      proxy.upgrades = [handshake(), message]
+      const error = yield* Effect.flip(join(proxy, { transports: ["websocket"], connectTimeout: 600_000 }))
+      assert.match(error.message, /the response is of something in between/)
+    }).pipe(Effect.scoped)
+  )
+
   const rejoin = (upgrades: Upgrades, disturb: (proxy: HttpProxy) => void) =>
     Effect.gen(function* () {
       const proxy = yield* openProxy
@@ -158,6 +190,16 @@ describe("garbled messages", { concurrent: true }, () => {
     ({ message }) =>
       rejoin("pass", (proxy) => {
         proxy.upgrades = [message]
+        proxy.closeAll()
+      }),
+    20_000
+  )
+
+  it.live.each(named(early))(
+    "let a member whose reconnect gets a handshake and '$what' over WebSocket go on with polling",
+    ({ message }) =>
+      rejoin("pass", (proxy) => {
+        proxy.upgrades = [handshake(), message]
         proxy.closeAll()
       }),
     20_000
