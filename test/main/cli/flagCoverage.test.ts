@@ -17,6 +17,8 @@ const withRows: ReadonlySet<string> = new Set([
     "dpe",
     "find",
     "mcp config",
+    "prompt",
+    "prompts",
     "put",
     "resources",
     "skill",
@@ -31,8 +33,6 @@ const withRows: ReadonlySet<string> = new Set([
 /** The flags without a row. A new flag gets a row instead. */
 const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
   "a2c agent mcp": ["host", "http", "max-result", "name-budget", "page", "pin", "timeout", "token", "tools"],
-  "a2c agent prompt": ["computer", "raw"],
-  "a2c agent prompts": ["computer"],
   "a2c computer explain": [
     "approvals",
     "approve",

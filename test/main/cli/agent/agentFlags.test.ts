@@ -3,8 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import type * as flags from "../../../../src/main/cli/agent/flags.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { ComputerOptions } from "../../../../src/main/entrypoints/promise.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
@@ -23,11 +25,22 @@ const window = (name: string) => `window://com.example.notes/${name}`
 const dpe = (name: string, type: string) =>
   resource(`dpe://com.example/${name}`, ["{}"], { _meta: { page_count: 1, file_type: type, keywords: [name, "all"] } })
 
+const app = { _meta: { ui: { visibility: ["app"] } } }
+
 const parts = {
+  capabilities: { prompts: true },
+  answer: (method: string, { arguments: words }: JsonObject) =>
+    Effect.succeed<JsonObject>(
+      method === "prompts/list"
+        ? { prompts: [{ name: "greet", arguments: [{ name: "who" }] }] }
+        : {
+            messages: [{ role: "user", content: { type: "text", text: `\u001b[31mgreets ${JSON.stringify(words)}` } }]
+          }
+    ),
   tools: [
+    tool("panel", undefined, app),
     tool("echo", (params) => Effect.succeed(textResult(`echoes ${JSON.stringify(params)}`))),
-    tool("red", () => Effect.succeed(textResult("\u001b[31mred"))),
-    Effect.runSync(hangingTool("hang")).hanging
+    tool("red", () => Effect.succeed(textResult("\u001b[31mred")))
   ],
   resources: [
     resource(window("main"), ["\u001b[31mmain"]),
@@ -129,7 +142,8 @@ describe("a flag of a2c agent", () => {
 /** The flags of a subcommand beside those of all, and beside its words. */
 type Own<Options, Words extends string = never> = Omit<Options, keyof flags.AgentSharedOptions | Words>
 
-const toolsRows: FlagRows<Own<flags.ToolsOptions, "apps">> = {
+const toolsRows: FlagRows<Own<flags.ToolsOptions>> = {
+  apps: subcommand(["tools"], ["--apps"], [false, true], says("panel")),
   computer: subcommand(["tools"], ["--computer", "empty"], [true, false], says("echo"))
 }
 
@@ -138,22 +152,36 @@ const callRows: FlagRows<Own<flags.CallOptions, "tool">> = {
   words: subcommand(["call", "echo"], ["word=given"], [false, true], says("given")),
   args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], says("given")),
   raw: subcommand(["call", "red"], ["--raw"], [false, true], says("\u001b[31m")),
-  timeout: [
-    ["--timeout", "1"],
-    ["waits", "failed"],
-    (given) =>
-      Effect.promise(() =>
-        inOffice(async (other) => {
-          await computers(other)
-          const patience = given.length > 0 ? 60_000 : 1500
-          return Promise.race([
-            run(other, "call", "hang", ...given).then(() => "failed"),
-            new Promise((resolve) => void setTimeout(resolve, patience, "waits"))
-          ])
-        })
-      )
-  ]
+  timeout: [["--timeout", "1"], ["waits", "failed"], (given) => hung(given.length > 0, given)]
 }
+
+/** Whether a call of a tool that hangs fails after a second of virtual time. */
+const hung = (isFinite: boolean, given: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { hanging, started } = yield* hangingTool("hang")
+    const opened = Promise.withResolvers<PromiseOffice>()
+    const end = Promise.withResolvers<void>()
+    yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        inOffice(async (other) => {
+          const alpha = { ...(await other.mcpServer({ tools: [hanging] })), default_tool_meta: { auto_apply: true } }
+          await other.computer({ config: { servers: { alpha } } })
+          opened.resolve(other)
+          await end.promise
+        })
+      ),
+      (closed) => Effect.promise(() => (end.resolve(), closed))
+    )
+    const { server } = yield* Effect.promise(() => opened.promise)
+    const agent = (...words: ReadonlyArray<string>) =>
+      a2cInProcess("agent", "--server", server.url, "--office", "team", ...words)
+    const calling = yield* Effect.forkScoped(Effect.scoped(agent("call", "hang", ...given)))
+    yield* started
+    yield* TestClock.adjust("1 second")
+    if (isFinite) yield* Fiber.await(calling)
+    else yield* Effect.scoped(agent("members"))
+    return calling.pollUnsafe() === undefined ? "waits" : "failed"
+  }).pipe(Effect.provide(TestClock.layer()))
 
 const startRows: FlagRows<Own<flags.CallOptions, "tool" | "raw" | "timeout">> = {
   computer: [["--computer", "empty"], [true, false], (given) => started(["word=given", ...given])],
@@ -269,10 +297,21 @@ const skillsRows: FlagRows<Own<flags.ComputerOptions>> = {
   computer: subcommand(["skills"], ["--computer", "empty"], [true, false], says("pdf"))
 }
 
+/** The words need a call that waits, which approvals.test.ts has. */
 const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
   computer: subcommand(["approvals"], ["--computer", "absent"], [false, true], isFailed),
   action: subcommand(["approvals"], ["show"], [false, true], reasonIncludes("approvals show needs the ID")),
   id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'"))
+}
+
+const promptsRows: FlagRows<Own<flags.ComputerOptions>> = {
+  computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], says("greet"))
+}
+
+const promptRows: FlagRows<Own<flags.PromptOptions, "prompt">> = {
+  computer: subcommand(["prompt", "greet"], ["--computer", "empty"], [true, false], says("greets")),
+  words: subcommand(["prompt", "greet"], ["who=Ada"], [false, true], says("Ada")),
+  raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], says("\u001b[31m"))
 }
 
 const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {
@@ -295,6 +334,8 @@ describe.each([
   ["config", configRows],
   ["skills", skillsRows],
   ["approvals", approvalsRows],
+  ["prompts", promptsRows],
+  ["prompt", promptRows],
   ["mcp config", hostConfigRows]
 ] as const)("a flag of a2c agent %s", (_, rows) => {
   testFlags<object>(rows)
