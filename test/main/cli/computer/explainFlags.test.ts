@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { ExplainCommandOptions } from "../../../../src/main/cli/computer/flags.ts"
+import { tool } from "../../../conformance/members.ts"
+import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
+import { a2cInProcess } from "../inProcess.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const fileWith = (name: string, text: string): string => {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const rule = (condition: string) => `rules:\n  - action: deny\n    ${condition}\n    reason: never here\n`
+const policies = {
+  argument: fileWith("argument.yaml", rule('arguments: { message: { matches: "hello*" } }')),
+  subject: fileWith("subject.yaml", rule("subject: ada")),
+  computer: fileWith("computer.yaml", rule("computer: desk")),
+  office: fileWith("office.yaml", rule("office: lab")),
+  tool: fileWith("tool.yaml", rule("tool: echo"))
+}
+
+/** A configuration with a server, whose URL is an input where its value is a flag. */
+const configFor = Effect.fnUntraced(function* (isInput: boolean) {
+  const { connect } = yield* makeMemoryMcpServer({ tools: [tool("echo")] })
+  const { url } = yield* publishHttp(yield* connect, { port: 0, token: "allowAll" })
+  const parameters = { url: isInput ? "${input:url}" : url }
+  const inputs = isInput ? [{ id: "url", type: "promptString" }] : []
+  const servers = { alpha: { type: "streamable", server_parameters: parameters } }
+  return { url, config: fileWith(`config-${new URL(url).port}.json`, JSON.stringify({ inputs, servers })) }
+})
+
+type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
+
+/** A row of a flag: an outcome of the command with a configuration and other flags. */
+const explained = (
+  args: ReadonlyArray<string>,
+  select: (outcome: Outcome) => unknown,
+  others: ReadonlyArray<string> = ["--tool", "echo"]
+): FlagRow => [
+  args,
+  [false, true],
+  Effect.fnUntraced(function* (given) {
+    const { config } = yield* configFor(false)
+    return select(yield* a2cInProcess("computer", "explain", "--config", config, ...others, ...given))
+  })
+]
+
+const says =
+  (words: string) =>
+  ({ stdout }: Outcome): boolean =>
+    stdout.includes(words)
+
+const withPolicy = (policy: string) => ["--tool", "echo", "--policy", policy]
+
+const isDecided = says("decision  deny")
+
+/** The place and the line of an office matter to standing approvals alone. */
+const explainRows: FlagRows<Omit<ExplainCommandOptions, "protocol" | "server" | "approvals">> = {
+  tool: explained(["--tool", "echo"], says("echo"), []),
+  args: explained(["--args", '{"message":"hello"}'], isDecided, withPolicy(policies.argument)),
+  subject: explained(["--subject", "ada"], isDecided, withPolicy(policies.subject)),
+  office: explained(["--office", "lab"], isDecided, withPolicy(policies.office)),
+  name: explained(["--name", "desk"], isDecided, withPolicy(policies.computer)),
+  configFiles: [
+    ["--config"],
+    [false, true],
+    Effect.fnUntraced(function* (given) {
+      const { config } = yield* configFor(false)
+      const words = given.length === 0 ? [] : ["--config", config]
+      return says("echo")(yield* a2cInProcess("computer", "explain", "--tool", "echo", ...words))
+    })
+  ],
+  inputs: [
+    ["--input"],
+    [false, true],
+    Effect.fnUntraced(function* (given) {
+      const { config, url } = yield* configFor(true)
+      const words = given.length === 0 ? [] : ["--input", `url=${url}`]
+      return says("echo")(yield* a2cInProcess("computer", "explain", "--config", config, "--tool", "echo", ...words))
+    })
+  ],
+  approvers: explained(["--approvers", "agent"], ({ stdout }) => !stdout.includes("cannot ask")),
+  approve: explained(["--approve", "echo"], says("decision  allow")),
+  policy: explained(["--policy", policies.tool], isDecided),
+  json: explained(["--json"], ({ stdout }) => stdout.startsWith("{"))
+}
+
+describe("a flag of a2c computer explain", () => {
+  testFlags(explainRows)
+})
