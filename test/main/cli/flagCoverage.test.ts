@@ -8,6 +8,7 @@ const withRows: ReadonlySet<string> = new Set([
   "a2c server health",
   "a2c server key",
   "a2c server status",
+  "a2c tools new",
   "a2c computer",
   "a2c computer check",
   "a2c agent",
@@ -46,7 +47,9 @@ const partly: { readonly [command: string]: ReadonlySet<string> } = {
     "policy",
     "subject",
     "tool"
-  ])
+  ]),
+  "a2c tools call": new Set(["args", "dir", "isolate", "json", "raw"]),
+  "a2c tools list": new Set(["json"])
 }
 
 /** The flags without a row. A new flag gets a row instead. */
@@ -73,9 +76,8 @@ const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
     "token",
     "tokens"
   ],
-  "a2c tools call": ["allow-scripts", "args", "dir", "install", "isolate", "json", "memory", "raw", "timeout"],
-  "a2c tools list": ["allow-scripts", "install", "isolate", "json", "memory"],
-  "a2c tools new": ["dir"],
+  "a2c tools call": ["allow-scripts", "install", "memory", "timeout"],
+  "a2c tools list": ["allow-scripts", "install", "isolate", "memory"],
   "a2c tools serve": [
     "allow-host",
     "allow-origin",

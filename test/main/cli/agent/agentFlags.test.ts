@@ -161,17 +161,16 @@ const hung = (isFinite: boolean, given: ReadonlyArray<string>) =>
     const { hanging, started } = yield* hangingTool("hang")
     const opened = Promise.withResolvers<PromiseOffice>()
     const end = Promise.withResolvers<void>()
-    yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        inOffice(async (other) => {
-          const alpha = { ...(await other.mcpServer({ tools: [hanging] })), default_tool_meta: { auto_apply: true } }
-          await other.computer({ config: { servers: { alpha } } })
-          opened.resolve(other)
-          await end.promise
-        })
-      ),
-      (closed) => Effect.promise(() => (end.resolve(), closed))
-    )
+    const closed = inOffice(async (other) => {
+      const alpha = { ...(await other.mcpServer({ tools: [hanging] })), default_tool_meta: { auto_apply: true } }
+      await other.computer({ config: { servers: { alpha } } })
+      opened.resolve(other)
+      await end.promise
+    })
+    yield* Effect.addFinalizer(() => {
+      end.resolve()
+      return Effect.promise(() => closed)
+    })
     const { server } = yield* Effect.promise(() => opened.promise)
     const agent = (...words: ReadonlyArray<string>) =>
       a2cInProcess("agent", "--server", server.url, "--office", "team", ...words)
