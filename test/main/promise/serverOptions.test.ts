@@ -52,8 +52,16 @@ const callsAtOnce = (limits: Limits) =>
   inOffice(
     async (office) => {
       const agent = await withTools(office)
-      const call = () => codeOf(agent.callTool({ computer: "desk", tool: "hang" }, patience()))
-      return (await Promise.all([call(), call()])).includes(429)
+      const ending = new AbortController()
+      const call = async () => {
+        const code = await codeOf(agent.callTool({ computer: "desk", tool: "hang" }, ending))
+        ending.abort()
+        return code
+      }
+      const calls = Promise.all([call(), call()])
+      while (!ending.signal.aborted && (await office.server.load()).calls < 2) await setImmediate()
+      ending.abort()
+      return (await calls).includes(429)
     },
     { limits }
   )
