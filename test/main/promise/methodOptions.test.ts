@@ -361,7 +361,15 @@ const callRows: OptionRows<AgentCall> = (() => {
       ["aborted", "resolved"],
       (given) =>
         withMembers(
-          ({ agent }) => codeOf(agent.callTool({ tool: "echo", ...given }, patience())),
+          async ({ agent }) => {
+            const ending = new AbortController()
+            const called = codeOf(agent.callTool({ tool: "echo", ...given }, ending))
+            if (!("onApproval" in given)) {
+              await firstOf(agent.approvals(), (all) => all.length === 1)
+              ending.abort()
+            }
+            return called
+          },
           { approvers: ["agent"] },
           consenting
         )
