@@ -3,7 +3,13 @@ import type { Duplex } from "node:stream"
 import { Result } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import { parseVersion, type ServedVersions, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
+import {
+  originNotAllowedMessage,
+  parseVersion,
+  type ServedVersions,
+  versionGate,
+  versionQueryParameter
+} from "../../domain/wire/version.ts"
 import { isOriginAllowed, listedOriginOf, type PageAccess } from "../http/hostAccess.ts"
 
 /** A response that rejects a request before Socket.IO sees it. */
@@ -34,7 +40,7 @@ export const opensWebSocket = (paths: ReadonlyArray<string>, request: IncomingMe
 const originNotAllowed: Rejection = {
   status: 403,
   headers: {},
-  body: { code: 403, message: "Origin not allowed" }
+  body: { code: 403, message: originNotAllowedMessage }
 }
 
 /** The headers that let a page read the response. */

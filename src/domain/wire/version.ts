@@ -57,7 +57,18 @@ export interface VersionRejection {
 const reject = (body: VersionRejection["body"], headers: VersionRejection["headers"] = {}) =>
   Result.fail<VersionRejection>({ status: 400, headers, body })
 
+const missingVersion = `Missing ${versionQueryParameter} query parameter`
+
+const invalidVersion = `Invalid ${versionQueryParameter}: `
+
 const rejectBadRequest = (message: string) => reject({ code: 400, message })
+
+/** True for the message of a Server to a handshake with a missing or invalid version; the reason is free (spec §2.1). */
+export const isBadVersionMessage = (message: string): boolean =>
+  message === missingVersion || message.startsWith(invalidVersion)
+
+/** The message of a Server to a page of another origin. */
+export const originNotAllowedMessage = "Origin not allowed"
 
 const oldestCompatible = (server: Version): Version =>
   server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
@@ -85,11 +96,11 @@ export const versionGate = (
 ): Result.Result<Version, VersionRejection> => {
   const [text, ...others] = values
   if (text === undefined || (text === "" && others.length === 0)) {
-    return rejectBadRequest(`Missing ${versionQueryParameter} query parameter`)
+    return rejectBadRequest(missingVersion)
   }
-  if (others.length > 0) return rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`)
+  if (others.length > 0) return rejectBadRequest(`${invalidVersion}given more than once`)
   return Result.match(parseVersion(text), {
-    onFailure: (reason) => rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`),
+    onFailure: (reason) => rejectBadRequest(`${invalidVersion}${reason}`),
     onSuccess: (client) =>
       served.some((server) => isCompatible(client, server)) ? Result.succeed(client) : rejectMismatch(client, served)
   })

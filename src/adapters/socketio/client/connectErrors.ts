@@ -10,7 +10,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
-import { versionQueryParameter } from "../../../domain/wire/version.ts"
+import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
 import { certificateProblem } from "../../bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 import { plainRequest } from "./plainRequest.ts"
@@ -55,16 +55,29 @@ const decodeVersionMismatch = Schema.decodeUnknownOption(
 /** Engine.IO's code for an unknown session id, sent with status 400. */
 const unknownSessionCode = 1
 
-/** Engine.IO's highest code of a rejected request. */
-const lastEngineCode = 5
+/** Engine.IO's messages for rejected requests, by their code. */
+const engineMessages = [
+  "Transport unknown",
+  "Session ID unknown",
+  "Bad handshake method",
+  "Bad request",
+  "Forbidden",
+  "Unsupported protocol version"
+]
 
-/** The error in the body of a Server's response; `undefined` for the page of something in between. */
+/** True for the code and message of a Server's response; spec §2.1 fixes both. */
+const isServers = (status: number, code: number, message: string): boolean => {
+  if (status === 403) return code === 403 && message === originNotAllowedMessage
+  if (status !== 400) return false
+  return code === 400 ? isBadVersionMessage(message) : engineMessages[code] === message
+}
+
+/** The error in the body of a Server's response; `undefined` for another body, which an intermediary may have sent. */
 const errorInBody = (status: number, body: unknown) => {
-  const { code, message } = asObject(body)
-  const isServers =
-    typeof code === "number" &&
-    (code === status || code === errorCodes.versionMismatch || (status === 400 && code >= 0 && code <= lastEngineCode))
-  return isServers && typeof message === "string" ? { code, message } : undefined
+  const { code, message, ...others } = asObject(body)
+  if (typeof code !== "number" || typeof message !== "string") return undefined
+  if (code === errorCodes.versionMismatch) return { code, message }
+  return Object.keys(others).length === 0 && isServers(status, code, message) ? { code, message } : undefined
 }
 
 /** The reason of a rejection without a Server at the path. */
