@@ -7,7 +7,7 @@ import { Clock, Data, Duration, Effect, Latch, Layer, Result, Stream } from "eff
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { canonicalJson, isJsonObject } from "../../domain/json.ts"
-import { descriptorOf } from "../process/descriptors.ts"
+import { descriptorOf, descriptorProblem } from "../process/descriptors.ts"
 
 /** Size at which an audit file is rotated, and the number of rotated files. */
 export interface AuditRotation {
@@ -99,16 +99,20 @@ const openTarget = async (file: string): Promise<AuditTarget> => {
   const descriptor = descriptorOf(file)
   // A socket cannot be opened again, and what this process writes to belongs to the process that started it.
   if (descriptor !== undefined) {
+    const problem = descriptorProblem(descriptor)
+    if (problem !== undefined) throw new Error(problem)
     return { ...stream, write: (text) => writeWhole(descriptor, text), close: async () => undefined }
   }
-  const isPipe = await stat(file).then(
-    (stats) => stats.isFIFO(),
-    () => false
-  )
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isSocket() === true) throw new Error("it is a socket, and must be a file, a pipe or a device")
+  const isPipe = found?.isFIFO() === true
   // Opened for reading, too, a pipe would fill; opened for writing alone, it waits for a reader.
   const flags = isPipe ? constants.O_WRONLY | constants.O_NONBLOCK : "a+"
   const handle = await open(file, flags, 0o600).catch((error: unknown) => {
-    throw systemErrorCode(error) === "ENXIO" ? new Error("no process reads the pipe", { cause: error }) : error
+    if (systemErrorCode(error) !== "ENXIO") throw error
+    throw isPipe
+      ? new Error("no process reads the pipe", { cause: error })
+      : new Error("no device is behind it; /dev/tty needs a terminal")
   })
   try {
     const close = () => handle.close()

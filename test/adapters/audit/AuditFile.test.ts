@@ -4,11 +4,13 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  fstatSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,6 +19,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text as readText } from "node:stream/consumers"
@@ -141,6 +144,82 @@ describe("an audit file", () => {
       const file = yield* folder
       const { message } = yield* Effect.flip(Effect.scoped(Layer.build(AuditFile.layer({ file }))))
       assert.match(message, /cannot be written: EISDIR/)
+    })
+  )
+
+  const startError = (file: string) =>
+    Effect.map(Effect.flip(Effect.scoped(Layer.build(AuditFile.layer({ file })))), ({ message }) => message)
+
+  /** The descriptors of this process by the start of what they lead to. */
+  const ownDescriptors = (kind: string) =>
+    readdirSync("/proc/self/fd").flatMap((name) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`).startsWith(kind) ? [Number(name)] : []
+      } catch {
+        return []
+      }
+    })
+
+  for (const file of ["/dev/fd/998", "/proc/self/fd/998", "/dev/fd/99999999999"]) {
+    live(
+      `fails at the start for the closed descriptor ${file}`,
+      Effect.gen(function* () {
+        assert.match(yield* startError(file), /cannot be written: descriptor \d+ is not open$/)
+      })
+    )
+  }
+
+  live(
+    "fails at the start for a descriptor that is open for reading only",
+    Effect.gen(function* () {
+      const file = join(yield* folder, "input")
+      writeFileSync(file, "")
+      const descriptor = openSync(file, "r")
+      assert.match(yield* startError(`/dev/fd/${descriptor}`), /is not open for writing$/)
+      closeSync(descriptor)
+    })
+  )
+
+  it.live.skipIf(process.platform !== "linux")("fails at the start for the descriptors of Node itself", () =>
+    Effect.gen(function* () {
+      const links = new Map<string, Array<number>>()
+      // Stdout and stderr may lead to one pipe.
+      for (const descriptor of ownDescriptors("pipe:").filter((one) => one > 2)) {
+        const { ino } = fstatSync(descriptor)
+        links.set(String(ino), [...(links.get(String(ino)) ?? []), descriptor])
+      }
+      const pairs = [...links.values()].filter(({ length }) => length === 2).flat()
+      assert.isNotEmpty(pairs)
+      for (const descriptor of [...pairs, ...ownDescriptors("anon_inode:")]) {
+        assert.match(
+          yield* startError(`/dev/fd/${descriptor}`),
+          /is used by this program itself$|is not open for writing$/
+        )
+      }
+    })
+  )
+
+  live(
+    "fails at the start for the path of a socket",
+    Effect.gen(function* () {
+      const file = join(yield* folder, "socket")
+      const server = createServer()
+      yield* Effect.promise(() => new Promise<void>((resolve) => void server.listen(file, resolve)))
+      assert.match(yield* startError(file), /it is a socket/)
+      server.close()
+    })
+  )
+
+  live(
+    "fails at the start for /dev/tty without a terminal",
+    Effect.gen(function* () {
+      const script = join(yield* folder, "write.mjs")
+      writeFileSync(script, program)
+      const child = spawn(process.execPath, [script, "/dev/tty"], {
+        detached: true,
+        stdio: ["ignore", "ignore", "pipe"]
+      })
+      assert.include(yield* Effect.promise(() => readText(child.stderr)), "/dev/tty needs a terminal")
     })
   )
 
