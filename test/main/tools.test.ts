@@ -274,6 +274,75 @@ describe("folder of packs", () => {
     }
   }
 
+  for (const [title, code] of Object.entries({
+    "another throws": 'throw new Error("broken")',
+    "another is malformed": "export default {",
+    "another exports nothing": ""
+  })) {
+    live(
+      `answers over stdio while a pack waits for ever and ${title}`,
+      Effect.gen(function* () {
+        const folder = yield* folderWith({
+          "broken/broken_tool.mjs": code,
+          "never/never_tool.mjs": "await new Promise(() => setInterval(() => {}, 1000))"
+        })
+        const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
+        yield* served.types(JSON.stringify(initialize))
+        yield* served.says('"id":1')
+        assert.notInclude(served.stderr(), "loading took more than")
+      })
+    )
+  }
+
+  live(
+    "answers over stdio while its only pack waits for ever",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "never/never_tool.mjs": "await new Promise(() => setInterval(() => {}, 1000))"
+      })
+      const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
+      yield* served.types(JSON.stringify(initialize))
+      yield* served.says('"id":1')
+      assert.notInclude(served.stderr(), "loading took more than")
+    })
+  )
+
+  const exits = {
+    "at import": "process.exit(3)",
+    "after an await": "await new Promise((resolve) => setTimeout(resolve, 1)); process.exit(3)",
+    "from a timer": `setTimeout(process.exit, 500, 3)\n${toolSaying("leaver", "")}`,
+    "at the end of its exit code": `process.exitCode = 3; setTimeout(() => process.exit(), 1)\n${toolSaying("leaver", "")}`
+  }
+  for (const [title, code] of Object.entries(exits)) {
+    for (const flags of [
+      ["--mcp", "stdio"],
+      ["--port", "0"]
+    ]) {
+      live(
+        `names the pack that ends the process ${title} with ${flags.join(" ")}`,
+        Effect.gen(function* () {
+          const folder = yield* folderWith({ "leaver/leaver_tool.mjs": code })
+          const served = yield* node([cli, "tools", "serve", folder, ...flags])
+          const [exitCode, , stderr] = yield* ended(served)
+          assert.strictEqual(exitCode, 3)
+          assert.match(stderr, /pack ended the process pack=leaver code=3|pack ended the process code=3 pack=leaver/)
+        })
+      )
+    }
+  }
+
+  live(
+    "keeps the others while an isolated pack ends its process",
+    Effect.gen(function* () {
+      const folder = yield* folderWith({
+        "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
+        "leaver/leaver_tool.mjs": "process.exit(3)"
+      })
+      const { url } = yield* serve(folder, "--isolate")
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+    })
+  )
+
   live(
     "offers a pack later that loads slowly, and names one that throws late",
     Effect.gen(function* () {

@@ -22,9 +22,11 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
 
     const loadInProcess = Effect.fnUntraced(function* (source: PackSource) {
       const log = yield* makePackLog(source.name)
+      const runLog = Effect.runSyncWith(yield* Effect.context())
       const enter = yield* guard.protect({
         folder: source.folder,
-        onUncaught: (message) => log({ level: "Error", message: `uncaught error: ${message}`, fields: {} })
+        onUncaught: (message) => log({ level: "Error", message: `uncaught error: ${message}`, fields: {} }),
+        onExit: (code) => runLog(Effect.logError("pack ended the process", { pack: source.name, code }))
       })
       const module = yield* modules.load(source, enter)
       const running = yield* startPack(module, source, { enter, compile, log })

@@ -8,6 +8,8 @@ interface GuardedPack {
   /** Absolute path. */
   readonly folder: string
   readonly onUncaught: (message: string) => void
+  /** The pack calls `process.exit`, which also ends the host. */
+  readonly onExit: (code: number) => void
 }
 
 const errorEvents = ["uncaughtException", "unhandledRejection"] as const
@@ -18,7 +20,7 @@ const safeStack = (error: unknown): unknown =>
 
 /**
  * Contains uncaught errors of packs, such as those in timers and unhandled rejections, until the scope closes. Attributes an error to a pack by its async context, else by its stack; any
- * other error goes to other listeners, or to Node, which ends the process.
+ * other error goes to other listeners, or to Node, which ends the process. Reports the pack that ends the process.
  */
 export const make = Effect.gen(function* () {
   const currentPack = new AsyncLocalStorage<GuardedPack>()
@@ -45,12 +47,15 @@ export const make = Effect.gen(function* () {
     }
     return { event, listener }
   })
+  const reportExit = (code: number): void => ownerOf(new Error("exit"))?.onExit(code)
   const release = () => {
+    process.off("exit", reportExit)
     for (const { event, listener } of listeners) process.off(event, listener)
   }
 
   yield* Effect.acquireRelease(
     Effect.sync(() => {
+      process.on("exit", reportExit)
       for (const { event, listener } of listeners) process.on(event, listener)
     }),
     () => Effect.sync(release)

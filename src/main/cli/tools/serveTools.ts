@@ -26,23 +26,28 @@ const logReadyPacks = Effect.gen(function* () {
   })
 })
 
-/** The server starts this long after a pack became ready. Slower packs are offered later: one may never load. */
+/** The server starts this long after a pack became ready or failed. Slower packs are offered later: one may never load. */
 const startDelay = "2 seconds"
 
+/** The server starts this long after its process without any such pack: MCP hosts do not wait much longer. */
+const maxStartDelay = "10 seconds"
+
 const isReady = ({ status }: PackView): boolean => status._tag === "Ready"
+
+const isSettled = ({ status }: PackView): boolean => status._tag !== "Installing" && status._tag !== "Loading"
 
 /** Waits until all packs are loaded, or for the first ones. */
 const loadFirstPacks = Effect.gen(function* () {
   const { changes, rescan } = yield* PackHost
   const loading = yield* Effect.forkScoped(rescan)
-  const firstReady = changes.pipe(
-    Stream.map((packs) => packs.filter(isReady).length),
+  const firstSettled = changes.pipe(
+    Stream.map((packs) => packs.filter(isSettled).length),
     Stream.changes,
     Stream.debounce(startDelay),
-    Stream.filter((ready) => ready > 0),
+    Stream.filter((settled) => settled > 0),
     Stream.runHead
   )
-  yield* Effect.raceFirst(Fiber.await(loading), firstReady)
+  yield* Effect.raceFirst(Effect.raceFirst(Fiber.await(loading), firstSettled), Effect.sleep(maxStartDelay))
 })
 
 const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOptions, output?: Writable) {
