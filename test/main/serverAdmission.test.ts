@@ -287,7 +287,11 @@ describe("a2c server", () => {
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
         [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: file not found/],
         [["--tls-cert", file, "--tls-key", file], /Invalid certificate: not a PEM file/],
-        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /Invalid certificate: the key is not PEM/]
+        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /Invalid certificate: the key is not PEM/],
+        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /cert\.pem\)/],
+        [["--tls-cert", fixture("first.cert"), "--tls-key", fixture("second.key")], /match.*first\.cert.*second\.key/],
+        [["--tls-cert", "/dev/null", "--tls-key", file], /the certificate is empty \(--tls-cert \/dev\/null,/],
+        [["--tls-cert", "/dev/zero", "--tls-key", file], /\/dev\/zero: is larger/]
       ] as const) {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto"
 import { createServer as createHttpServer, type Server } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
 import type { Socket } from "node:net"
+import { createSecureContext } from "node:tls"
 import { Clock, Effect, Result, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
@@ -70,6 +71,14 @@ const checkIdentity = ({ cert, key }: TlsIdentity): Result.Result<ReadonlyArray<
       ? chain
       : yield* Result.fail("the key does not match the certificate")
   })
+
+/** The reason why no Server can use an identity. */
+export const identityProblem = ({ cert, key }: TlsIdentity): string | undefined => {
+  const usable = Result.flatMap(checkIdentity({ cert, key }), () =>
+    Result.try({ try: () => createSecureContext({ cert, key }), catch: formatTlsError })
+  )
+  return Result.isFailure(usable) ? usable.failure : undefined
+}
 
 /** Applies an identity after a check, and warns of certificates that are not valid now. Fails with the reason. */
 const applyIdentity = Effect.fnUntraced(function* <A>(identity: TlsIdentity, apply: () => A) {

@@ -1,6 +1,7 @@
 import { resolve } from "node:path"
 import { Effect, type FileSystem, Result, Stream } from "effect"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
+import { identityProblem } from "../../adapters/http/tlsServer.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { readDecodedFile, readTextFile } from "./configFiles.ts"
 import { reloadOnChange } from "./fileChanges.ts"
@@ -32,7 +33,14 @@ const readPem = Effect.fnUntraced(function* (file: string) {
 /** Reads a certificate and its key, both PEM, and again on every change. Files that cannot be read are logged. */
 export const watchTlsFiles = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {
   const context = yield* Effect.context<FileSystem.FileSystem>()
-  const read = Effect.all({ cert: readPem(files.cert), key: readPem(files.key) })
+  const read = Effect.filterOrElse(
+    Effect.all({ cert: readPem(files.cert), key: readPem(files.key) }),
+    (identity) => identityProblem(identity) === undefined,
+    (identity) =>
+      failCommand(
+        `Invalid certificate: ${identityProblem(identity)} (--tls-cert ${files.cert}, --tls-key ${files.key})`
+      )
+  )
   const current = yield* read
   const updates = reloadOnChange([resolve(files.cert), resolve(files.key)], current, read, ({ message }) =>
     Effect.logError("certificate reload failed, keeping the current certificate", { reason: message })
