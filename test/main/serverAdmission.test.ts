@@ -277,6 +277,36 @@ describe("a2c server", () => {
     )
   }
 
+  for (const [args, said] of [
+    ...["--jwt-issuer", "--jwt-audience", "--jwt-name", "--jwt-office"].flatMap((name) => [
+      [[name, "team"], /JWT settings need a key/] as const,
+      [[name, ""], /a text that is not empty/] as const
+    ]),
+    [["--jwt-right", "agent"], /JWT settings need a key/],
+    [["--host", ""], /an IP address or a host name/],
+    [["--host", "[::1"], /an IP address or a host name/],
+    [["--host", "[]"], /an IP address or a host name/],
+    [["--redis", "redis://h/-1"], /Invalid Redis URL/]
+  ] as const) {
+    live(
+      `rejects ${args.join(" ")}${args[1] === "" ? "an empty text" : ""} at the start`,
+      Effect.gen(function* () {
+        const rejected = yield* run({}, "server", "--port", "0", ...args)
+        assert.strictEqual(rejected.code, 1)
+        assert.match(rejected.stderr, said)
+      })
+    )
+  }
+
+  live(
+    "listens on an IPv6 address in brackets",
+    Effect.gen(function* () {
+      const { process } = yield* serve({}, "--host", "[::1]")
+      yield* process.signal("SIGTERM")
+      assert.strictEqual(yield* process.ended, 0)
+    })
+  )
+
   live(
     "reports an invalid certificate and does not start",
     Effect.gen(function* () {

@@ -102,6 +102,8 @@ export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<Red
   Effect.try({
     try: () => {
       const { socket, ...options } = RedisClient.parseURL(Redacted.value(url))
+      const { database = 0 } = options
+      if (!Number.isSafeInteger(database) || database < 0) throw new RedisUrlInvalid()
       // The client looks up a host in brackets as a name.
       const host = socket !== undefined && "host" in socket ? { host: socket.host?.replace(/^\[(.*)\]$/, "$1") } : {}
       return {

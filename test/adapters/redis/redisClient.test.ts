@@ -21,6 +21,14 @@ describe("the URL of Redis", () => {
       assert.deepStrictEqual({ host: "host" in socket ? socket.host : undefined, isSecure }, expected)
     })
   )
+
+  it.effect.each(["redis://h/-1", "redis://h/1.5", "redis://h/abc", "redis://h/Infinity"])(
+    "needs a database with a number: %s",
+    (url) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.flip(parseRedisUrl(Redacted.make(url))))._tag, "RedisUrlInvalid")
+      })
+  )
 })
 
 describe("direct connections between nodes", () => {

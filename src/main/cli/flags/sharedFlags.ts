@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import { Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
+import { listenHostCheck, withoutBrackets } from "./hostPort.ts"
 import { flag, setting } from "./setting.ts"
 import { expectedOrigin, parseOrigin } from "./webAddress.ts"
 
@@ -86,7 +87,9 @@ export const originsFlag = (kinds: typeof setting, help: string) =>
     origins.map((origin) => parseListedOrigin(origin) ?? origin)
   )
 
-export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
+export const listenHost = flag
+  .text("host", "address to listen on", { default: "127.0.0.1", check: listenHostCheck })
+  .pipe(Flag.map(withoutBrackets))
 
 export const mcpTokenFlag = (name: string) =>
   flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN" })

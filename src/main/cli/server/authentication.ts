@@ -61,7 +61,8 @@ const jwtSchemes = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   const source = yield* readJwtSource(options)
   const { jwtAudience: audience, jwtIssuer: issuer, jwtNames, jwtOffices, jwtRights } = options
   if (source === undefined) {
-    return issuer !== undefined || audience !== undefined || jwtRights.length > 0
+    const hasSettings = [issuer, audience, ...jwtRights, ...jwtOffices, ...jwtNames].some((one) => one !== undefined)
+    return hasSettings
       ? yield* failCommand("JWT settings need a key: give --jwt-secret-file, --jwt-public-key or --jwt-jwks")
       : []
   }

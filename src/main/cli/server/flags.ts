@@ -12,7 +12,7 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
-import { parseHostPort } from "../flags/hostPort.ts"
+import { listenHostCheck, parseHostPort, withoutBrackets } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { defaultServerUrl, jsonFlag, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
 import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../flags/webAddress.ts"
@@ -24,6 +24,8 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
     setting.int(name, help, { metavar: "SECONDS", default: defaultMillis / 1000, check: between(1, 300) }),
     (seconds) => seconds * 1000
   )
+
+const notEmpty = [(text: string) => text !== "", "a text that is not empty"] as const
 
 /** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 const authenticationFlags = {
@@ -43,11 +45,23 @@ const authenticationFlags = {
     { metavar: "FILE" }
   ),
   jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
-  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", { metavar: "TEXT" }),
-  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", { metavar: "TEXT" }),
+  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", {
+    metavar: "TEXT",
+    check: notEmpty
+  }),
+  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", {
+    metavar: "TEXT",
+    check: notEmpty
+  }),
   jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
-  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", { metavar: "PATTERN" }),
-  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", { metavar: "PATTERN" }),
+  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", {
+    metavar: "PATTERN",
+    check: notEmpty
+  }),
+  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", {
+    metavar: "PATTERN",
+    check: notEmpty
+  }),
   insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
   tlsCert: setting.text("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes", {
     metavar: "FILE"
@@ -64,7 +78,9 @@ export const serverFlags = {
     "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
     { env: configVariable, metavar: "FILE" }
   ),
-  host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
+  host: setting
+    .text("host", "address to listen on", { default: "127.0.0.1", check: listenHostCheck })
+    .pipe(Flag.map(withoutBrackets)),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   paths: setting.texts("path", "HTTP path of Socket.IO", {
     metavar: "PATH",
