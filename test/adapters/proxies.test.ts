@@ -79,6 +79,19 @@ describe("a proxy of the environment", () => {
     )
   }
 
+  it.live.each([
+    ["HTTP_PROXY", "http", "127.0.0.1:1"],
+    ["https_proxy", "https", "127.0.0.1:1"],
+    ["HTTPS_PROXY", "https", "proxy.invalid:3128"]
+  ] as const)("is named without its password when it is down: %s", ([variable, scheme, proxy]) =>
+    Effect.gen(function* () {
+      yield* useProxies({ [variable]: `http://user:sesame@${proxy}` })
+      const { message } = yield* Effect.flip(join({ url: `${scheme}://peer.example:9` }))
+      assert.include(message, `: the proxy ${proxy}: `)
+      assert.notInclude(message, "sesame")
+    })
+  )
+
   it.live("connects members by polling when it refuses upgrades", () =>
     Effect.gen(function* () {
       const proxy = yield* makeProxy

@@ -1,4 +1,8 @@
-import type { AgentOptions } from "node:http"
+import type { Agent, AgentOptions } from "node:http"
+
+/** The proxies that an agent uses. The types of Node lack its options. */
+export const proxiesOf = (agent: Agent): AgentOptions["proxyEnv"] =>
+  (agent as { readonly options?: AgentOptions }).options?.proxyEnv
 
 /**
  * The proxies of the environment as an option of agents on Node: those of Node's own global agent, which has them with
@@ -6,7 +10,6 @@ import type { AgentOptions } from "node:http"
  */
 export const environmentProxies = (scheme: "http" | "https"): Pick<AgentOptions, "proxyEnv"> => {
   const { globalAgent } = process.getBuiltinModule(`node:${scheme}`)
-  // The types of Node lack this property.
-  const { options } = globalAgent as { readonly options?: AgentOptions }
-  return options?.proxyEnv === undefined ? {} : { proxyEnv: options.proxyEnv }
+  const proxyEnv = proxiesOf(globalAgent)
+  return proxyEnv === undefined ? {} : { proxyEnv }
 }

@@ -12,6 +12,7 @@ import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
 import { certificateProblem } from "../../bytes/certificateErrors.ts"
+import { proxiesOf } from "../../bytes/environmentProxies.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 import { plainRequest } from "./plainRequest.ts"
 import type { ServerAddress } from "./serverAddress.ts"
@@ -159,6 +160,21 @@ const networkErrorOf = ({ context, description }: RawConnectError): Error | unde
   )
 }
 
+/** The proxy of the environment at which a connection failed, as `HOST:PORT`; its URL may hold a password. */
+const failedProxy = ({ agent, origin }: ConnectAttempt, error: Error): string | undefined => {
+  const proxies = agent && proxiesOf(agent)
+  const [lower, upper] = /^(?:https|wss):/.test(origin)
+    ? [proxies?.["https_proxy"], proxies?.["HTTPS_PROXY"]]
+    : [proxies?.["http_proxy"], proxies?.["HTTP_PROXY"]]
+  const proxy = URL.parse(lower ?? upper ?? "")
+  if (proxy === null) return undefined
+  const port = Number(proxy.port) || (proxy.protocol === "https:" ? 443 : 80)
+  const isProxys =
+    ("port" in error && error.port === port && !origin.endsWith(`:${port}`)) ||
+    ("hostname" in error && error.hostname === proxy.hostname)
+  return isProxys ? `${proxy.hostname}:${port}` : undefined
+}
+
 export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Effect.Effect<ConnectError> => {
   const { context, data, description, message } = raw
   const { isTokenRenewable, url } = attempt
@@ -181,7 +197,11 @@ export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): E
     const what = `its certificate is not accepted: ${problem}`
     return Effect.succeed(new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason }))
   }
-  if (networkError !== undefined) return Effect.succeed(makeUnreachable(url, formatNetworkError(networkError)))
+  if (networkError !== undefined) {
+    const reason = formatNetworkError(networkError)
+    const proxy = failedProxy(attempt, networkError)
+    return Effect.succeed(makeUnreachable(url, proxy === undefined ? reason : `the proxy ${proxy}: ${reason}`))
+  }
   if (message === "websocket error") return probeRejection(attempt)
   if (message === versionRejectedMessage) {
     const unnamed = new VersionRejected({ message: "Protocol version mismatch", mismatch: undefined })
