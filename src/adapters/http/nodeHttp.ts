@@ -8,8 +8,8 @@ import {
   type RequestOptions
 } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
-import type { LookupFunction } from "node:net"
-import { Effect, type Scope } from "effect"
+import type { LookupFunction, Socket } from "node:net"
+import { Clock, Effect, type Scope } from "effect"
 import { withUserAgent } from "../../domain/packageVersion.ts"
 import { environmentProxies } from "../bytes/environmentProxies.ts"
 
@@ -22,10 +22,51 @@ export type StartRequest = (
 /** The addresses of the servers that sent these responses, not those of proxies. */
 const senders = new WeakMap<IncomingMessage, string>()
 
+/**
+ * How long a connection may be idle before a request, in milliseconds, when its server does not say how long it keeps it.
+ * Node and uvicorn close idle connections after 5 seconds.
+ */
+const defaultMaxIdle = 4000
+
+/** A request must reach the server this long before the server closes the idle connection, in milliseconds. */
+const idleMargin = 1000
+
+const maxIdleOf = ({ headers }: IncomingMessage): number => {
+  const seconds = /\btimeout\s*=\s*"?(\d+)/i.exec(headers["keep-alive"]?.toString() ?? "")?.[1]
+  return seconds === undefined ? defaultMaxIdle : Number(seconds) * 1000 - idleMargin
+}
+
+/**
+ * Closes connections that their servers may be about to close. A request on one of them would be lost, and must not be
+ * repeated: the server may have received it.
+ */
+const makeIdleLimit = (clock: Clock.Clock) => {
+  const limits = new WeakMap<Socket, number>()
+  const idleSince = new WeakMap<Socket, number>()
+  return {
+    watch: (agent: Agent) =>
+      agent.on("free", (socket: Socket) => idleSince.set(socket, clock.currentTimeMillisUnsafe())),
+    record: (incoming: IncomingMessage) => limits.set(incoming.socket, maxIdleOf(incoming)),
+    closeStale: ({ freeSockets }: Agent): void => {
+      const now = clock.currentTimeMillisUnsafe()
+      for (const socket of Object.values(freeSockets).flatMap((sockets = []) => sockets)) {
+        const idle = now - (idleSince.get(socket) ?? now)
+        if (idle < (limits.get(socket) ?? defaultMaxIdle)) continue
+        socket.destroy()
+        // Otherwise the agent keeps it until its close event, and may use it.
+        socket.emit("agentRemove")
+      }
+    }
+  }
+}
+
 /** Makes a client whose connections close with the scope. It uses the proxies of the environment, and follows no redirects. */
 export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = Effect.gen(function* () {
   const optionsFor = (scheme: "http" | "https"): AgentOptions => ({ keepAlive: true, ...environmentProxies(scheme) })
   const agents = { plain: new Agent(optionsFor("http")), secure: new SecureAgent(optionsFor("https")) }
+  const idleLimit = makeIdleLimit(yield* Clock.Clock)
+  idleLimit.watch(agents.plain)
+  idleLimit.watch(agents.secure)
   const behindProxy = environmentProxies("http").proxyEnv ?? environmentProxies("https").proxyEnv
   /** Origins without a proxy: only their names are looked up here. */
   const directOrigins = new Set<string>()
@@ -42,11 +83,13 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
       resolve(...parameters)
     }
     const options = { ...given, headers: withUserAgent(given.headers), lookup }
-    const started =
-      url.protocol === "https:"
-        ? secureRequest(url, { ...options, agent: agents.secure })
-        : request(url, { ...options, agent: agents.plain })
+    const isSecure = url.protocol === "https:"
+    idleLimit.closeStale(isSecure ? agents.secure : agents.plain)
+    const started = isSecure
+      ? secureRequest(url, { ...options, agent: agents.secure })
+      : request(url, { ...options, agent: agents.plain })
     return started.once("response", (incoming) => {
+      idleLimit.record(incoming)
       const { remoteAddress } = incoming.socket
       const isDirect = behindProxy === undefined || directOrigins.has(url.origin)
       if (isDirect && remoteAddress !== undefined) senders.set(incoming, remoteAddress)
