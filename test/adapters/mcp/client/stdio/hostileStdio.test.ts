@@ -89,6 +89,113 @@ describe("odd response over stdio", () => {
     })
   )
 
+  const content = '"content": [{"type": "text", "text": "done"}]'
+  const printed = JSON.stringify(
+    {
+      jsonrpc: "2.0",
+      id: -1,
+      result: { content: [{ type: "text", text: `a "}" \\` }], data: { a: [], b: {}, c: [3] } }
+    },
+    undefined,
+    2
+  ).replace("-1", "{id}")
+
+  it.live.each([
+    ["indented lines", printed],
+    ["indented lines with carriage returns", printed.replaceAll("\n", "\r\n")],
+    ["lines without indentation", printed.replaceAll(/\n +/g, "\n")],
+    ["blank lines between", printed.replaceAll("\n", "\n\n")],
+    ["a batch of lines", `[\n${printed}\n]`],
+    ["a list that opens on its line", `[${printed}]`],
+    ["a first line with its id", `{"jsonrpc": "2.0", "id": {id}, "result": {\n${content}\n}}`],
+    ["a log that begins like a message before it", `{ starting\n${printed}`],
+    ["a list of logs before it", `[info] up\n[\n1,\n${printed}`],
+    ["a log object before it", `{\n  a: 1,\n  b: {\n  }\n}\n${printed}`],
+    ["a log object of JSON before it", `{\n  "level": "info"\n}\n${printed}`],
+    ["another message that is cut before it", `{\n  "jsonrpc": "2.0",\n  "method": "x",\n${printed}`],
+    [
+      "a message on one line after one that is cut",
+      `{\n"jsonrpc": "2.0",\n{"jsonrpc":"2.0","id":{id},"result":{${content}}}`
+    ]
+  ])("gives the result of a response over several lines, with %s", ([, text = ""]) =>
+    Effect.map(callOnce(text), (result) => assert.property(result, "content"))
+  )
+
+  it.live.each([
+    ["a number that JSON lacks", `{\n"jsonrpc": "2.0",\n"id": {id},\n"result": {\n"x": NaN\n}\n}`],
+    ["a text that is not closed", `{"jsonrpc": "2.0", "id": {id}, "result": {"text": "a\nb"}}`],
+    ["another message before its end", `{\n"jsonrpc": "2.0",\n"id": {id},\n{"jsonrpc":"2.0","method":"x"}`]
+  ])("fails the call at once after a response over several lines with %s", ([, text = ""]) =>
+    Effect.map(Effect.flip(callOnce(text)), ({ message, reason }) => {
+      assert.strictEqual(reason, "protocol")
+      assert.include(message, "cannot be decoded")
+    })
+  )
+
+  describe("without a newline", () => {
+    const whole = `{"jsonrpc":"2.0","id":{id},"result":{${content}}}`
+    const listening = (
+      answer: (id: number, write: (text: string) => void) => unknown
+    ): Effect.Effect<object, unknown, never> => {
+      let write: (bytes: Uint8Array) => void = () => undefined
+      const children = layerOf(() => ({
+        started: (to) => {
+          write = to
+        },
+        heard: (bytes) => {
+          const { id, method } = JSON.parse(Buffer.from(bytes).toString()) as { id?: number; method: string }
+          if (id === undefined) return
+          const say = (text: string) => write(Buffer.from(text))
+          if (method === "tools/call") answer(id, say)
+          else say(`${honestMessage("peer", id, method, {})}\n`)
+        }
+      }))
+      return Effect.scoped(
+        McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
+          Effect.flatMap((session) => session.callTool("x", {})),
+          Effect.provide(Layer.provide(McpClient.layer, children))
+        )
+      )
+    }
+
+    it.live.each([
+      ["one piece", whole, /$/],
+      ["pieces that end like JSON", whole, /(?<=[}\]])/],
+      ["single characters", whole, /(?=.)/],
+      ["a batch", `[${whole}]`, /$/],
+      ["a message before it", `{"jsonrpc":"2.0","method":"x"}${whole}`, /(?<="x"})/],
+      ["a line before it", `hello\n${whole}`, /$/],
+      ["a blank before it", ` ${whole}`, /(?<=^ )/],
+      ["several lines", printed, /$/],
+      ["several lines in pieces", printed, /(?="result")/],
+      ["several lines in single characters", printed, /(?=[^])/]
+    ] as ReadonlyArray<readonly [string, string, RegExp]>)(
+      "gives the result of a response in %s",
+      ([, text, between]) =>
+        Effect.map(
+          listening((id, write) =>
+            withId(text, id)
+              .split(between)
+              .forEach((piece) => write(piece))
+          ),
+          (result) => assert.property(result, "content")
+        )
+    )
+
+    it.live.each([
+      ["a log in brackets", ["[info]", ` up\n${whole}`]],
+      ["an object", ['{"a":1}', ` logged\n${whole}\n`]],
+      ["a text in the middle of a message", [whole.slice(0, -2), "}", "}\n"]]
+    ] as const)("is not taken for a message after %s", ([, pieces]) =>
+      Effect.map(
+        listening((id, write) => {
+          for (const piece of pieces) write(withId(piece, id))
+        }),
+        (result) => assert.property(result, "content")
+      )
+    )
+  })
+
   it.live.each(["[]", "null", '"pong"', "7"])("takes a result %s for an answer to a ping", (result) =>
     Effect.scoped(
       Effect.gen(function* () {
