@@ -29,7 +29,7 @@ const parseEndpointUrl = Effect.fnUntraced(function* ({ headers, url }: SseParam
   return URL.parse(url) ?? (yield* sessionError("unavailable", "url is not a valid URL"))
 })
 
-const openSse = (parameters: SseParameters, wrap: WrapFetch, endpointTimeout?: number) =>
+const openSse = (parameters: SseParameters, wrap: WrapFetch, endpointTimeout: number) =>
   parseEndpointUrl(parameters).pipe(
     Effect.flatMap((url) => makeSseTransport(url, parameters, wrap, endpointTimeout)),
     Effect.flatMap(openLegacySession)
@@ -63,8 +63,11 @@ const otherRejections: ReadonlyArray<number> = [401, 403, 408, 429]
 const rejectsTransport = (status: number): boolean =>
   status === 501 || (status >= 400 && status < 500 && !otherRejections.includes(status))
 
-/** In milliseconds: how long a server may take to name the endpoint of the older transport. */
-const endpointTimeout = 5000
+/**
+ * In milliseconds: how long a server may take to name the endpoint of the older transport. The first is shorter than the
+ * default timeout of a connection, whose message would not name the cause.
+ */
+const endpointTimeouts = { configured: 50_000, attempted: 5000 }
 
 /**
  * Opens a session over Streamable HTTP. A server that rejects the first POST may offer HTTP with SSE, the older transport, at
@@ -87,7 +90,7 @@ const openStreamableHttp = Effect.fnUntraced(function* (
   const postScope = yield* Scope.fork(yield* Effect.scope)
   const openOlder = (failure: McpSessionError) =>
     Scope.close(postScope, Exit.void).pipe(
-      Effect.andThen(openSse(parameters, wrap, endpointTimeout)),
+      Effect.andThen(openSse(parameters, wrap, endpointTimeouts.attempted)),
       Effect.mapError((other) => (["unauthorized", "forbidden"].includes(other.reason) ? other : failure)),
       Effect.tap(() => Effect.logWarning("MCP server offers only the older transport: set its type to sse", { server }))
     )
@@ -109,7 +112,7 @@ const makeConnector = (withAuthorization: Authorizer) =>
         case "streamable":
           return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(server, endpoint, wrap))
         case "sse":
-          return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap))
+          return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap, endpointTimeouts.configured))
       }
     }
     return McpConnector.of({ connect })

@@ -1,4 +1,5 @@
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { asObject, parseJson } from "../../../../domain/json.ts"
 import { decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
 import { unreadableResponse } from "../../unreadableMessages.ts"
 
@@ -106,6 +107,17 @@ interface EventContext {
   readonly onEventId: () => void
 }
 
+/** The address in an `endpoint` event whose data is JSON instead of a plain URL. */
+const repairEndpoint = (data: string): string | undefined => {
+  const value = parseJson(data)
+  const { endpoint, uri, url } = asObject(value)
+  const found = [value, uri, url, endpoint].find((address) => typeof address === "string")
+  return found === undefined ? undefined : `event: endpoint\ndata: ${found.replace(/\s/g, "")}\n\n`
+}
+
+/** The SDKs read only messages without an event type, or with this one. */
+const messageType = "message"
+
 /** Rewrites one event, with one event for each message of a batch. */
 const repairEvent = (lines: ReadonlyArray<string>, context: EventContext): string | undefined => {
   const fields = lines.map(fieldOf)
@@ -114,14 +126,20 @@ const repairEvent = (lines: ReadonlyArray<string>, context: EventContext): strin
   if (!context.isCut && id !== "" && fields.some(([name]) => name === "data")) context.onEventId()
   const data = fields.flatMap(([name, value]) => (name === "data" ? [value] : [])).join("\n")
   const type = fields.findLast(([name]) => name === "event")?.[1] ?? ""
-  if (data.trim() === "" || (type !== "" && type !== "message")) return undefined
-  const messages = repairData(data, context.requestId, context.isCut)
+  if (data.trim() === "") return undefined
+  if (type === "endpoint") return context.isCut ? undefined : repairEndpoint(data)
+  const isMessageType = type === "" || type === messageType
+  // Events of other types can have any data.
+  if (!isMessageType && !data.includes('"jsonrpc"')) return undefined
+  const repaired = repairData(data, context.requestId, context.isCut)
+  const messages = isMessageType ? repaired : (repaired ?? decodeMessages(data, context.requestId)?.messages)
   if (messages === undefined) return undefined
   if (messages.length === 0) {
     if (!context.isCut) context.onUnreadable()
     return undefined
   }
-  const others = lines.filter((_, index) => fields[index]?.[0] !== "data").map((line) => `${line}\n`)
+  const dropped = isMessageType ? ["data"] : ["data", "event"]
+  const others = lines.filter((_, index) => !dropped.includes(fields[index]?.[0] ?? "")).map((line) => `${line}\n`)
   const events = messages.map((message) => `data: ${JSON.stringify(message)}\n\n`)
   // The id counts once all messages have arrived.
   return [...events.slice(0, -1), ...others, ...events.slice(-1)].join("")

@@ -62,6 +62,8 @@ const acceptNotifications =
 
 const connectionRefusedMessage = "MCP server refused the connection"
 
+const noEndpointMessage = "the server named no endpoint for messages (HTTP with SSE)"
+
 const sessionExpiredMessage = (status: number) => `MCP session expired (HTTP ${status})`
 
 /**
@@ -191,12 +193,15 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: SseParameters,
   wrap: WrapFetch,
-  endpointTimeout?: number
+  endpointTimeout: number
 ): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
   const lost = yield* Deferred.make<McpSessionError>()
+  let hasEndpoint = false
   const markLost = (message: string): void => void Deferred.doneUnsafe(lost, closedExit(message))
   const onEvent = (event: HttpEvent): void => {
-    if (event._tag === "StreamEnded") markLost(`MCP event stream closed: ${event.reason}`)
+    if (event._tag === "StreamEnded") {
+      markLost(hasEndpoint ? `MCP event stream closed: ${event.reason}` : `${noEndpointMessage}: ${event.reason}`)
+    }
     if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
   }
   const refusals = detectSessionRefusals(
@@ -215,14 +220,13 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     return response
   }
   const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch: readAnswer })
-  if (endpointTimeout !== undefined) {
-    const start = inner.start.bind(inner)
-    inner.start = async () => {
-      const late = sleep(endpointTimeout, undefined, { ref: false }).then(() => {
-        throw new Error("the server names no endpoint for messages")
-      })
-      await Promise.race([start(), late])
-    }
+  const start = inner.start.bind(inner)
+  inner.start = async () => {
+    const late = sleep(endpointTimeout, undefined, { ref: false }).then(() => {
+      throw new Error(`${noEndpointMessage} within ${endpointTimeout / 1000} seconds`)
+    })
+    await Promise.race([start(), late])
+    hasEndpoint = true
   }
   return { transport: filterResponses(inner as Transport, markLost, refusals), lost }
 })

@@ -11,6 +11,7 @@ import { loopbackAddress, whenPortIsFree } from "../../../../loopbackAddress.ts"
 /** The HTTP method of a request, and the JSON-RPC message of a POST. */
 export interface Asked {
   readonly verb: string
+  readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly id: unknown
   readonly method: string
@@ -41,7 +42,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   const news = yield* Queue.unbounded<string>()
   const { host, port } = loopbackAddress()
   const http = createServer(async (request, response) => {
-    const { headers, method: verb = "" } = request
+    const { headers, method: verb = "", url: path = "" } = request
     const body = await text(request)
     const message = (body === "" ? {} : JSON.parse(body)) as Partial<Asked>
     const { id, method = verb, params = {} } = message
@@ -50,7 +51,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     response.on("close", () => {
       if (!response.writableFinished) Queue.offerUnsafe(news, `${what} was given up`)
     })
-    handle({ verb, headers, id, method, params }, response)
+    handle({ verb, path, headers, id, method, params }, response)
     Queue.offerUnsafe(news, what)
   })
   const listen = Effect.callback<void, Error>((resume) => {

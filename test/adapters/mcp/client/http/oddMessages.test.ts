@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Effect, Fiber, Result, Stream } from "effect"
+import { makeSseTransport } from "../../../../../src/adapters/mcp/client/http/httpTransports.ts"
+import { decodeEndpoint } from "../../../../../src/domain/config/endpointParameters.ts"
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
 import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
 
@@ -38,6 +40,16 @@ const makeOddServer = Effect.fnUntraced(function* (answer: (asked: Asked, respon
   })
   return { ...peer, notify: (text: string) => void notifications?.write(`data: ${text}\n\n`) }
 })
+
+/** A server of HTTP with SSE whose stream has messages in this form. */
+const makeOlderServer = (endpoint: string, format: (id: unknown, result: object) => string) => {
+  let events: ServerResponse | undefined
+  return makeHttpPeer(({ id, method, path, verb }, response) => {
+    if (verb === "GET") return (events = stream(response, `event: endpoint\ndata: ${endpoint}\n\n`))
+    response.writeHead(path.startsWith("/messages") ? 202 : 404).end()
+    return id === undefined ? undefined : events?.write(format(id, method === "initialize" ? description : done))
+  })
+}
 
 const callOnce = (answer: (asked: Asked, response: ServerResponse) => unknown) =>
   Effect.scoped(
@@ -376,6 +388,74 @@ describe("odd message between good ones", () => {
         yield* peer.until("wait")
         assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, "not an MCP result")
         assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+      })
+    )
+  )
+
+  it.live.each<readonly [string, (text: string) => string]>([
+    ["response", (text) => `event: response\ndata: ${text}\n\n`],
+    ["json", (text) => `event: json\ndata: ${text}\n\n`],
+    ["data, with an id", (text) => `id: 7\nevent: data\ndata: ${text}\n\n`],
+    ["result, with a batch", (text) => `data: [${text}]\nevent: result\n\n`],
+    ["Message, after one with other data", (text) => `event: ping\ndata: {}\n\nevent: Message\ndata: ${text}\n\n`]
+  ])("reads a message in an event of the type %s", ([, format]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const messages = (id: unknown, result: object) => format(JSON.stringify({ jsonrpc: "2.0", id, result }))
+        const older = yield* makeOlderServer("/messages", messages)
+        const session = yield* open(older, { timeout: 5, sse_read_timeout: 300 }, "sse")
+        assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
+        const streamable = yield* open(
+          yield* makeOddServer(({ id }, response) => stream(response, messages(id, done)).end())
+        )
+        assert.deepStrictEqual((yield* streamable.callTool("x", {}))["content"], done.content)
+      })
+    )
+  )
+
+  it.live.each([
+    '"/messages?s=1"',
+    '{"uri":"/messages?s=1"}',
+    '{ "url": "/messages?s=1", "timeout": 5 }',
+    '{"endpoint":"\\/messages?s=1"}',
+    " /messages?s=1 "
+  ])("reads the endpoint %s", (endpoint) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeOlderServer(
+          endpoint,
+          (id, result) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`
+        )
+        const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+        assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
+      })
+    )
+  )
+
+  it.live.each(["", ": hello\n\n", 'data: {"jsonrpc":"2.0","method":"x"}\n\n', "event: endpoint\n\n"])(
+    "names the missing endpoint when the stream ends after '%s'",
+    (text) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const peer = yield* makeHttpPeer((_, response) => stream(response, text).end())
+          const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+          assert.include(failure.message, "named no endpoint for messages (HTTP with SSE): the response ended")
+        })
+      )
+  )
+
+  it.live("names the missing endpoint after the timeout", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => stream(response, ": hello\n\n"))
+        const parameters = Result.getOrThrow(
+          decodeEndpoint("sse", { url: peer.url, headers: null, timeout: 5, sse_read_timeout: 300 })
+        )
+        assert.isTrue(parameters.type === "sse")
+        if (parameters.type !== "sse") return
+        const { transport } = yield* makeSseTransport(new URL(peer.url), parameters, (fetch) => fetch, 1)
+        const failure = yield* Effect.flip(Effect.tryPromise(() => transport.start()))
+        assert.include(String(failure.cause), "named no endpoint for messages (HTTP with SSE) within 0.001 seconds")
       })
     )
   )

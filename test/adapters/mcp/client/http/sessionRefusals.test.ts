@@ -132,9 +132,9 @@ describe("forgotten HTTP session", () => {
       Effect.gen(function* () {
         let events: ServerResponse | undefined
         let isForgotten = false
-        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        const peer = yield* makeHttpPeer(({ id, method, path, verb }, response) => {
           if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages?sessionId=1\n\n"))
-          if (isForgotten) return refuse({ headers: {}, id, method, params: {}, verb }, response)
+          if (isForgotten) return refuse({ headers: {}, id, method, params: {}, path, verb }, response)
           response.writeHead(202).end()
           const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } }
           return method === "initialize" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
