@@ -4,9 +4,8 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
-import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
+import { firstError, missingResponse, syntheticErrorEvent } from "./connectionFailures.ts"
 import { makeBodyRepair } from "./bodyRepair.ts"
 import { type BodyOptions, readBody } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
@@ -67,12 +66,6 @@ const decompress = (incoming: IncomingMessage): Readable => {
   const encoding = (incoming.headers["content-encoding"] ?? "").trim().toLowerCase()
   const make = Object.entries(decompressors).find(([name]) => name === encoding)?.[1]
   return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
-}
-
-/** The answer to a request whose response has no body. */
-const missingResponse = (id: string | number, status: number): Response => {
-  const error = { code: jsonRpcCodes.internalError, message: `the server sent no response: HTTP ${status}` }
-  return Response.json({ jsonrpc: "2.0", id, error })
 }
 
 /** The id is undefined unless the message is a request. */

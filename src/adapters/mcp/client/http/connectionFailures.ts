@@ -23,6 +23,21 @@ export const syntheticErrorEvent = (id: unknown, { isComplete, limitExceeded, re
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
 }
 
+// A subclass of `Response` would load Node's fetch at the start of every process.
+const missingStatuses = new WeakMap<Response, number>()
+
+/** Makes the answer to a request whose response has no body. */
+export const missingResponse = (id: string | number, status: number): Response => {
+  const error = { code: jsonRpcCodes.internalError, message: `the server sent no response: HTTP ${status}` }
+  const response = Response.json({ jsonrpc: "2.0", id, error })
+  missingStatuses.set(response, status)
+  return response
+}
+
+/** The HTTP status of a response without a body, also when it has a substitute. */
+export const bodilessStatusOf = (response: Response): number | undefined =>
+  missingStatuses.get(response) ?? (response.status === 202 ? 202 : undefined)
+
 const syntheticErrorOf = ({ data }: { readonly data?: unknown }): unknown => asObject(data)[syntheticErrorKey]
 
 export const isConnectionLost = (error: { readonly data?: unknown }): boolean =>

@@ -2,6 +2,7 @@ import { asObject, asString, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import type { Fetch } from "../../../http/checkedFetch.ts"
 import { repairMessage } from "../../jsonRpcMessages.ts"
+import { bodilessStatusOf } from "./connectionFailures.ts"
 
 /** A ping that checks a session must be answered within this time, in milliseconds. */
 const checkTimeout = 5000
@@ -33,6 +34,9 @@ const readReason = (text: string, id: unknown) => {
   }
 }
 
+/** A server that has forgotten a session may accept its messages and answer none. */
+const unanswered: Refusal = { status: 202, reason: "no response", isCertain: false }
+
 interface Refusal {
   readonly status: number
   readonly reason: string
@@ -62,6 +66,8 @@ export const detectSessionRefusals = (
   onRefused: (status: number) => void
 ): SessionRefusals => {
   let last: { readonly url: string | URL; readonly headers: Headers } | undefined
+  /** The server answers requests in the response to their POST, not on its notification stream. */
+  let answersPosts = false
   let checking: Promise<Refusal | undefined> | undefined
 
   /** Pings with the headers of the last request. A server that knows the session answers. */
@@ -74,6 +80,7 @@ export const detectSessionRefusals = (
       const text = await response.text()
       const { status } = response
       if (status >= 400) return findRefusal(status, text, checkId, hasSessionId(headers))
+      if (bodilessStatusOf(response) === unanswered.status) return unanswered
       const { reason } = readReason(text, checkId)
       return text.includes('"error"') && namesSession(reason) ? { status, reason, isCertain: true } : undefined
     } catch {
@@ -112,13 +119,17 @@ export const detectSessionRefusals = (
       if (init.method !== "POST" || !sent.has("mcp-protocol-version")) return response
       last = { url: input, headers: sent }
       const { headers, status, statusText } = response
-      if (status < 400) return response
       const { id, method } = asObject(parseJson(asString(init.body) ?? ""))
+      const isRequest = sent.has("mcp-session-id") && id !== undefined && method !== "ping"
+      const bodilessStatus = bodilessStatusOf(response)
+      if (isRequest && status === 200 && bodilessStatus === undefined) answersPosts = true
+      const isUnanswered = isRequest && answersPosts && bodilessStatus === unanswered.status
+      if (status < 400 && !isUnanswered) return response
       const text = await response.clone().text()
-      const refusal = findRefusal(status, text, id, hasSessionId(sent))
+      const refusal = isUnanswered ? unanswered : findRefusal(status, text, id, hasSessionId(sent))
       if (refusal === undefined || !(await isConfirmed(refusal, id, method))) return response
       await response.body?.cancel()
-      onRefused(status)
+      onRefused(refusal.status)
       return new Response(text, { headers, status: 404, statusText })
     },
     check: async () => {

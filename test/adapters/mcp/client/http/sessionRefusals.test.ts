@@ -82,6 +82,7 @@ const refusals: ReadonlyArray<readonly [string, Answer]> = [
   ["503 with an error", rpc(503, -32000, "Unknown Mcp-Session-Id header")],
   ["200 with an error", rpcWithId(200, -32001, "Session not found")],
   ["200 with the error of the Python SDK", rpcWithId(200, -32602, "Invalid request parameters")],
+  ["202 without a body", text(202, "")],
   ["200 with an error without an id", rpc(200, -32000, "Server not initialized")],
   [
     "200 with an event that is no JSON-RPC message",
@@ -166,6 +167,7 @@ describe("known HTTP session", () => {
     ["a call with 403", only("tools/call", text(403, "blocked by the firewall"))],
     ["a call with 429", only("tools/call", text(429, "slow down"))],
     ["a call with 500", only("tools/call", text(500, "oops"))],
+    ["a ping with 202", only("ping", text(202, ""))],
     ["a ping with 404 and an unknown method", only("ping", rpcWithId(404, -32601, "Method not found"))],
     ["a ping with 400 and an unknown method", only("ping", rpc(400, -32601, "Method not found"))],
     ["a ping with 400", only("ping", rpc(400, -32600, "Invalid Request"))],
@@ -177,6 +179,30 @@ describe("known HTTP session", () => {
         yield* Effect.exit(session.callTool("x", {}))
         yield* Effect.exit(session.ping)
         assert.notStrictEqual(yield* Effect.map(Effect.exit(session.listTools()), ({ _tag }) => _tag), "Failure")
+      })
+    )
+  )
+
+  it.live("waits for a response on the notification stream when the server answers the check", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let events: ServerResponse | undefined
+        let accepted: unknown
+        const peer = yield* makeHttpPeer((asked, response) => {
+          const { id, method, params, verb } = asked
+          if (method === "initialize") return initialize(asked, response)
+          if (verb === "GET") return (events = stream(response, ": ready\n\n"))
+          if (params.name === "late") accepted = id
+          if (params.name === "late" || id === undefined) return response.writeHead(202).end()
+          json(response, id, done)
+          return (
+            method === "ping" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: accepted, ...done })}\n\n`)
+          )
+        })
+        const session = yield* open(peer)
+        yield* peer.until("GET")
+        yield* session.callTool("quick", {})
+        assert.property(yield* session.callTool("late", {}), "content")
       })
     )
   )
