@@ -5,6 +5,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
+import { decodeMessages } from "../../jsonRpcMessages.ts"
 import { firstError, missingResponse, syntheticErrorEvent } from "./connectionFailures.ts"
 import { makeBodyRepair } from "./bodyRepair.ts"
 import { type BodyOptions, readBody } from "./HttpBody.ts"
@@ -66,6 +67,28 @@ const decompress = (incoming: IncomingMessage): Readable => {
   const encoding = (incoming.headers["content-encoding"] ?? "").trim().toLowerCase()
   const make = Object.entries(decompressors).find(([name]) => name === encoding)?.[1]
   return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
+}
+
+/** Statuses of credentials: their headers tell how to authorize. */
+const credentialStatuses: ReadonlySet<number> = new Set([401, 403])
+
+/** Takes the result of a request from a response whose status is that of an error. */
+const takeResult = async (response: Response, { id }: PostedMessage): Promise<Response> => {
+  const { headers: given, status } = response
+  if (status < 400 || credentialStatuses.has(status) || id === undefined) return response
+  const messages =
+    decodeMessages(
+      await response
+        .clone()
+        .text()
+        .catch(() => "")
+    )?.messages ?? []
+  const result = messages.find((message) => "result" in message && message.id === id)
+  if (result === undefined) return response
+  const headers = new Headers(given)
+  headers.set("content-type", jsonType)
+  await response.body?.cancel()
+  return new Response(JSON.stringify(result), { headers })
 }
 
 /** The id is undefined unless the message is a request. */
@@ -185,7 +208,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
           return
         }
         onEvent({ _tag: "ResponseReceived", sent, status })
-        resolve(readResponse(incoming, status, { posted, sent, signal }))
+        resolve(takeResult(readResponse(incoming, status, { posted, sent, signal }), posted))
       })
       request.end(text)
     })

@@ -110,6 +110,10 @@ describe("response of an odd HTTP form", () => {
       "lines of documents",
       (id, to) => to.writeHead(200, type("application/x-ndjson")).end(`${log}\n${documentOf(id)}\n`)
     ],
+    ["the status 500", (id, to) => to.writeHead(500, json).end(documentOf(id))],
+    ["the status 503 and events", (id, to) => to.writeHead(503, events).end(eventOf(id))],
+    ["the status 400 and no type", (id, to) => to.writeHead(400).end(documentOf(id))],
+    ["the status 404 and its id as a text", (id, to) => to.writeHead(404, json).end(documentOf(textOf(id)))],
     ["the status 202 and a body", (id, to) => to.writeHead(202, json).end(documentOf(id))]
   ])("gives the result after %s", ([, respond]) =>
     Effect.map(
@@ -124,6 +128,12 @@ describe("response of an odd HTTP form", () => {
     ["the status 204", (to) => to.writeHead(204).end(), "HTTP 204"],
     ["the status 205", (to) => to.writeHead(205).end(), "HTTP 205"],
     ["an empty body", (to) => to.writeHead(200).end(), "it is empty"],
+    ["the status 500 and another result", (to) => to.writeHead(500, json).end(documentOf(424_242)), "HTTP 500"],
+    [
+      "the status 500 and an error",
+      (to) => to.writeHead(500, json).end('{"jsonrpc":"2.0","error":"no disk"}'),
+      "no disk"
+    ],
     ["a page", (to) => to.writeHead(200, type("text/html")).end("<html>"), "content type text/html"],
     ["an error that is a text", (to) => to.writeHead(400, json).end('{"jsonrpc":"2.0","error":"no disk"}'), "no disk"],
     ["a redirect", (to) => to.writeHead(301, { Location: "/other/" }).end(), "/other/ not followed"]
