@@ -17,7 +17,7 @@ interface MessageLines {
   readonly isOpen: () => boolean
   /** Adds a line that is not a message. Lines of the type `other` and `too_long` are not added. */
   readonly push: (line: string) => MessageLine
-  /** Gives the lines, and starts anew. */
+  /** Gives the lines and removes them. */
   readonly take: () => string
   /** The nesting after the lines. */
   readonly nesting: () => JsonNesting
