@@ -26,9 +26,16 @@ const openPages = (data: JsonObject | undefined, responder: InputResponder) =>
     return pages.length > 0
   })
 
+/** The items of a listing; `undefined` for another value. PHP writes a list with gaps, or with names, as an object. */
+const itemsOf = (listed: unknown): ReadonlyArray<unknown> | undefined => {
+  if (Array.isArray(listed)) return listed
+  const values = isJsonObject(listed) ? Object.values(listed) : undefined
+  return values?.every(isJsonObject) ? values : undefined
+}
+
 /** The objects that a message can hold. One excessively nested item would cost the whole listing. */
-const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(list) ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined) : []
+const sendableItems = (name: string, list: ReadonlyArray<unknown>): ReadonlyArray<JsonObject> =>
+  list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
 
 /** Makes the requests that are the same in every MCP revision. */
 export const makeSessionRequests = Effect.fnUntraced(function* (request: SendRequest) {
@@ -36,8 +43,10 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
   const list = (name: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
       const { nextCursor, [name]: listed } = yield* request(`${name}/list`, cursor === undefined ? {} : { cursor })
-      const items = sendableItems(name, listed)
-      const omitted = (Array.isArray(listed) ? listed.length : 0) - items.length
+      const given = itemsOf(listed)
+      if (given === undefined) yield* Effect.logWarning("listing ignored: not a list", { list: name })
+      const items = sendableItems(name, given ?? [])
+      const omitted = (given ?? []).length - items.length
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: parseCursor(nextCursor) }
     })

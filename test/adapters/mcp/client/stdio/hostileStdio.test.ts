@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
-import { Effect, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Logger, Stream } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
 import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
@@ -342,6 +342,39 @@ describe("malicious stdio server", () => {
         assert.isUndefined(checkJsonBody([[[[deep]]]]))
         assert.deepInclude(deep, { name: "deep", uri: "x:y" })
         assert.deepStrictEqual(others, [{ name: "proto", a: {} }, {}, ...good])
+      })
+    )
+  )
+
+  it.live.each([
+    ['{"a":{"name":"a","uri":"x:a"},"b":{"name":"b","uri":"x:b"}}', ["a", "b"], false],
+    ['{"0":{"name":"a","uri":"x:a"},"2":{"name":"c","uri":"x:c"}}', ["a", "c"], false],
+    ["{}", [], false],
+    ["[]", [], false],
+    ['{"name":"a","inputSchema":{}}', [], true],
+    ['"a"', [], true],
+    ["null", [], true]
+  ] as const)("reads the items of the listing %s", ([listed, names, isIgnored]) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const ignored: Array<unknown> = []
+        const logger = Logger.make(({ message }) => {
+          const [text, facts] = [message].flat()
+          if (text === "listing ignored: not a list") ignored.push(facts)
+        })
+        const session = yield* open((id, method) =>
+          method === "initialize"
+            ? undefined
+            : `{"jsonrpc":"2.0","id":${id},"result":{"tools":${listed},"resources":${listed}}}`
+        )
+        const { listResources, listTools } = session
+        const listings = yield* Effect.provide(Effect.all([listTools(), listResources()]), Logger.layer([logger]))
+        for (const { items } of listings)
+          assert.deepStrictEqual(
+            items.map(({ name }) => name),
+            [...names]
+          )
+        assert.deepStrictEqual(ignored, isIgnored ? [{ list: "tools" }, { list: "resources" }] : [])
       })
     )
   )
