@@ -120,7 +120,7 @@ export const detectSessionRefusals = (
       last = { url: input, headers: sent }
       const { headers, status, statusText } = response
       const { id, method } = asObject(parseJson(asString(init.body) ?? ""))
-      const isRequest = sent.has("mcp-session-id") && id !== undefined && method !== "ping"
+      const isRequest = sent.has("mcp-session-id") && id !== undefined && method !== undefined && method !== "ping"
       const bodilessStatus = bodilessStatusOf(response)
       if (isRequest && status === 200 && bodilessStatus === undefined) answersPosts = true
       const isUnanswered = isRequest && answersPosts && bodilessStatus === unanswered.status
