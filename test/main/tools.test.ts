@@ -9,7 +9,6 @@ import { computer, live, server } from "./offices.ts"
 import { a2c, type Cli, cli, node, sourceCli, temporaryFolder } from "./processes.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
-const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url))
 
 /** Serves packs with a file of the command, and returns the URL. */
 const serveWith = Effect.fnUntraced(function* (file: string, ...args: ReadonlyArray<string>) {
@@ -108,28 +107,6 @@ describe("example pack", () => {
       )
       assert.deepStrictEqual([verdict.valid, verdict.errors], [true, undefined])
       assert.containsAllKeys((body as { paths: object }).paths, ["/tools/text_counter", "/tools/file_analyzer"])
-    })
-  )
-
-  live(
-    "serves the inspector over both MCP transports",
-    Effect.gen(function* () {
-      const calls = [
-        [["--tool-name", "text_counter", "--tool-arg", "text=a b"], "字符数: 3, 单词数: 2"],
-        [
-          ["--tool-name", "file_analyzer", "--tool-arg", "file=data:text/plain;name=hi.txt;base64,aGkK"],
-          "文件名: hi.txt\\n大小: 3 字节\\n详细程度: basic"
-        ]
-      ] as const
-      const stdio = [process.execPath, sourceCli, "tools", "serve", examples, "--mcp", "stdio"]
-      const { url } = yield* serveExamples
-      for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
-        for (const [call, answer] of calls) {
-          const inspected = yield* node([inspector, "--cli", ...target, "--method", "tools/call", ...call])
-          assert.strictEqual(yield* inspected.ended, 0, inspected.stderr())
-          assert.include(inspected.stdout(), answer)
-        }
-      }
     })
   )
 

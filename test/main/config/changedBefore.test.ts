@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -16,6 +16,8 @@ const keysOf = (...subjects: ReadonlyArray<string>): string =>
       names: ["*"]
     }))
   })
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
 /** A change between reading and watching is detected without another change. */
 describe("watched file that changed before the watch", () => {
@@ -37,11 +39,14 @@ describe("watched file that changed before the watch", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
-      writeFileSync(files.cert, "old")
-      writeFileSync(files.key, "key")
+      const cert = pem("first.cert")
+      const key = pem("first.key")
+      writeFileSync(files.cert, cert)
+      writeFileSync(files.key, key)
       const { updates } = yield* watchTlsFiles(files)
-      writeFileSync(files.cert, "new")
-      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: "new", key: "key" }])
+      const renewed = `${cert}${pem("otherHost.cert")}`
+      writeFileSync(files.cert, renewed)
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: renewed, key }])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
