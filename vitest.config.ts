@@ -31,6 +31,20 @@ const live = [
   "test/simulation/faults.test.ts"
 ]
 
+/** The `a2c` command as real processes: `npm run commands`. */
+const commands = ["test/main/*.test.ts", "test/main/cli/{a2c,unknownHome}.test.ts"]
+
+/** What needs a real Redis: `npm run redis`. */
+const redis = [
+  "test/adapters/nodeLink.test.ts",
+  "test/adapters/redis/nodelink/RedisNodeLink.test.ts",
+  "test/adapters/redis/registry/luaScripts.test.ts",
+  "test/adapters/registry/*.test.ts"
+]
+
+/** The office page in Chromium, with scripted Servers: `npm run page`. */
+const page = ["test/page/*.test.ts", "test/browser/*.test.ts"]
+
 /** The documentation as a site: `npm run site:check`. */
 const site = ["test/site/site.test.ts"]
 
@@ -76,7 +90,17 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...long, ...live, ...isolated, ...site, ...peers],
+          exclude: [
+            "**/node_modules/**",
+            ...long,
+            ...live,
+            ...commands,
+            ...redis,
+            ...page,
+            ...isolated,
+            ...site,
+            ...peers
+          ],
           isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 }
@@ -84,6 +108,10 @@ export default defineConfig({
       },
       { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
       { extends: true, test: { name: "live", include: live, maxWorkers, sequence: { groupOrder: 1 } } },
+      ...Object.entries({ commands, redis, page }).map(([name, include]) => ({
+        extends: true as const,
+        test: { name, include, exclude: [...long, ...live], isolate: false, maxWorkers }
+      })),
       { extends: true, test: { name: "site", include: site } },
       { extends: true, test: { name: "sdks", include: sdks, maxWorkers } },
       { extends: true, test: { name: "peers", include: peers, maxWorkers } },

@@ -28,6 +28,30 @@ export const suites: ReadonlyArray<Suite> = [
     runs: "ci"
   },
   {
+    name: "commands",
+    command: "npm run commands",
+    proves: "the command works as real processes: Servers, Computers, Agents, devices, packs, published offices",
+    minutes: 3,
+    after: "src/main, process, MCP client",
+    runs: "ci"
+  },
+  {
+    name: "redis",
+    command: "npm run redis",
+    proves: "nodes that share a real Redis agree on memberships, also when it fails",
+    minutes: 2,
+    after: "src/adapters/redis, cluster, registry",
+    runs: "ci"
+  },
+  {
+    name: "page",
+    command: "npm run page",
+    proves: "the office page shows what a scripted Server sends, in Chromium",
+    minutes: 1,
+    after: "src/main/page, src/domain/page, src/adapters/page",
+    runs: "ci"
+  },
+  {
     name: "live",
     command: "npm run live",
     proves:
