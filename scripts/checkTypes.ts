@@ -1,6 +1,6 @@
 /**
  * Checks the types of the whole project with the compiler of `@effect/tsgo`, which also applies the rules of Effect. The
- * parts that run in other environments follow. With a folder as the argument, checks only its own project.
+ * declarations of the build and the parts that run in other environments follow. With a folder as the argument, checks only its own project.
  */
 import { spawnSync } from "node:child_process"
 import { stripVTControlCharacters } from "node:util"
@@ -15,13 +15,14 @@ const compilations =
   folder === undefined
     ? [
         [effectCompiler, "tsconfig.json"],
+        ["tsc", "tsconfig.build.json"],
         ["tsc", "tsconfig.domain.json"],
         ["tsc", "tsconfig.page.json"]
       ]
     : [[effectCompiler, `${folder}/tsconfig.json`]]
 
 const passed = compilations.map(([compiler = "", project = ""]) => {
-  const { status } = spawnSync(compiler, ["--project", project], { stdio: "inherit", shell })
+  const { status } = spawnSync(compiler, ["--project", project, "--noEmit"], { stdio: "inherit", shell })
   return status === 0
 })
 process.exitCode = passed.every(Boolean) ? 0 : 1

@@ -63,7 +63,9 @@ class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: S
 }
 
 /** Makes the parser of a client that connects to one namespace. */
-export const makeParser = (namespace: string) => ({
+export const makeParser = (
+  namespace: string
+): { readonly Encoder: typeof Encoder; readonly Decoder: new () => BodyDecoder } => ({
   Encoder,
   // The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
   Decoder: class extends BodyDecoder {
