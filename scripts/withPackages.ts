@@ -23,6 +23,7 @@ if (!existsSync(installed) || readFileSync(installed, "utf8") !== lock) {
   writeFileSync(installed, readFileSync(join(folder, "package-lock.json")))
 }
 
-const path = [join(process.cwd(), modules, ".bin"), process.env["PATH"]].join(delimiter)
+// Last: the packages of a folder may bring other versions of the commands of the project.
+const path = [process.env["PATH"], join(process.cwd(), modules, ".bin")].join(delimiter)
 const { status } = spawnSync(command, args, { stdio: "inherit", shell, env: { ...process.env, PATH: path } })
 process.exitCode = status ?? 1
