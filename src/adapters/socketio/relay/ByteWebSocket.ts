@@ -80,6 +80,8 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   #corkedBytes = 0
   /** Frames that wait for a slow reader. */
   #arena: BacklogArena | undefined
+  /** The latest write outside of the arena left much unread. */
+  #isReaderSlow = false
   /** The latest tick in which messages arrived, and their number. */
   #tick = -1
   #takenThisTick = 0
@@ -137,13 +139,15 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     this.#corked = undefined
     this.#corkedBytes = 0
     if (frames.length === 0 || !this.#netSocket.writable) return
-    if (this.bufferedBytes() > minArenaBacklog && this.#storeAndWrite(frames, bytes)) return
+    if (this.#isReaderSlow && this.bufferedBytes() > minArenaBacklog && this.#storeAndWrite(frames, bytes)) return
     // Short frames are copied: one buffer costs less than several.
     const buffers = bytes > maxCorkedBytes || frames.length === 1 ? frames : [Buffer.concat(frames, bytes)]
     if (buffers.length > 1) this.#netSocket.cork()
     for (const buffer of buffers) this.#netSocket.write(buffer, this.#onSent)
     if (buffers.length > 1) this.#netSocket.uncork()
-    if (this.bufferedBytes() > 0) this.listener?.onBacklogChange()
+    const buffered = this.bufferedBytes()
+    this.#isReaderSlow = buffered > minArenaBacklog
+    if (buffered > 0) this.listener?.onBacklogChange()
   }
 
   /** Writes frames that have to wait from the arena; false without memory. */
