@@ -23,7 +23,7 @@ export const suites: ReadonlyArray<Suite> = [
     name: "package",
     command: "npm run package",
     proves: "the packed package works in an empty project, by its documentation",
-    minutes: 1,
+    minutes: 2,
     after: "exports, dependencies, build, documented programs",
     runs: "ci"
   },
@@ -56,7 +56,7 @@ export const suites: ReadonlyArray<Suite> = [
     command: "npm run live",
     proves:
       "killed programs, Servers and Redis, examples, the office page in Chromium, planted faults of the simulation",
-    minutes: 6,
+    minutes: 3,
     after: "commands, shutdown, cluster, page, examples, simulation",
     runs: "ci"
   },
