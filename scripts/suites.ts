@@ -72,9 +72,9 @@ export const suites: ReadonlyArray<Suite> = [
     name: "interop",
     command: "npm run interop -- --only python-0.2.2 --only python-0.3.3 --only python-0.4.2 || [ $? -eq 3 ]",
     proves: "published Python packages of each protocol line work with this project; needs Python",
-    minutes: 2,
+    minutes: 8,
     after: "wire, protocol lines",
-    runs: "ci"
+    runs: "nightly"
   },
   {
     name: "attacks",
