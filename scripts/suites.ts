@@ -72,7 +72,7 @@ export const suites: ReadonlyArray<Suite> = [
     name: "interop",
     command: "npm run interop -- --only python-0.2.2 --only python-0.3.3 --only python-0.4.2 || [ $? -eq 3 ]",
     proves: "published Python packages of each protocol line work with this project; needs Python",
-    minutes: 8,
+    minutes: 10,
     after: "wire, protocol lines",
     runs: "nightly"
   },
