@@ -11,12 +11,3 @@ export const parseHostPort = (text: string, minPort: 0 | 1): HostPort | undefine
   const port = Number(digits)
   return host === undefined || port < minPort || port > 65_535 ? undefined : { host, port }
 }
-
-/** The check of a host to listen on, as a row of a flag has it. */
-export const listenHostCheck = [
-  (text: string) => (text.startsWith("[") ? /^\[[^\]]+\]$/ : /^[^\s[\]]+$/).test(text),
-  "an IP address or a host name, such as 127.0.0.1, :: or localhost"
-] as const
-
-/** A host to listen on without the brackets of a URL. */
-export const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1")

@@ -2,7 +2,6 @@ import { hostname } from "node:os"
 import { Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
-import { listenHostCheck, withoutBrackets } from "./hostPort.ts"
 import { flag, setting } from "./setting.ts"
 import { expectedOrigin, parseOrigin } from "./webAddress.ts"
 
@@ -87,9 +86,21 @@ export const originsFlag = (kinds: typeof setting, help: string) =>
     origins.map((origin) => parseListedOrigin(origin) ?? origin)
   )
 
-export const listenHost = flag
-  .text("host", "address to listen on", { default: "127.0.0.1", check: listenHostCheck })
-  .pipe(Flag.map(withoutBrackets))
+const hostCheck = [
+  (text: string) => (text.startsWith("[") ? /^\[[^\]]+\]$/ : /^[^\s[\]]+$/).test(text),
+  "an IP address or a host name, such as 127.0.0.1, :: or localhost"
+] as const
+
+/** A host to listen on, without the brackets that an IPv6 address has in URLs. */
+const hostOf = (kind: typeof setting, options: { readonly env?: string } = {}) =>
+  kind
+    .text("host", "address to listen on", { default: "127.0.0.1", check: hostCheck, ...options })
+    .pipe(Flag.map((host) => host.replace(/^\[(.*)\]$/, "$1")))
+
+export const listenHost = hostOf(flag)
+
+/** {@link listenHost} with a variable: that of the flag, or `env`. */
+export const listenHostSetting = (options?: { readonly env: string }) => hostOf(setting, options)
 
 export const mcpTokenFlag = (name: string) =>
   flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN" })

@@ -12,9 +12,9 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
-import { listenHostCheck, parseHostPort, withoutBrackets } from "../flags/hostPort.ts"
+import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { defaultServerUrl, jsonFlag, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
+import { defaultServerUrl, jsonFlag, listenHostSetting, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
 import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../flags/webAddress.ts"
 import { limitFlags } from "./limitFlags.ts"
 
@@ -26,6 +26,8 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
   )
 
 const notEmpty = [(text: string) => text !== "", "a text that is not empty"] as const
+const claimText = { metavar: "TEXT", check: notEmpty }
+const claimPattern = { metavar: "PATTERN", check: notEmpty }
 
 /** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 const authenticationFlags = {
@@ -45,23 +47,11 @@ const authenticationFlags = {
     { metavar: "FILE" }
   ),
   jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
-  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", {
-    metavar: "TEXT",
-    check: notEmpty
-  }),
-  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", {
-    metavar: "TEXT",
-    check: notEmpty
-  }),
+  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", claimText),
+  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", claimText),
   jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
-  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", {
-    metavar: "PATTERN",
-    check: notEmpty
-  }),
-  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", {
-    metavar: "PATTERN",
-    check: notEmpty
-  }),
+  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", claimPattern),
+  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", claimPattern),
   insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
   tlsCert: setting.text("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes", {
     metavar: "FILE"
@@ -78,9 +68,7 @@ export const serverFlags = {
     "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
     { env: configVariable, metavar: "FILE" }
   ),
-  host: setting
-    .text("host", "address to listen on", { default: "127.0.0.1", check: listenHostCheck })
-    .pipe(Flag.map(withoutBrackets)),
+  host: listenHostSetting(),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   paths: setting.texts("path", "HTTP path of Socket.IO", {
     metavar: "PATH",

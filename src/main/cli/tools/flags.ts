@@ -1,8 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
-import { listenHostCheck, withoutBrackets } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, originsFlag, rawFlag } from "../flags/sharedFlags.ts"
+import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag } from "../flags/sharedFlags.ts"
 import { parseHostName } from "../flags/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
@@ -39,9 +38,7 @@ const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration
 
 export const serveFlags = {
   folders,
-  host: setting
-    .text("host", "address to listen on", { env: "HOST", default: "127.0.0.1", check: listenHostCheck })
-    .pipe(Flag.map(withoutBrackets)),
+  host: listenHostSetting({ env: "HOST" }),
   port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
   key: setting.secret("key", "key that clients must send as X-API-Key", { env: "AUTOMATA_API_KEY" }),
   publicDocs: setting.toggle("public-docs", "show /docs and /openapi.json without the key"),

@@ -69,13 +69,13 @@ const decompress = (incoming: IncomingMessage): Readable => {
   return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
 }
 
-/** Statuses of credentials: their headers tell how to authorize. */
-const credentialStatuses: ReadonlySet<number> = new Set([401, 403])
+/** True for a status about credentials: its headers tell how to authorize, which other requests need, too. */
+export const isCredentialStatus = (status: number): boolean => status === 401 || status === 403
 
 /** Takes the result of a request from a response whose status is that of an error. */
 const takeResult = async (response: Response, { id }: PostedMessage): Promise<Response> => {
   const { headers: given, status } = response
-  if (status < 400 || credentialStatuses.has(status) || id === undefined) return response
+  if (status < 400 || isCredentialStatus(status) || id === undefined) return response
   const messages =
     decodeMessages(
       await response

@@ -10,7 +10,7 @@ import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { decodeMessages, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
-import { type HttpEvent, makeHttpFetch, requestInit } from "./HttpFetch.ts"
+import { type HttpEvent, isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
 import { detectSessionRefusals, namesSession, type SessionRefusals } from "./sessionRefusals.ts"
 import { attemptBriefly, type LegacySessionOptions } from "../openLegacySession.ts"
 
@@ -41,9 +41,6 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   }
 }
 
-/** Statuses of credentials, which other requests need, too. */
-const credentialStatuses: ReadonlySet<number> = new Set([401, 403])
-
 /**
  * Takes every answer to a notification for its receipt. Some servers know no notifications, and the SDK opens its stream
  * only after the status 202.
@@ -54,7 +51,7 @@ const acceptNotifications =
     const response = await fetch(url, init)
     const { status } = response
     const isNotification = typeof init?.body === "string" && init.body.startsWith('{"method":"notifications/')
-    const isReceipt = response.ok || (status >= 400 && !credentialStatuses.has(status))
+    const isReceipt = response.ok || (status >= 400 && !isCredentialStatus(status))
     if (!isNotification || !isReceipt) return response
     await response.body?.cancel()
     return new Response(null, { status: 202, headers: response.headers })
