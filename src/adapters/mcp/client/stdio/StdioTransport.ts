@@ -1,23 +1,15 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
-import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
+import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
-import { makeMessageLines, makeUnendedLine } from "./messageLines.ts"
-import { maxMessageBytes } from "../mcpMessages.ts"
-import {
-  type DecodedMessages,
-  decodeMessages,
-  type JsonRpcMessage,
-  recordSent,
-  withRequestId
-} from "../../jsonRpcMessages.ts"
+import { makeOutputHandler } from "./outputHandler.ts"
+import { type JsonRpcMessage, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
-import { unreadableResponse } from "../../unreadableMessages.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
 import { commandProblem, folderProblem } from "./startProblems.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
@@ -27,9 +19,6 @@ const maxQueuedWrites = 64
 
 /** Limits for the last stderr line that is kept. A child of the process may keep stderr open. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
-
-/** Characters of lines beyond the limit that are searched for the request id. */
-const maxReportedStart = 512
 
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = systemErrorCode(defect)
@@ -75,7 +64,6 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     close: async () => transport.onclose?.()
   }
 
-  const split = makeLineSplitter(maxMessageBytes, codec.codeUnitBytes)
   let isNoisy = false
   /** Warns about the first ignored line; later ones are logged at debug level. */
   const ignoreOutput = (reason: string) =>
@@ -104,80 +92,9 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
       Effect.andThen(handled(message))
     )
   }
-  const ignoreText = (bytes: Uint8Array, reason: string) => {
-    const message = unreadableResponse(bytes, `The response cannot be decoded: ${reason}`)
-    return message === undefined ? ignoreOutput(reason) : deliver(message)
-  }
-  const ignoreTooLong = (edges: Uint8Array) => {
-    const message = unreadableResponse(edges, `The response exceeds ${maxMessageBytes} bytes`)
-    return Effect.andThen(
-      Effect.logWarning("stdout message exceeds limit", { server, maxBytes: maxMessageBytes }),
-      message === undefined ? Effect.void : deliver(message)
-    )
-  }
-  const deliverAll = ({ messages, skipped }: DecodedMessages) => {
-    const delivered = Effect.forEach(messages, deliver, { discard: true })
-    return skipped === 0 ? delivered : Effect.andThen(delivered, ignoreOutput("not a JSON-RPC message"))
-  }
-  const messageLines = makeMessageLines(maxMessageBytes)
-  /** Ends lines that did not become a message. */
-  const ignoreOpenLines = Effect.suspend(() =>
-    messageLines.isOpen() ? ignoreText(Buffer.from(messageLines.take()), "not JSON") : Effect.void
-  )
-  /** A line that is a message is never taken for a part of another. */
-  const handleText = (text: string): Effect.Effect<void> => {
-    const decoded = decodeMessages(text)
-    const isPart = messageLines.isOpen() && decoded?.messages.length === 0
-    if (decoded !== undefined && !isPart) return Effect.andThen(ignoreOpenLines, deliverAll(decoded))
-    const wasOpen = messageLines.isOpen()
-    const kind = messageLines.push(text)
-    if (kind === "open") return Effect.void
-    if (kind === "too_long") return ignoreTooLong(Buffer.from(messageLines.take().slice(0, maxReportedStart)))
-    if (kind === "other") {
-      // The line may begin a message.
-      return wasOpen
-        ? Effect.andThen(
-            ignoreOpenLines,
-            Effect.suspend(() => handleText(text))
-          )
-        : ignoreText(Buffer.from(text), "not JSON")
-    }
-    const joined = messageLines.take()
-    const message = decodeMessages(joined)
-    return message === undefined ? ignoreText(Buffer.from(joined), "not JSON") : deliverAll(message)
-  }
-  const handleLine = (line: Line): Effect.Effect<void> => {
-    if (line._tag === "TooLong") return Effect.andThen(ignoreOpenLines, ignoreTooLong(line.edges))
-    const text = codec.decode(line.bytes)
-    if (Result.isFailure(text)) return Effect.andThen(ignoreOpenLines, ignoreText(line.bytes, text.failure))
-    return text.success.trim() === "" ? Effect.void : handleText(text.success)
-  }
-  /** A defect costs one line and does not stop the reader. */
-  const handleLineSafely = (line: Line) =>
-    Effect.catchDefect(
-      Effect.suspend(() => handleLine(line)),
-      (defect) => Effect.logError("stdout line handler failed", { server }, defect)
-    )
-  const unendedLine = makeUnendedLine(maxMessageBytes)
-  const isMessage = (bytes: Uint8Array): boolean => {
-    const text = codec.decode(bytes)
-    return Result.isSuccess(text) && (decodeMessages(text.success)?.messages.length ?? 0) > 0
-  }
-  const handleLines = (chunk: Uint8Array) => Effect.forEach(split(chunk), handleLineSafely, { discard: true })
-  /** Some servers write no newline after a message. */
-  const handleUnendedLine = (chunk: Uint8Array) =>
-    Effect.suspend(() => {
-      const bytes = codec.codeUnitBytes === 1 ? unendedLine(chunk, messageLines.nesting) : undefined
-      const isComplete = bytes !== undefined && (messageLines.isOpen() || isMessage(bytes))
-      if (!isComplete) return Effect.void
-      const end = Uint8Array.of(newline)
-      unendedLine(end, messageLines.nesting)
-      return handleLines(end)
-    })
+  const handleOutput = makeOutputHandler({ server, codec, deliver, ignoreOutput })
   yield* Deferred.await(started).pipe(
-    Effect.andThen(
-      Stream.runForEach(child.stdout, (chunk) => Effect.andThen(handleLines(chunk), handleUnendedLine(chunk)))
-    ),
+    Effect.andThen(Stream.runForEach(child.stdout, handleOutput)),
     Effect.ignore,
     Effect.forkScoped
   )
