@@ -11,7 +11,7 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 const long = [
   "test/attacks/**/*.test.ts",
   "test/chaos/chaos.test.ts",
-  "test/main/slowReaders.test.ts",
+  "test/main/residentMemory.test.ts",
   "test/page/load.test.ts"
 ]
 

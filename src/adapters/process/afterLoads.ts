@@ -49,23 +49,37 @@ const worthwhileBytes = 8 * 1024 * 1024
 /** Seconds without further frees that end an event. */
 const calmPeriods = 3
 
+/** What {@link runAfterFrees} does. */
+export interface AfterFrees {
+  /** Within two seconds after 32 MiB were freed: the event may go on. */
+  readonly collect: () => void
+  /** At the end of an event: three seconds after the last of at least 8 MiB. */
+  readonly release: () => void
+}
+
 /**
- * Runs an action after an event that frees much, as `readFreedBytes`, the sum of all frees, tells: within two seconds after
- * 32 MiB, and three seconds after the last of at least 8 MiB. A second between lets closed sockets release their buffers.
+ * Acts after an event that frees much, as `readFreedBytes`, the sum of all frees, tells. A second between lets closed
+ * sockets release their buffers.
  */
-export const runAfterFrees = (action: () => void, readFreedBytes: () => number): Effect.Effect<never> =>
+export const runAfterFrees = ({ collect, release }: AfterFrees, readFreedBytes: () => number): Effect.Effect<never> =>
   Effect.suspend(() => {
-    let collected = readFreedBytes()
-    let last = collected
+    let released = readFreedBytes()
+    let collected = released
+    let last = released
     let calm = 0
     const check = Effect.sync(() => {
       const freed = readFreedBytes()
       const isUrgent = last - collected >= urgentBytes
       calm = freed === last ? calm + 1 : 0
       last = freed
-      if (!isUrgent && (freed - collected < worthwhileBytes || calm < calmPeriods)) return
-      collected = freed
-      action()
+      if (calm >= calmPeriods && freed - released >= worthwhileBytes) {
+        released = freed
+        collected = freed
+        release()
+      } else if (isUrgent) {
+        collected = freed
+        collect()
+      }
     })
     return Effect.forever(Effect.andThen(Effect.sleep(period), check))
   })

@@ -56,19 +56,6 @@ export const countFreedMember = (queuedBytes: number): void => {
   freedBytes += queuedBytes + memberBytes
 }
 
-/**
- * Collects garbage soon after members have left much of it. Old garbage waits for a full collection, which V8 delays until
- * the heap has grown to a multiple of its live size: that never happens when a queue was full before.
- */
-export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() =>
-  runAfterFrees(
-    () => {
-      if (isTuned) findCollector()?.({ type: "major" })
-    },
-    () => freedBytes
-  )
-)
-
 /** Frees the memory that V8 keeps for new objects, about 15 MB after the start of a process. Takes some 50 ms. */
 export const releaseUnusedMemory = (): void => {
   findCollector()?.({ type: "major", flavor: "last-resort" })
@@ -77,6 +64,26 @@ export const releaseUnusedMemory = (): void => {
 /** A larger heap would stop the process for more than some 0.2 s. */
 const maxReleasedHeap = 128 * 1024 * 1024
 
+const releaseSmallHeap = (): void => {
+  if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
+}
+
+/**
+ * Collects garbage soon after members have left much of it. Old garbage waits for a full collection, which V8 delays until
+ * the heap has grown to a multiple of its live size: that never happens when a queue was full before. V8 also keeps the
+ * pages of collected garbage, which are freed when no more members leave.
+ */
+export const collectAfterFrees: Effect.Effect<never> = Effect.suspend(() => {
+  const collect = () => {
+    if (isTuned) findCollector()?.({ type: "major" })
+  }
+  const release = () => {
+    collect()
+    if (isTuned) releaseSmallHeap()
+  }
+  return runAfterFrees({ collect, release }, () => freedBytes)
+})
+
 /**
  * Frees the memory that V8 keeps after the start of the process, and after each load, when a minute was quiet. V8 would
  * free a part of it in the pauses of a load, which then begins with a small space for new objects again.
@@ -84,7 +91,5 @@ const maxReleasedHeap = 128 * 1024 * 1024
 export const releaseMemoryAfterLoads: Effect.Effect<never> = Effect.suspend(() => {
   // Other versions of V8 may not know the flag.
   if (isTuned) setFlagsFromString("--memory-reducer-gc-count=0")
-  return runAfterLoads(() => {
-    if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
-  }, makeBusyShareReader())
+  return runAfterLoads(releaseSmallHeap, makeBusyShareReader())
 })

@@ -95,85 +95,83 @@ describe("runAfterLoads", () => {
 })
 
 describe("runAfterFrees", () => {
-  /** Counts the runs at the end of each phase: mebibytes that are freed at its start, and its seconds. */
-  const runsAfter = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [mebibytes: number, seconds: number]>) {
-    let runs = 0
+  /** Counts both acts at the end of each phase: mebibytes that are freed at its start, and its seconds. */
+  const actsAfter = Effect.fnUntraced(function* (phases: ReadonlyArray<readonly [mebibytes: number, seconds: number]>) {
+    let collections = 0
+    let releases = 0
     let freed = 1e9
     yield* Effect.forkScoped(
-      runAfterFrees(
-        () => {
-          runs += 1
-        },
-        () => freed
-      ),
+      runAfterFrees({ collect: () => void (collections += 1), release: () => void (releases += 1) }, () => freed),
       { startImmediately: true }
     )
-    const counted: Array<number> = []
+    const counted: Array<string> = []
     for (const [mebibytes, seconds] of phases) {
       freed += mebibytes * 1024 * 1024
       yield* TestClock.adjust(`${seconds} seconds`)
-      counted.push(runs)
+      counted.push(`${collections} ${releases}`)
     }
     return counted
   })
 
   it.effect.each([
     [
-      "within two seconds after 32 MiB",
+      "collects within two seconds after 32 MiB, and releases at the end",
       [
         [32, 1],
         [0, 1],
+        [0, 1],
+        [0, 1],
         [0, 600]
       ],
-      [0, 1, 1]
+      ["0 0", "1 0", "1 0", "1 1", "1 1"]
     ],
     [
-      "within two seconds after a gigabyte",
+      "collects within two seconds after a gigabyte",
       [
         [1024, 1],
         [0, 1],
         [0, 600]
       ],
-      [0, 1, 1]
+      ["0 0", "1 0", "1 1"]
     ],
     [
-      "three seconds after the last of 8 MiB",
+      "releases three seconds after the last of 8 MiB",
       [
         [4, 1],
         [4, 3],
         [0, 1],
         [0, 600]
       ],
-      [0, 0, 1, 1]
+      ["0 0", "0 0", "0 1", "0 1"]
     ],
     [
-      "not for less than 8 MiB",
+      "does nothing for less than 8 MiB",
       [
         [7, 600],
         [0, 600]
       ],
-      [0, 0]
+      ["0 0", "0 0"]
     ],
     [
-      "for small frees that add up",
+      "releases small frees that add up",
       [
         [5, 600],
         [5, 4],
         [0, 600]
       ],
-      [0, 1, 1]
+      ["0 0", "0 1", "0 1"]
     ],
     [
-      "once for what is freed meanwhile",
+      "collects once what is freed meanwhile",
       [
         [32, 1],
         [32, 1],
         [0, 600]
       ],
-      [0, 1, 1]
+      ["0 0", "1 0", "1 1"]
     ],
     [
-      "while frees go on",
+      "collects while frees go on",
       [
         [16, 1],
         [16, 1],
@@ -182,20 +180,20 @@ describe("runAfterFrees", () => {
         [16, 1],
         [16, 1]
       ],
-      [0, 0, 1, 1, 1, 2]
+      ["0 0", "0 0", "1 0", "1 0", "1 0", "2 0"]
     ],
     [
-      "again after another event",
+      "acts again after another event",
       [
         [64, 10],
         [64, 10]
       ],
-      [1, 2]
+      ["1 1", "2 2"]
     ],
-    ["not without frees", [[0, 3600]], [0]]
-  ] as const)("runs the action %s", ([, phases, expected]) =>
+    ["does nothing without frees", [[0, 3600]], ["0 0"]]
+  ] as const)("%s", ([, phases, expected]) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* runsAfter(phases), [...expected])
+      assert.deepStrictEqual(yield* actsAfter(phases), [...expected])
     })
   )
 })

@@ -1,7 +1,8 @@
-import { Effect, Layer, Logger, Option, References } from "effect"
+import { Effect, Layer, Logger, Option, References, type Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
+import type { NewSession, Registration } from "../../../src/application/ports/OfficeRegistry.ts"
 import { type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
@@ -85,14 +86,17 @@ export const makeParts = Effect.fnUntraced(function* (
   }
   const connections = yield* makeConnections(context)
   const requestBudget = makeRequestBudget(context)
-  const open = Effect.fnUntraced(function* (link: Link) {
+  const open = Effect.fnUntraced(function* (
+    link: Link,
+    connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope> = context.registry.connect
+  ) {
     yield* connections.reserve(link)
     const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
     return connections.open({
       link,
       line: lineForVersion({ major: 0, minor: 2, patch: 0 }),
       identity: { subject: `subject of ${link.id}`, grants: allGrants, expiresAt: undefined },
-      registration: yield* context.registry.connect(session)
+      registration: yield* connect(session)
     })
   })
   return {
@@ -101,7 +105,7 @@ export const makeParts = Effect.fnUntraced(function* (
     requestBudget,
     inFlightCalls: makeInFlightCalls(context, requestBudget),
     notifications: makeNotifications(context, connections),
-    /** Opens the connection of a link that is in no office. */
+    /** Opens the connection of a link that is in no office. `connect` registers its session. */
     open
   }
 })

@@ -214,7 +214,7 @@ const settingRows: OptionRows<Omit<Settings, "timeoutGrace">> = {
   ]
 }
 
-/** The bounds of bytes need slow readers and senders, which slowReaders.test.ts has. */
+/** The bounds of bytes need slow readers and senders, which residentMemory.test.ts has. */
 type ByteLimits = Extract<keyof Limits, `${string}Bytes`>
 
 const limitRows: OptionRows<Omit<Limits, ByteLimits>> = {

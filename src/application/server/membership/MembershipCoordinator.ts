@@ -21,6 +21,12 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
  */
 const remoteReplyGrace = Duration.seconds(1)
 
+/**
+ * Notifications that are sent before other work gets its turn. In a large office each join and leave is one for each
+ * member: a program with a thousand connections that ends would hold up all calls, and its members leave in between.
+ */
+const notificationsPerTurn = 1000
+
 /** Timeout of the notice to a replaced connection, which may be stale. */
 const replacedNoticeTimeout = Duration.seconds(1)
 
@@ -92,29 +98,43 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     Effect.catchCause((cause) => Effect.logError("membership notification failed", cause))
   )
 
+  /** Announces the next change. Gives the number of its recipients. */
+  const announceNext = Effect.suspend(() => {
+    const change = pendingChanges.shift()
+    if (change === undefined) return Effect.succeed(0)
+    return Effect.as(announceChange(change), "recipients" in change ? change.recipients.length : 0)
+  })
+
   /** Announces the pending changes in order, each one to all of its recipients before the next. */
   const announcePending = announceLock.withPermit(
-    Effect.whileLoop({
-      while: () => pendingChanges.length > 0,
-      body: () => Effect.forEach(pendingChanges.splice(0), announceChange, { discard: true }),
-      step: () => undefined
+    Effect.suspend(() => {
+      let sent = 0
+      return Effect.whileLoop({
+        while: () => pendingChanges.length > 0,
+        body: () => (sent < notificationsPerTurn ? announceNext : Effect.as(Effect.yieldNow, -sent)),
+        step: (recipients) => void (sent += recipients)
+      })
     })
   )
 
-  yield* registry.subscribe((change) => {
-    // The fiber that applied a command announces its changes; a microtask announces those of other nodes.
-    if (pendingChanges.push(change) > 1) return
-    void Promise.resolve().then(() => {
-      if (pendingChanges.length > 0) run(announcePending)
+  /** In the next turn of the event loop, so that members that leave together are not notified of each other. */
+  const announceLater = Effect.andThen(Effect.yieldNow, announcePending)
+
+  const disconnect = (sid: string) =>
+    Effect.suspend(() => {
+      const connection = connections.get(sid)
+      if (connection !== undefined) connection.closing = true
+      return Effect.andThen(registry.disconnect(sid), announceLater)
     })
+
+  yield* registry.subscribe((change) => {
+    // The fiber that applied a command announces its changes; the next turn announces those of other nodes.
+    if (pendingChanges.push(change) === 1) run(announceLater)
   })
 
   return {
     /** Registers a session as long as the scope. */
-    connect: (session: NewSession) =>
-      Effect.acquireRelease(registry.connect(session), () =>
-        Effect.andThen(registry.disconnect(session.sid), announcePending)
-      ),
+    connect: (session: NewSession) => Effect.acquireRelease(registry.connect(session), () => disconnect(session.sid)),
     /** Applies a join or leave. The members of this node have been notified when it returns. */
     apply: Effect.fnUntraced(function* (command: OfficeCommand) {
       yield* registry.apply(command, { offices, membersPerOffice })

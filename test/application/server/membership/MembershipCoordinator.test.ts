@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Option } from "effect"
+import { Cause, Effect, Exit, Option, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import {
   membershipLostReason,
@@ -32,7 +32,7 @@ const startWithChanges = Effect.fnUntraced(function* () {
       Effect.sync(() => listener(change)),
       settle
     )
-  return { ...parts, announce, lost }
+  return { ...parts, announce, report: (change: RegistryChange) => listener(change), lost }
 })
 
 const computer = (name: string, office = "O") => ({ role: "computer", name, office }) as const
@@ -184,6 +184,43 @@ describe("the coordinator of memberships", () => {
       assert.deepStrictEqual([asked, closed], [["notify:session_replaced"], []])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(closed, [takeoverReason])
+    })
+  )
+
+  it.effect("does not notify members that leave together of each other", () =>
+    Effect.gen(function* () {
+      const { coordinator, open } = yield* start()
+      const links = ["a", "b", "c"].map((sid) => makeLink(sid))
+      const scopes: Array<Scope.Closeable> = []
+      for (const { link } of links) {
+        const scope = yield* Scope.fork(yield* Effect.scope)
+        scopes.push(scope)
+        yield* Scope.provide(open(link, coordinator.connect), scope)
+        yield* coordinator.apply(join(link.id))
+      }
+      for (const { sent } of links) sent.length = 0
+      yield* Effect.forEach(scopes.slice(1), (scope) => Scope.close(scope, Exit.void), { concurrency: "unbounded" })
+      assert.deepStrictEqual(
+        links.map(({ sent }) => sent.length),
+        [2, 0, 0]
+      )
+    })
+  )
+
+  it.effect("lets other work run after a thousand notifications", () =>
+    Effect.gen(function* () {
+      const { open, report } = yield* startWithChanges()
+      const watcher = makeLink("a")
+      yield* open(watcher.link)
+      const recipients = Array.from({ length: 1000 }, () => "a")
+      for (const sid of ["b", "c", "d"]) report({ _tag: "Left", sid, membership: computer(sid), recipients })
+      const counts = new Set<number>()
+      yield* Effect.sync(() => counts.add(watcher.sent.length)).pipe(
+        Effect.andThen(Effect.yieldNow),
+        Effect.repeat({ until: () => watcher.sent.length === 3000 })
+      )
+      counts.add(watcher.sent.length)
+      assert.deepStrictEqual([...counts], [0, 1000, 2000, 3000])
     })
   )
 })

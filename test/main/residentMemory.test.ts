@@ -21,6 +21,10 @@ const maxRest = 120
 
 const slowReaders = 12
 
+/** Members that leave a large office together, and MiB that may stay after them. */
+const leavers = 1000
+const maxRestOfLeavers = 20
+
 /** Bytes of the replies to one slow reader: together they exceed the limit three times. */
 const bytesPerReader = 40 * mebibyte
 
@@ -46,7 +50,8 @@ const join = Effect.fnUntraced(function* (
   url: string,
   role: "agent" | "computer",
   office: string,
-  onCall: (id: string, socket: WebSocket) => void = () => undefined
+  onCall: (id: string, socket: WebSocket) => void = () => undefined,
+  name: string = role
 ) {
   const socket = yield* Effect.acquireRelease(
     Effect.promise(() => openSocket(url)),
@@ -59,7 +64,7 @@ const join = Effect.fnUntraced(function* (
       const [, call] = /^42\/smcp,(\d+)\["client:get_tools"/.exec(text) ?? []
       if (text === "2") socket.send("3")
       else if (text.startsWith("40/smcp,"))
-        socket.send(eventText(1, "server:join_office", { role, name: role, office_id: office }))
+        socket.send(eventText(1, "server:join_office", { role, name, office_id: office }))
       else if (text.startsWith("43/smcp,1[true")) resume(Effect.void)
       else if (call !== undefined) onCall(call, socket)
     })
@@ -136,18 +141,18 @@ const start = Effect.gen(function* () {
   return { server, url, countReplies }
 })
 
-/** Waits until the memory is as before but for {@link maxRest}, while ordinary calls go on. */
-const returnsTo = (server: Cli, base: number, countReplies: () => number) =>
+/** Waits until the memory is as before but for some MiB, while ordinary calls go on. */
+const returnsTo = (server: Cli, base: number, rest: number, countReplies: () => number) =>
   Effect.gen(function* () {
     const enough = countReplies() + callsPerSecond
     const settled = yield* statisticsOf(server).pipe(
       Effect.repeat({
-        until: ({ resident }) => resident <= base + maxRest && countReplies() >= enough,
+        until: ({ resident }) => resident <= base + rest && countReplies() >= enough,
         schedule: Schedule.spaced("500 millis").pipe(Schedule.upTo({ duration: "30 seconds" }))
       }),
       Effect.andThen(statisticsOf(server))
     )
-    assert.isAtMost(settled.resident, base + maxRest, `base ${base}, peak ${settled.peak}`)
+    assert.isAtMost(settled.resident, base + rest, `base ${base}, peak ${settled.peak}`)
     assert.isAtLeast(countReplies(), enough)
   })
 
@@ -171,8 +176,28 @@ describe("resident memory of the Server", () => {
         yield* server.says("total_backlog_exceeded", "stderr")
         const { peak } = yield* statisticsOf(server)
         assert.isAtMost(peak, base + totalBacklog + maxExcess, `base ${base}`)
-        yield* returnsTo(server, base, countReplies)
+        yield* returnsTo(server, base, maxRest, countReplies)
       })
     )
   }
+
+  live(
+    "returns when a large office leaves",
+    Effect.gen(function* () {
+      const { countReplies, server, url } = yield* start
+      yield* Effect.sleep("3 seconds")
+      const { resident: base } = yield* statisticsOf(server)
+      const joined = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const names = Array.from({ length: leavers }, (_, index) => `member ${index}`)
+          const joining = (name: string) => join(url, "computer", "large", undefined, name)
+          yield* Effect.forEach(names, joining, { concurrency: 20, discard: true })
+          return yield* statisticsOf(server)
+        })
+      )
+      yield* returnsTo(server, base, maxRestOfLeavers, countReplies)
+      const { peak } = yield* statisticsOf(server)
+      assert.isAtMost(peak, joined.peak + maxExcess, `joined ${joined.resident}`)
+    })
+  )
 })
