@@ -117,7 +117,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     })
   )
 
-  /** In the next turn of the event loop, so that members that leave together are not notified of each other. */
+  /** In the next turn of the event loop: members that leave together need no notification of each other. */
   const announceLater = Effect.andThen(Effect.yieldNow, announcePending)
 
   const disconnect = (sid: string) =>
