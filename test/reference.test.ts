@@ -1,37 +1,82 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
 import { generateReference, referenceFolder } from "../scripts/reference/generate.ts"
+import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
+import { errorCodes } from "../src/domain/model/ProtocolError.ts"
+import { rootCommand } from "../src/main/cli/root.ts"
 
 const read = (name: string): string => readFileSync(join(referenceFolder, name), "utf8")
-
-const surface = (name: string): ReadonlyArray<string> =>
-  readFileSync(join("test/surface", name), "utf8").trimEnd().split("\n")
-
-/** The lines below each heading of a file of the surface. */
-const sectionsOf = (name: string): ReadonlyArray<readonly [heading: string, lines: ReadonlyArray<string>]> => {
-  const lines = surface(name)
-  return lines.flatMap((heading, at) => {
-    if (heading.startsWith(" ")) return []
-    const rest = lines.slice(at + 1)
-    const end = rest.findIndex((line) => !line.startsWith(" "))
-    return [[heading, (end < 0 ? rest : rest.slice(0, end)).map((line) => line.trim())] as const]
-  })
-}
-
-const chapter = (text: string, heading: string): string =>
-  `${text}\n## `.split(`\n## ${heading}\n`, 2)[1]?.split("\n## ", 1)[0] ?? ""
 
 const sources = readdirSync("src", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
   .map((name) => readFileSync(join("src", name), "utf8"))
 
+const unique = (words: Iterable<string>): ReadonlyArray<string> => [...new Set(words)].sort()
+
 /** All first groups of the pattern in the sources. */
 const found = (pattern: RegExp): ReadonlyArray<string> =>
-  sources.flatMap((text) => [...text.matchAll(pattern)].map(([, word = ""]) => word))
+  unique(sources.flatMap((text) => [...text.matchAll(pattern)].map(([, word = ""]) => word)))
+
+/** The names that an entry point exports. Entry points only list names. */
+const exportsOf = (file: string): ReadonlyArray<string> => {
+  const text = readFileSync(file, "utf8")
+  const listed = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = ""]) =>
+    names.split(",").map((name) =>
+      name
+        .trim()
+        .replace(/^type /, "")
+        .replace(/^\S+ as /, "")
+    )
+  )
+  const modules = [...text.matchAll(/^export \* as (\w+)/gm)].map(([, name = ""]) => `${name}.*`)
+  const declared = [...text.matchAll(/^export (?:declare )?(?:const|class|type|interface) (\w+)/gm)].map(
+    ([, name = ""]) => name
+  )
+  return unique([...listed.filter((name) => name !== ""), ...modules, ...declared])
+}
+
+const entryPoints = Object.entries(
+  (
+    JSON.parse(readFileSync("package.json", "utf8")) as {
+      readonly exports: { readonly [path: string]: string | { readonly "a2c-source": string } }
+    }
+  ).exports
+).flatMap(([path, target]) => (typeof target === "string" ? [] : [{ path, source: target["a2c-source"] }]))
+
+/** The paths of a command and its subcommands. */
+const pathsOf = (
+  command: Command.Command.Any,
+  path: ReadonlyArray<string> = []
+): ReadonlyArray<ReadonlyArray<string>> => [
+  path,
+  ...command.subcommands.flatMap(({ commands }) => commands.flatMap((child) => pathsOf(child, [...path, child.name])))
+]
+
+const helpOf = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {
+  const lines: Array<string> = []
+  const write = (...words: ReadonlyArray<unknown>) => void lines.push(words.join(" "))
+  yield* Command.runWith(rootCommand, { version: "0" })([...path, "--help"]).pipe(
+    Effect.provideService(Console.Console, { ...globalThis.console, log: write, error: write }),
+    Effect.provide(NodeServices.layer)
+  )
+  return stripVTControlCharacters(lines.join("\n"))
+})
+
+const helpPages = Effect.forEach(pathsOf(rootCommand), (path) => Effect.map(helpOf(path), (help) => ({ path, help })))
+
+const flagsOf = (help: string): ReadonlyArray<string> =>
+  unique([...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag))
+
+const chapter = (text: string, heading: string): string =>
+  `${text}\n## `.split(`\n## ${heading}\n`, 2)[1]?.split("\n## ", 1)[0] ?? ""
 
 /** Asserts that none of at least `min` things is missing. */
-const assertComplete = (things: ReadonlyArray<string>, min: number, isListed: (thing: string) => boolean): void => {
+const assertComplete = <A>(things: ReadonlyArray<A>, min: number, isListed: (thing: A) => boolean): void => {
   assert.isAtLeast(things.length, min)
   assert.deepStrictEqual(
     things.filter((thing) => !isListed(thing)),
@@ -46,37 +91,44 @@ describe("reference", () => {
     for (const [name, text] of generated) assert.strictEqual(read(name), text, `${name} is out of date`)
   })
 
-  it("lists every command with every flag", () => {
-    const commands = read("commands.md")
-    const things = sectionsOf("settings.txt")
-      .filter(([heading]) => heading.startsWith("a2c"))
-      .flatMap(([command, flags]) => flags.map((flag) => `${command}: ${flag.split(" ", 1)[0]}`))
-    assertComplete(things, 200, (thing) => {
-      const [command = "", flag = ""] = thing.split(": ")
-      const section = chapter(commands, command === "a2c" ? "Flags of every command" : command)
-      const isInherited = new RegExp(`^Flags of the command above it: .*\`${flag}\``, "m").test(section)
-      return isInherited || new RegExp(`^\\| (?:\`-\\w\`, )?\`${flag}[ \`]`, "m").test(section)
+  it.effect("lists every command with every flag", () =>
+    Effect.gen(function* () {
+      const commands = read("commands.md")
+      const pages = yield* helpPages
+      const everywhere = flagsOf(pages[0]?.help ?? "")
+      const things = pages.flatMap(({ help, path }) =>
+        flagsOf(help)
+          .filter((flag) => path.length === 0 || !everywhere.includes(flag))
+          .map((flag) => [["a2c", ...path].join(" "), flag] as const)
+      )
+      assertComplete(things, 200, ([command, flag]) => {
+        const section = chapter(commands, command === "a2c" ? "Flags of every command" : command)
+        const isInherited = new RegExp(`^Flags of the command above it: .*\`${flag}\``, "m").test(section)
+        return isInherited || new RegExp(`^\\| (?:\`-\\w\`, )?\`${flag}[ \`]`, "m").test(section)
+      })
     })
-  })
+  )
 
-  it("lists every environment variable", () => {
-    const variables = sectionsOf("settings.txt").find(([heading]) => heading === "environment variables")?.[1] ?? []
-    const folders = found(/"(XDG_\w+|NODE_USE_\w+)"/g)
-    assertComplete([...variables, ...folders], 80, (name) => read("variables.md").includes(`\n| \`${name}\` |`))
-  })
+  it.effect("lists every environment variable", () =>
+    Effect.gen(function* () {
+      const pages = yield* helpPages
+      const inHelp = pages.flatMap(({ help }) => help.match(/\b[A-Z][A-Z\d]*(?:_[A-Z\d]+)+\b/g) ?? [])
+      const inSources = found(/"((?:A2C|OTEL)_\w*[A-Z\d]|XDG_\w+|NODE_USE_\w+)"/g)
+      assertComplete([...inHelp, ...inSources], 80, (name) => read("variables.md").includes(`\n| \`${name}\` |`))
+    })
+  )
 
   it("lists every metric with its labels", () => {
-    assertComplete(surface("metrics.txt"), 30, (line) => {
-      const [, name = "", labels = ""] = /^(\w+)\{(.*)\}/.exec(line) ?? []
-      const row = new RegExp(`^\\| \`${name}\` .*`, "m").exec(read("metrics.md"))?.[0] ?? ""
-      return row !== "" && labels.split(",").every((label) => label === "" || row.includes(`\`${label}\``))
+    assertComplete(Object.entries(metricDefinitions), 30, ([name, { labels }]) => {
+      const row = new RegExp(`^\\| \`${metricPrefix}${name}\` .*`, "m").exec(read("metrics.md"))?.[0] ?? ""
+      return row !== "" && labels.every((label) => row.includes(`\`${label}\``))
     })
   })
 
   it("lists every error code and error tag", () => {
     const errors = read("errors.md")
-    const [tags = [], codes = []] = sectionsOf("errors.txt").map(([, lines]) => lines)
-    assertComplete(codes, 30, (line) => errors.includes(`\n| ${line.replace(/ (\w+)$/, " | `$1`")} |`))
+    assertComplete(Object.entries(errorCodes), 30, ([name, code]) => errors.includes(`\n| ${code} | \`${name}\` |`))
+    const tags = found(/TaggedError(?:<\w+>\(\))?\(\s*"(\w+)"/g)
     assertComplete(tags, 50, (tag) => errors.includes(`\n| [\`${tag}\`]`))
   })
 
@@ -95,10 +147,11 @@ describe("reference", () => {
 
   it("lists every exported name at its entry point", () => {
     const exported = read("exports.md")
-    const things = sectionsOf("exports.txt").flatMap(([entry, names]) => names.map((name) => `${entry}: ${name}`))
-    assertComplete(things, 400, (thing) => {
-      const [entry = "", name = ""] = thing.split(": ")
-      const start = `\n| [\`${name.replace(/^type /, "")}`
+    const things = entryPoints.flatMap(({ path, source }) =>
+      exportsOf(source).map((name) => [`a2c-smcp${path.slice(1)}`, name] as const)
+    )
+    assertComplete(things, 400, ([entry, name]) => {
+      const start = `\n| [\`${name}`
       return chapter(exported, entry).includes(name.endsWith(".*") ? start.replace("*", "") : `${start}\`]`)
     })
   })

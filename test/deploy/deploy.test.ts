@@ -151,7 +151,8 @@ describe("a command line of the deployment", () => {
 })
 
 describe("a setting of the deployment", () => {
-  const settings = readFileSync("test/surface/settings.txt", "utf8").split("\n")
+  const variables = readFileSync("docs/reference/variables.md", "utf8")
+  const commands = readFileSync("docs/reference/commands.md", "utf8")
 
   it("is a variable of the command", () => {
     const used = files.flatMap((file) =>
@@ -159,7 +160,7 @@ describe("a setting of the deployment", () => {
     )
     assert.isAbove(used.length, 10)
     assert.deepStrictEqual(
-      used.filter(({ name }) => !settings.includes(`  ${name}`)),
+      used.filter(({ name }) => !variables.includes(`\n| \`${name}\` |`)),
       []
     )
   })
@@ -172,7 +173,7 @@ describe("a setting of the deployment", () => {
     }
     const names = schema.properties.config.propertyNames.not.enum
     assert.deepStrictEqual(
-      names.filter((name) => !settings.some((line) => line.startsWith(`  --${name} `))),
+      names.filter((name) => !commands.includes(`\n| \`--${name} `)),
       []
     )
   })
