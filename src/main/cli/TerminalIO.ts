@@ -1,4 +1,4 @@
-import { Effect, type Layer, Option, type Scope } from "effect"
+import { Effect, Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
 import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
@@ -12,6 +12,7 @@ import { printLine } from "./output/print.ts"
 export interface TerminalIO {
   /** Asks the user; `undefined` without a terminal. */
   readonly dialogue: Dialogue.Dialogue | undefined
+  /** Replaces the log of the process where the log shares the screen with questions. */
   readonly log: Layer.Layer<never>
   /** Prints a message of one line. */
   readonly print: (text: string) => Effect.Effect<void>
@@ -20,7 +21,7 @@ export interface TerminalIO {
 /** For commands without a shell. Questions and the log share stderr; an open question stays the last line. */
 export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* () {
   const terminal = yield* Dialogue.processTerminal
-  if (Option.isNone(terminal)) return { dialogue: undefined, log: TerminalLog.layer, print: printLine }
+  if (Option.isNone(terminal)) return { dialogue: undefined, log: Layer.empty, print: printLine }
   const dialogue = yield* Dialogue.make(terminal.value)
   const { printAbove } = dialogue
   return {

@@ -11,6 +11,8 @@ const withRows: ReadonlySet<string> = new Set([
   "a2c tools new",
   "a2c computer",
   "a2c computer check",
+  "a2c devices connect",
+  "a2c devices gateway",
   "a2c agent",
   ...[
     "approvals",
@@ -58,24 +60,6 @@ const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
   // They select among standing approvals, which the file of `approvals` holds.
   "a2c computer explain": ["approvals", "protocol", "server"],
   "a2c demo": ["page"],
-  "a2c devices connect": ["approve", "config", "input", "name", "policy", "to", "token", "watch"],
-  "a2c devices gateway": [
-    "acknowledge",
-    "host",
-    "http",
-    "idle",
-    "max-buffered",
-    "max-calls",
-    "max-devices",
-    "max-payload",
-    "max-services",
-    "mcp-token",
-    "stdio",
-    "tcp",
-    "timeout",
-    "token",
-    "tokens"
-  ],
   "a2c tools call": ["allow-scripts", "install", "memory", "timeout"],
   "a2c tools list": ["allow-scripts", "install", "isolate", "memory"],
   "a2c tools serve": [

@@ -23,8 +23,9 @@ export const testFlags = <Options>(rows: FlagRows<Options>) =>
     ([, [args, [without, withIt], outcome]]) =>
       Effect.gen(function* () {
         assert.notDeepEqual(without, withIt)
-        assert.deepStrictEqual([yield* outcome([]), yield* outcome(args)], [without, withIt])
-      }).pipe(Effect.scoped)
+        const outcomes = [yield* Effect.scoped(outcome([])), yield* Effect.scoped(outcome(args))]
+        assert.deepStrictEqual(outcomes, [without, withIt])
+      })
   )
 
 /** Makes a function that parses a command line by the flags of a command, without variables of the environment. */

@@ -4,8 +4,24 @@ import { Command } from "effect/cli"
 import * as TerminalLog from "../../../src/adapters/log/TerminalLog.ts"
 import { rootCommand } from "../../../src/main/cli/root.ts"
 import { expandServerConfig } from "../../../src/main/cli/server/flagsFile.ts"
+import { type CommandOutput, recordOutput } from "../output.ts"
 
-/** Runs `a2c` in this process: much faster than a child, but without the output of a failure. */
+/** Runs `a2c` in this process: much faster than a child, but without the output of a failure. Gives its failure. */
+const run = (args: ReadonlyArray<string>, write: ReturnType<typeof recordOutput>["write"]) => {
+  const console = {
+    ...globalThis.console,
+    log: (text: string) => write("stdout", `${text}\n`),
+    error: (text: string) => write("stderr", `${text}\n`)
+  }
+  return expandServerConfig(args).pipe(
+    Effect.flatMap(Command.runWith(rootCommand, { version: "0" })),
+    Effect.provideService(Console.Console, console),
+    Effect.provide([NodeServices.layer, TerminalLog.layerTo((lines) => write("stderr", lines))]),
+    Effect.match({ onSuccess: () => undefined, onFailure: (error: unknown) => error })
+  )
+}
+
+/** Runs `a2c` to its end. */
 export const a2cInProcess = Effect.fnUntraced(function* (
   ...args: ReadonlyArray<string>
 ): Effect.fn.Return<
@@ -13,17 +29,17 @@ export const a2cInProcess = Effect.fnUntraced(function* (
   never,
   Scope.Scope
 > {
-  const output = { stdout: "", stderr: "" }
-  const console = {
-    ...globalThis.console,
-    log: (text: string) => void (output.stdout += `${text}\n`),
-    error: (text: string) => void (output.stderr += `${text}\n`)
-  }
-  const failure = yield* expandServerConfig(args).pipe(
-    Effect.flatMap(Command.runWith(rootCommand, { version: "0" })),
-    Effect.provideService(Console.Console, console),
-    Effect.provide([NodeServices.layer, TerminalLog.layerTo((lines) => void (output.stderr += lines))]),
-    Effect.match({ onSuccess: () => undefined, onFailure: (error: unknown) => error })
-  )
-  return { ...output, failure }
+  const { output, write } = recordOutput<unknown>()
+  const failure = yield* run(args, write)
+  return { stdout: output.stdout(), stderr: output.stderr(), failure }
+})
+
+/** Starts `a2c`, and interrupts it when the scope closes. It ends with its failure or `undefined`. */
+export const a2cRunning = Effect.fnUntraced(function* (
+  ...args: ReadonlyArray<string>
+): Effect.fn.Return<CommandOutput<unknown>, never, Scope.Scope> {
+  const { end, output, write } = recordOutput<unknown>()
+  const running = Effect.onExit(run(args, write), (exit) => Effect.sync(() => end(exit)))
+  yield* Effect.forkScoped(running, { startImmediately: true })
+  return output
 })
