@@ -21,6 +21,7 @@ const withRows: ReadonlySet<string> = new Set([
     "desktop",
     "dpe",
     "find",
+    "mcp",
     "mcp config",
     "prompt",
     "prompts",
@@ -56,7 +57,6 @@ const partly: { readonly [command: string]: ReadonlySet<string> } = {
 
 /** The flags without a row. A new flag gets a row instead. */
 const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
-  "a2c agent mcp": ["host", "http", "max-result", "name-budget", "page", "pin", "timeout", "token", "tools"],
   // They select among standing approvals, which the file of `approvals` holds.
   "a2c computer explain": ["approvals", "protocol", "server"],
   "a2c demo": ["page"],
