@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto"
+import { createServer } from "node:net"
 import { Effect } from "effect"
 
 /** A local address and port. */
@@ -29,3 +30,17 @@ export const unusedUrl = (): string => {
  */
 export const whenPortIsFree = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
   Effect.eventually(use)
+
+/** A port of 127.0.0.1 that is in use until the scope closes. */
+export const usedPort = Effect.map(
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => server.close())
+  ),
+  (server) => {
+    const address = server.address()
+    return typeof address === "object" && address !== null ? String(address.port) : ""
+  }
+)

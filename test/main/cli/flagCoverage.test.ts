@@ -8,7 +8,10 @@ const withRows: ReadonlySet<string> = new Set([
   "a2c server health",
   "a2c server key",
   "a2c server status",
+  "a2c tools call",
+  "a2c tools list",
   "a2c tools new",
+  "a2c tools serve",
   "a2c computer",
   "a2c computer check",
   "a2c devices connect",
@@ -50,36 +53,14 @@ const partly: { readonly [command: string]: ReadonlySet<string> } = {
     "policy",
     "subject",
     "tool"
-  ]),
-  "a2c tools call": new Set(["args", "dir", "isolate", "json", "raw"]),
-  "a2c tools list": new Set(["json"])
+  ])
 }
 
 /** The flags without a row. A new flag gets a row instead. */
 const withoutRows: { readonly [command: string]: ReadonlyArray<string> } = {
   // They select among standing approvals, which the file of `approvals` holds.
   "a2c computer explain": ["approvals", "protocol", "server"],
-  "a2c demo": ["page"],
-  "a2c tools call": ["allow-scripts", "install", "memory", "timeout"],
-  "a2c tools list": ["allow-scripts", "install", "isolate", "memory"],
-  "a2c tools serve": [
-    "allow-host",
-    "allow-origin",
-    "allow-scripts",
-    "force",
-    "host",
-    "install",
-    "isolate",
-    "key",
-    "max-body",
-    "max-upload",
-    "mcp",
-    "memory",
-    "port",
-    "public-docs",
-    "timeout",
-    "watch"
-  ]
+  "a2c demo": ["page"]
 }
 
 describe("the command line", () => {

@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe } from "@effect/vitest"
@@ -13,6 +12,7 @@ import type { ConnectCommandOptions, GatewayCommandOptions } from "../../../../s
 import { connectHttp } from "../../../adapters/mcp/publish/clients.ts"
 import { playRaw, type RawPeer, registration } from "../../../application/devices/world.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
+import { usedPort } from "../../../loopbackAddress.ts"
 import type { CommandOutput } from "../../output.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cRunning } from "../inProcess.ts"
@@ -93,20 +93,6 @@ const published = Effect.fnUntraced(function* ({ device, says }: Effect.Success<
   )
   return { call, client, peer }
 })
-
-/** A port in use. */
-const usedPort = Effect.map(
-  Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) => Effect.sync(() => server.close())
-  ),
-  (server) => {
-    const address = server.address()
-    return typeof address === "object" && address !== null ? String(address.port) : ""
-  }
-)
 
 const gatewayRows: FlagRows<Omit<GatewayCommandOptions, "limits"> & GatewayCommandOptions["limits"]> = {
   tcp: [
@@ -346,6 +332,7 @@ const connectRows: FlagRows<ConnectCommandOptions> = {
         writeFileSync(policy, policyOf(`change ${times}`))
         yield* device.says("policy reloaded", "stderr", times)
       }
+      if (given.length === 0) yield* device.says("configuration reloaded", "stderr")
       return device.stderr().includes("configuration reloaded")
     })
   ],
