@@ -8,7 +8,7 @@ import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { printToolResult, printProgress } from "../output/print.ts"
-import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
+import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
 import { findTool, hasApp } from "./findTool.ts"
@@ -38,6 +38,41 @@ export const printStatus = (status: CallStatus): Effect.Effect<void> => {
     }
   }
 }
+
+/**
+ * Prints the statuses of a call, and shares the connection of the command from the first approval for which the call waits:
+ * an approval takes time, and the same user may decide about it by another command.
+ */
+export const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity) {
+  const agent = yield* Agent
+  const scope = yield* Effect.scope
+  let canShare = yield* HasOwnConnection
+  let othersDone: Effect.Effect<void> = Effect.void
+  const share = shareWithCommands(identity).pipe(
+    Effect.provideService(Agent, agent),
+    Scope.provide(scope),
+    Effect.map((unused) => void (othersDone = unused)),
+    Effect.forkIn(scope)
+  )
+  return {
+    onStatus: (status: CallStatus): Effect.Effect<void> =>
+      Effect.andThen(
+        printStatus(status),
+        Effect.suspend(() => {
+          if (!canShare || status._tag !== "WaitingForConsent" || status.approval === undefined) return Effect.void
+          canShare = false
+          return Effect.asVoid(share)
+        })
+      ),
+    /** The command that decided waits for its reply. */
+    othersDone: Effect.asVoid(
+      Effect.timeoutOption(
+        Effect.suspend(() => othersDone),
+        maxOthersWait
+      )
+    )
+  }
+})
 
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
 export const prepareCall = Effect.fnUntraced(function* (
@@ -70,23 +105,7 @@ export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
     const target =
       given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
     const agent = yield* Agent
-    const scope = yield* Effect.scope
-    const isOwn = yield* HasOwnConnection
-    let othersDone: Effect.Effect<void> = Effect.void
-    // An approval takes time, and the same user may decide about it by another command.
-    const share = shareWithCommands(options).pipe(
-      Effect.provideService(Agent, agent),
-      Scope.provide(scope),
-      Effect.map((unused) => void (othersDone = unused)),
-      Effect.forkIn(scope)
-    )
-    const onStatus = (status: CallStatus) =>
-      Effect.andThen(
-        printStatus(status),
-        isOwn && status._tag === "WaitingForConsent" && status.approval !== undefined
-          ? Effect.asVoid(share)
-          : Effect.void
-      )
+    const { onStatus, othersDone } = yield* shareWhileWaiting(options)
     const onInput = yield* makeOnInput
     const answers = onInput && { onInput: (request: InputRequest) => onInput(request, { tool }) }
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
@@ -96,11 +115,7 @@ export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
         `the tool has an app, which the office page shows where the Server has one: ${new URL("/office/", options.server).href}`
       )
     }
-    // The command that decided waits for its reply.
-    yield* Effect.timeoutOption(
-      Effect.suspend(() => othersDone),
-      maxOthersWait
-    )
+    yield* othersDone
     return yield* printed
   })
   yield* runAsAgent(call, options)

@@ -5,7 +5,7 @@ import { readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { printLine, printResult, printToolResult } from "../output/print.ts"
 import { runAsAgent } from "./actions.ts"
-import { prepareCall, printStatus } from "./callTool.ts"
+import { prepareCall, printStatus, shareWhileWaiting } from "./callTool.ts"
 import type { CallOptions, TaskOptions } from "./flags.ts"
 
 /** Starts a call at its Computer and prints the id of the task. */
@@ -34,11 +34,14 @@ export const showTask = Effect.fnUntraced(function* (options: TaskOptions) {
     return yield* failCommand(`'${options.id}' must be the ID of a started call, such as 3f2a@desk`)
   const show = Effect.gen(function* () {
     const agent = yield* Agent
-    const task = agent.task(place.computer, place.id, { onStatus: printStatus })
+    const { onStatus, othersDone } = yield* shareWhileWaiting(options)
+    const task = agent.task(place.computer, place.id, { onStatus })
     if (options.cancel) yield* task.cancel
     if (!options.status && !options.cancel) {
       const result = yield* task.result
-      return yield* printToolResult(result, result, options)
+      const printed = yield* Effect.exit(printToolResult(result, result, options))
+      yield* othersDone
+      return yield* printed
     }
     const status = yield* task.status
     const seconds = Math.round((status.updatedAt - status.createdAt) / 1000)

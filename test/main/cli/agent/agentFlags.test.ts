@@ -296,7 +296,7 @@ const skillsRows: FlagRows<Own<flags.ComputerOptions>> = {
   computer: subcommand(["skills"], ["--computer", "empty"], [true, false], says("pdf"))
 }
 
-/** The words need a call that waits, which approvals.test.ts has. */
+/** The row of the words is in decidedTasks.test.ts, with a call that waits. */
 const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
   computer: subcommand(["approvals"], ["--computer", "absent"], [false, true], isFailed),
   action: subcommand(["approvals"], ["show"], [false, true], reasonIncludes("approvals show needs the ID")),

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
+import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import type { ApprovalsOptions } from "../../../../src/main/cli/agent/flags.ts"
+import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
+import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
+import { textResult, tool } from "../../../conformance/members.ts"
+import { configOf } from "../../computers.ts"
+import { type FlagRows, testFlags } from "../flagRows.ts"
+import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+
+/** The commands of one user in an office whose Agents decide about their calls, and the id of a started call. */
+const started = Effect.gen(function* () {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-run-"))),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+  )
+  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
+  const { url } = yield* Effect.provideContext(Server, server)
+  const { connect } = yield* makeMemoryMcpServer({ tools: [tool("write", () => Effect.succeed(textResult("ran")))] })
+  const layer = computerLayer({
+    url,
+    name: "desk",
+    office: "o",
+    config: configOf({ notes: { type: "stdio", server_parameters: { command: "-" } } }),
+    sessions: { notes: yield* connect },
+    settings: { approvers: ["agent"] }
+  })
+  yield* Layer.build(Layer.fresh(layer))
+  const user = Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { XDG_RUNTIME_DIR: folder } })))
+  const place = ["agent", "--server", url, "--office", "o"]
+  const run = (...args: ReadonlyArray<string>) => user(a2cInProcess(...place, ...args))
+  const start = (...args: ReadonlyArray<string>) => user(a2cRunning(...place, ...args))
+  /** The id of the approval, once a command that waits has shared its connection. */
+  const approval = Effect.map(
+    Effect.repeat(run("approvals"), { until: ({ stdout }) => stdout.includes("write") }),
+    ({ stdout }) => stdout.split(" ", 1)[0] ?? ""
+  )
+  return { run, start, approval }
+})
+
+const decisions = [
+  ["deny", ["not", "today"], "CommandFailed: Tool 'write' was not confirmed: not today"],
+  ["deny", [], "CommandFailed: Tool 'write' was not confirmed"],
+  ["allow", [], "ran"],
+  ["allow", ["2h"], "ran"]
+] as const
+
+const outcome = ({ failure, stdout }: { readonly failure: unknown; readonly stdout: string }) =>
+  failure === undefined ? stdout.trim() : String(failure)
+
+/** What a command prints that waits for a started call, about which another command decides. */
+const decidedWhileWaiting = Effect.fnUntraced(function* (action: string, words: ReadonlyArray<string>) {
+  const { approval, run, start } = yield* started
+  const id = (yield* run("start", "write")).stdout.trim()
+  const { ended, says, stdout } = yield* start("task", id)
+  yield* says("waiting for an approval", "stderr")
+  const { failure } = yield* run("approvals", action, yield* approval, ...words)
+  assert.isUndefined(failure)
+  return outcome({ failure: yield* ended, stdout: stdout() })
+})
+
+const approvalsRows: FlagRows<Pick<ApprovalsOptions, "words">> = {
+  words: [["not", "today"], [decisions[1][2], decisions[0][2]], (given) => decidedWhileWaiting("deny", given)]
+}
+
+describe("a flag of a2c agent approvals", () => {
+  testFlags(approvalsRows)
+})
+
+describe("a started call that waits for an approval", () => {
+  it.live.each(decisions)("ends for the command that waits with `%s`, %j", ([action, words, expected]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* decidedWhileWaiting(action, words), expected)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(decisions)("ends before a command waits with `%s`, %j", ([action, words, expected]) =>
+    Effect.gen(function* () {
+      const { approval, run, start } = yield* started
+      const { says } = yield* start("watch", "--log-level", "debug")
+      yield* says("joined office", "stderr")
+      // The connection is shared shortly after it joins.
+      yield* Effect.repeat(run("members"), { until: ({ failure }) => failure === undefined })
+      const id = (yield* run("start", "write")).stdout.trim()
+      assert.isUndefined((yield* run("approvals", action, yield* approval, ...words)).failure)
+      assert.strictEqual(outcome(yield* run("task", id)), expected)
+    }).pipe(Effect.scoped)
+  )
+})
