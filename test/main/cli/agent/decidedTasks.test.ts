@@ -52,7 +52,7 @@ const decisions = [
 ] as const
 
 const outcome = ({ failure, stdout }: { readonly failure: unknown; readonly stdout: string }) =>
-  failure === undefined ? stdout.trim() : String(failure)
+  failure instanceof Error ? String(failure) : stdout.trim()
 
 /** What a command prints that waits for a started call, about which another command decides. */
 const decidedWhileWaiting = Effect.fnUntraced(function* (action: string, words: ReadonlyArray<string>) {

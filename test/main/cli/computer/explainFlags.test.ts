@@ -1,12 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import * as FileApprovalStore from "../../../../src/adapters/approvals/FileApprovalStore.ts"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
+import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import type { ExplainCommandOptions } from "../../../../src/main/cli/computer/flags.ts"
+import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
+import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { tool } from "../../../conformance/members.ts"
+import { configOf as computerConfig } from "../../computers.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
 
@@ -62,9 +68,49 @@ const says =
 const withPolicy = (policy: string) => ["--tool", "echo", "--policy", policy]
 
 const isDecided = says("decision  deny")
+const isAllowed = says("decision  allow")
 
-/** The place and the line of an office matter to standing approvals alone. */
-const explainRows: FlagRows<Omit<ExplainCommandOptions, "protocol" | "server" | "approvals">> = {
+/** A call that the owner has allowed for good, in an office of the protocol 0.2: flags that find this approval, by their name. */
+const approved = Effect.gen(function* () {
+  const { config } = yield* configFor(false)
+  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
+  const { url } = yield* Effect.provideContext(Server, server)
+  const approvals = `${config}.approvals`
+  const { servers } = JSON.parse(readFileSync(config, "utf8"))
+  const layer = computerLayer({
+    url,
+    name: "desk",
+    office: "team",
+    protocol: "0.2",
+    config: computerConfig(servers),
+    approvals: FileApprovalStore.layer(approvals, url),
+    confirm: () => Effect.succeed({ action: "allow", scope: "tool" })
+  })
+  yield* Layer.build(Layer.fresh(layer))
+  yield* a2cInProcess("agent", "--server", url, "--office", "team", "call", "echo")
+  const flags = { "--server": url, "--approvals": approvals, "--protocol": "0.2" }
+  return { config, flags, others: ["--office", "team", "--name", "desk", "--tool", "echo"] }
+})
+
+/** A row of a flag that selects among standing approvals: the others select the one of the call. */
+const selecting = (name: "--server" | "--approvals" | "--protocol", other?: string): FlagRow => [
+  [name],
+  [false, true],
+  Effect.fnUntraced(function* (given) {
+    const { config, flags, others } = yield* approved
+    const value = (flag: string, right: string) => (flag === name && given.length === 0 ? other : right)
+    const selection = Object.entries(flags).flatMap(([flag, right]) => {
+      const chosen = value(flag, right)
+      return chosen === undefined ? [] : [flag, chosen]
+    })
+    return isAllowed(yield* a2cInProcess("computer", "explain", "--config", config, ...others, ...selection))
+  })
+]
+
+const explainRows: FlagRows<ExplainCommandOptions> = {
+  server: selecting("--server"),
+  approvals: selecting("--approvals"),
+  protocol: selecting("--protocol", "0.4"),
   tool: explained(["--tool", "echo"], says("echo"), []),
   args: explained(["--args", '{"message":"hello"}'], isDecided, withPolicy(policies.argument)),
   subject: explained(["--subject", "ada"], isDecided, withPolicy(policies.subject)),
@@ -89,7 +135,7 @@ const explainRows: FlagRows<Omit<ExplainCommandOptions, "protocol" | "server" | 
     })
   ],
   approvers: explained(["--approvers", "agent"], ({ stdout }) => !stdout.includes("cannot ask")),
-  approve: explained(["--approve", "echo"], says("decision  allow")),
+  approve: explained(["--approve", "echo"], isAllowed),
   policy: explained(["--policy", policies.tool], isDecided),
   json: explained(["--json"], ({ stdout }) => stdout.startsWith("{"))
 }
