@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { afterAll, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
@@ -350,4 +350,13 @@ describe("a flag of a2c devices gateway", () => {
 })
 describe("a flag of a2c devices connect", () => {
   testFlags(connectRows)
+})
+
+describe("a2c devices gateway", () => {
+  it.live("warns that a file of tokens replaces the token of all devices", () =>
+    Effect.gen(function* () {
+      const { says } = yield* gateway("--token", token, "--tokens", fileWith("both.json", '{"lamp": "other"}'))
+      yield* says("--token has no effect beside --tokens", "stderr")
+    }).pipe(Effect.scoped)
+  )
 })
