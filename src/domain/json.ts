@@ -148,6 +148,10 @@ export const roundedIntegersProblem = `integers beyond ±${Number.MAX_SAFE_INTEG
 
 const maxPointers = 10
 
+/** The JSON pointer to a member or an item of the value at a pointer. */
+export const joinPointer = (pointer: string, name: string | number): string =>
+  `${pointer}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`
+
 /** JSON pointers to the first integers of a value that its parser may have rounded. Usually empty; does not recurse. */
 export const findRoundedIntegers = (value: unknown): ReadonlyArray<string> => {
   const pointers: Array<string> = []
@@ -159,8 +163,7 @@ export const findRoundedIntegers = (value: unknown): ReadonlyArray<string> => {
     } else if (Array.isArray(node) || isJsonObject(node)) {
       for (const [name, member] of Object.entries(node)) {
         const isOpen = typeof member === "object" ? member !== null : typeof member === "number" && mayBeRounded(member)
-        if (isOpen)
-          open.push({ node: member, pointer: `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}` })
+        if (isOpen) open.push({ node: member, pointer: joinPointer(pointer, name) })
       }
     }
   }

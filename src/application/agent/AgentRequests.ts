@@ -19,6 +19,7 @@ import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { isAppOnly } from "../../domain/tools/appTools.ts"
 import { rejectRoundedIntegers, toolTimedOut } from "../../domain/tools/errorResults.ts"
+import { toExactTools } from "../../domain/tools/exactTools.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
@@ -201,7 +202,7 @@ export const makeAgentRequests = (
   peers: KnownPeers = makeKnownPeers()
 ): AgentRequests => {
   const { calls, cancel, decodeProtocolError, serverRequests } = member.line
-  const reportOmitted = makeListingReport({ office })
+  const report = makeListingReport({ office })
 
   /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
   const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
@@ -229,7 +230,7 @@ export const makeAgentRequests = (
     }
     if (omitted === undefined) return decoded
     const { computer } = payload as { readonly computer?: string }
-    yield* reportOmitted(event, { items: [], omitted: omitted.map((reason) => ({ name: String(computer), reason })) })
+    yield* report(event, { items: [], omitted: omitted.map((reason) => ({ name: String(computer), reason })) })
     return { ...rest, reqId } as Reply
   })
 
@@ -332,9 +333,10 @@ export const makeAgentRequests = (
         features: [mcpFeature]
       })
     ).pipe(
-      Effect.map(({ features = [], startingServers = [], tools }) => {
+      Effect.flatMap(({ features = [], startingServers = [], tools }) => {
         peers.computers.set(computer, features.includes(mcpFeature))
-        return { tools, startingServers }
+        const { rounded, tools: exact } = toExactTools(computer, tools)
+        return Effect.as(report("tools", { items: [], omitted: [], rounded }), { tools: exact, startingServers })
       })
     )
 

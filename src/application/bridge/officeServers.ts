@@ -93,15 +93,19 @@ const listWithUris = (
   itemsOf: (server: McpServerInfo) => ReadonlyArray<JsonObject>
 ): RepairedListing => {
   const listings = serversIn(view).map(([computer, info]) => {
-    const { items, omitted } = repairListing(list, itemsOf(info))
+    const { items, ...leftOut } = repairListing(list, itemsOf(info))
     const toOffice = (item: JsonObject) => ({
       name: item[member],
       ...item,
       [member]: toServerUri({ computer, server: info.id, uri: stringOrEmpty(item[member]) })
     })
-    return { items: items.map(toOffice), omitted }
+    return { items: items.map(toOffice), ...leftOut }
   })
-  return { items: listings.flatMap(({ items }) => items), omitted: listings.flatMap(({ omitted }) => omitted) }
+  return {
+    items: listings.flatMap(({ items }) => items),
+    omitted: listings.flatMap(({ omitted }) => omitted),
+    rounded: listings.flatMap(({ rounded = [] }) => rounded)
+  }
 }
 
 /** The apps that the MCP servers of an office list, as resources of the office. */

@@ -1,7 +1,8 @@
-import { Result } from "effect"
+import { Array, Result } from "effect"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { repairSchema } from "../schemas/repairSchema.ts"
+import { withoutRoundedIntegers } from "../schemas/roundedIntegers.ts"
 import { toolMetaKey } from "./toolMeta.ts"
 
 /** Gives a value in the form that MCP requires; `undefined` where its meaning is not plain. */
@@ -109,6 +110,9 @@ const listings = {
 
 export type ListName = keyof typeof listings
 
+/** The member by which the items of a list go. */
+const identityOf = (list: ListName): string => Object.keys(listings[list])[0] ?? "name"
+
 /** An item of a list that is left out. */
 export interface OmittedItem {
   /** Empty for an item without a name. */
@@ -122,7 +126,7 @@ export interface OmittedItem {
  */
 export const repairListed = (list: ListName, item: unknown): Result.Result<JsonObject, OmittedItem> => {
   const fields: Fields = listings[list]
-  const [identity = "name"] = Object.keys(fields)
+  const identity = identityOf(list)
   const fail = (reason: string) => Result.fail({ name: stringOrEmpty(asObject(item)[identity]), reason })
   if (!isJsonObject(item)) return fail("not an object")
   const problem = checkJsonBody({ [list]: [item] })
@@ -224,21 +228,33 @@ export const repairDescription = ({
   capabilities: capabilities(offered) ?? { tools: {} }
 })
 
-/** A list of an MCP server with the items that clients accept, and those that are left out. */
+/** An item of a list with integers that its parser may have rounded, at these JSON pointers. */
+export interface RoundedItem {
+  readonly name: string
+  readonly places: ReadonlyArray<string>
+}
+
+/** A list of an MCP server with the items that clients accept, and what is left out. */
 export interface RepairedListing {
   readonly items: ReadonlyArray<JsonObject>
   readonly omitted: ReadonlyArray<OmittedItem>
+  /** The items without some members. */
+  readonly rounded?: ReadonlyArray<RoundedItem>
 }
 
-/** {@link repairListed} for all items of a list, without reserved keys. */
+/** {@link repairListed} for all items of a list, without reserved keys and rounded integers. */
 export const repairListing = (
   list: ListName,
   items: ReadonlyArray<unknown>,
   isKept?: (key: string) => boolean
 ): RepairedListing => {
   const results = items.map((item) => repairListed(list, item))
+  const exact = Array.getSuccesses(results).map(withoutRoundedIntegers)
   return {
-    items: results.flatMap((result) => (Result.isSuccess(result) ? [withoutReservedMeta(result.success, isKept)] : [])),
-    omitted: results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
+    items: exact.map(({ value }) => withoutReservedMeta(value, isKept)),
+    omitted: Array.getFailures(results),
+    rounded: exact.flatMap(({ places, value }) =>
+      places.length === 0 ? [] : [{ name: stringOrEmpty(value[identityOf(list)]), places }]
+    )
   }
 }

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger, Result } from "effect"
 import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
 import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
-import { type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
+import { asObject, type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
 import { firstText } from "../../firstText.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
 import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
@@ -108,6 +108,44 @@ describe("AgentRequests and large integers", () => {
       })
     )
   }
+})
+
+describe("a list of tools of another implementation", () => {
+  it.effect("leaves out the rounded integers of tools, and logs them once", () =>
+    Effect.gen(function* () {
+      const tool = {
+        name: "echo",
+        bundle_id: "alpha",
+        description: "",
+        params_schema: { properties: { id: { default: 2 ** 60, type: "integer" } } },
+        return_schema: { properties: { id: { enum: [1, 2 ** 60] } } },
+        meta: { shard: 2 ** 60 }
+      }
+      const member: Pick<OfficeMember, "line" | "request"> = {
+        line,
+        request: (_event, body) => {
+          const { req_id } = asObject(Result.getOrThrow(body.value()))
+          return Effect.succeed([textBody(JSON.stringify({ req_id, tools: [tool, { ...tool, meta: null }] }))])
+        }
+      }
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(JSON.stringify(message)))])
+      const { getTools } = makeAgentRequests(member as OfficeMember, "agent-1", "O1")
+      const tools = yield* Effect.provide(Effect.andThen(getTools("pc-1"), getTools("pc-1")), logger)
+      assert.deepStrictEqual(
+        tools.map(({ meta, paramsSchema, returnSchema }) => ({ meta, paramsSchema, returnSchema })),
+        [{}, undefined].map((meta) => ({
+          meta,
+          paramsSchema: { properties: { id: { type: "integer" } } },
+          returnSchema: { properties: { id: {} } }
+        }))
+      )
+      const found = lines.filter((line) => line.includes("rounded integers omitted from listing"))
+      assert.lengthOf(found, 1)
+      for (const part of ["pc-1/echo", "/paramsSchema/properties/id/default", "/returnSchema/properties/id/enum"])
+        assert.include(found[0], part)
+    })
+  )
 })
 
 describe("AgentRequests", () => {

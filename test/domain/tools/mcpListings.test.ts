@@ -97,7 +97,7 @@ describe("repairListed", () => {
     ["prompts", { name: null }, { name: "", reason: "name: not a text" }]
   ] as const)("leaves out an item of %s: %j", (list, item, omitted) => {
     assert.deepStrictEqual(repairListed(list, item), Result.fail(omitted))
-    assert.deepStrictEqual(repairListing(list, [item]), { items: [], omitted: [omitted] })
+    assert.deepStrictEqual(repairListing(list, [item]), { items: [], omitted: [omitted], rounded: [] })
   })
 
   it("leaves out an item that no message can hold", () => {

@@ -4,6 +4,8 @@ import { forbidden, notFound, type ProtocolError } from "../../../domain/model/P
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
+import { toExactTools } from "../../../domain/tools/exactTools.ts"
+import { makeListingReport } from "../../shared/listings/listingReport.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { decideApproval, explainCall, getApproval } from "./computers/operatorRequests.ts"
 import type { CallBodies } from "./CallBodies.ts"
@@ -37,6 +39,7 @@ export const makeCommands = Effect.fnUntraced(function* (
   const { connections, context, notifications } = server
   const { clock, readiness, registry } = context
   const run = yield* FiberSet.makeRuntime<never>()
+  const report = makeListingReport({})
 
   const disconnect = (sid: string, operator: Operator) => {
     const connection = connections.get(sid)
@@ -119,10 +122,11 @@ export const makeCommands = Effect.fnUntraced(function* (
         case "CancelCall":
           return cancelCall(command.id, operator)
         case "GetTools":
-          return Effect.map(getTools(server, operator, command), ({ startingServers = [], tools }) => ({
-            tools,
-            startingServers
-          }))
+          return Effect.flatMap(getTools(server, operator, command), ({ startingServers = [], tools }) => {
+            const { rounded, tools: exact } = toExactTools(`${command.office}/${command.computer}`, tools)
+            const reply = { tools: exact, startingServers }
+            return Effect.as(report("tools", { items: [], omitted: [], rounded }), reply)
+          })
         case "SendMcpRequest":
           return sendMcpRequest(server, operator, command)
         case "GetDesktop":

@@ -14,7 +14,7 @@ export type ListingReport = (list: string, listing: ServerListing) => Effect.Eff
 /** Makes a report that logs each missing item and its reason once; `source` are fields of the log. */
 export const makeListingReport = (source: { readonly [field: string]: string }): ListingReport => {
   const reported = new Set<string>()
-  return Effect.fnUntraced(function* (list, { incomplete, items, omitted }) {
+  return Effect.fnUntraced(function* (list, { incomplete, items, omitted, rounded = [] }) {
     const isNew = (problem: unknown): boolean => {
       const text = JSON.stringify([list, problem])
       if (reported.has(text) || reported.size >= maxReportedProblems) return false
@@ -25,6 +25,11 @@ export const makeListingReport = (source: { readonly [field: string]: string }):
     if (missing.length > 0) {
       const named = missing.slice(0, maxNamedItems)
       yield* Effect.logWarning("items omitted from listing", { ...source, list, omitted: missing.length, items: named })
+    }
+    const inexact = rounded.filter(isNew)
+    if (inexact.length > 0) {
+      const named = inexact.slice(0, maxNamedItems)
+      yield* Effect.logWarning("rounded integers omitted from listing", { ...source, list, items: named })
     }
     if (incomplete !== undefined && isNew(incomplete)) {
       yield* Effect.logWarning("listing cut short", { ...source, list, reason: incomplete })

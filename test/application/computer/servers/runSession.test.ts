@@ -198,6 +198,27 @@ describe("runSession", () => {
     })
   )
 
+  it.effect("leaves out rounded integers of all listings, and logs each item once with its places", () =>
+    Effect.gen(function* () {
+      const one = { name: "t", inputSchema: { properties: { id: { maximum: 2 ** 64, minimum: 0 } } } }
+      const { logs, memory, state } = yield* alpha(
+        () => ({ listTools: () => Effect.succeed({ items: [one, { name: "u" }], nextCursor: undefined }) }),
+        { resources: [resource("file:///x", [], { size: 2 ** 63 })] }
+      )
+      yield* memory.notify({ _tag: "ToolsChanged" })
+      yield* letGo
+      const now = yield* state
+      assert.deepStrictEqual(now?._tag === "Ready" ? now.tools : [], [
+        { name: "t", inputSchema: { properties: { id: { minimum: 0 } } } },
+        { name: "u" }
+      ])
+      const lines = logs.filter((line) => line.includes("rounded integers omitted from listing"))
+      assert.lengthOf(lines, 2)
+      for (const part of ["alpha", "tools", '"t"', "/inputSchema/properties/id/maximum"]) assert.include(lines[0], part)
+      assert.include(lines[1], "/size")
+    })
+  )
+
   it.effect("drops the metadata keys of this project, except the tags of tools", () =>
     Effect.gen(function* () {
       const _meta = { a2c_app: { server: [], tool: "x" }, a2c_computer: "x", a2c_tool_meta: { tags: ["t"] }, mine: 1 }

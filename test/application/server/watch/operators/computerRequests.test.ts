@@ -38,6 +38,16 @@ describe("GetTools", () => {
     })
   )
 
+  it.effect("leaves out integers that the Server has rounded", () =>
+    Effect.gen(function* () {
+      const params_schema = { properties: { id: { default: 2 ** 60, maximum: 7 } } }
+      const { execute } = yield* officeWith({ tools: [{ ...tool, params_schema }] })
+      const reply = yield* execute({ _tag: "GetTools", ...target })
+      assert.nestedPropertyVal(reply, "tools[0].paramsSchema.properties.id.maximum", 7)
+      assert.notNestedProperty(reply, "tools[0].paramsSchema.properties.id.default")
+    })
+  )
+
   it.effect("gives no starting servers when the Computer names none", () =>
     Effect.gen(function* () {
       const { execute } = yield* officeWith({ tools: [] })
