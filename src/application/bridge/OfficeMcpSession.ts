@@ -120,7 +120,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   /** The current tools, rebuilt only after a change. */
   const current = Effect.map(agent.view, (view) => {
     if (!isShallowEqual(toolsInView(cached.view, options), toolsInView(view, options)))
-      cached = { view, tools: exposeTools(view, options) }
+      cached = { view, tools: exposeTools(view, options, cached.tools) }
     return cached.tools
   })
   const { maxResult } = options

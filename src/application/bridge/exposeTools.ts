@@ -38,6 +38,8 @@ export interface OfficeTool {
 
 export interface OfficeTools {
   readonly byName: ReadonlyMap<string, OfficeTool>
+  /** Tools that Computers of the office listed before: only they know why they do not list them now. */
+  readonly departed: ReadonlyMap<string, OfficeTool>
   /** The result of `tools/list`. */
   readonly listed: ReadonlyArray<JsonObject>
   /** The tools that the list leaves out, because clients would reject it with them. */
@@ -45,6 +47,9 @@ export interface OfficeTools {
   /** The index of these tools, built at the first search. */
   readonly index: () => ToolIndex
 }
+
+/** Maximum number of tools that are remembered after they left. */
+const maxDepartedTools = 1000
 
 /** `auto` switches to search above this number of tools: models choose badly among many. */
 const searchThreshold = 60
@@ -82,9 +87,9 @@ const withoutOutputSchema = ({ outputSchema: _, ...listing }: JsonObject): JsonO
 
 /**
  * Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. Tools for apps
- * only are always listed, and never found: hosts hide them from the model.
+ * only are always listed, and never found: hosts hide them from the model. `before` are the tools of the view before.
  */
-export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): OfficeTools => {
+export const exposeTools = (view: OfficeView, options: OfficeToolsOptions, before?: OfficeTools): OfficeTools => {
   const { maxResult, maxToolNameLength, pinned = [] } = options
   const byName = new Map<string, OfficeTool>()
   const offers = new Map<string, ComputerOffer>()
@@ -108,8 +113,14 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): Offi
   const results = shown.map(([name, tool]) => toListing(name, tool))
   const listings = results.flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
   let index: ToolIndex | undefined
+  const earlier = [...(before?.departed ?? []), ...(before?.byName ?? [])]
   return {
     byName,
+    departed: new Map(
+      earlier
+        .filter(([name, { computer }]) => !byName.has(name) && view.computers.has(computer))
+        .slice(-maxDepartedTools)
+    ),
     listed: [
       ...officeToolListings,
       ...(isSearchMode ? searchToolListings(describeOffer(offers)) : []),

@@ -19,6 +19,9 @@ interface OfficePrompt {
   readonly prompt: JsonObject
 }
 
+/** Maximum number of prompts that are remembered after they left. */
+const maxDepartedPrompts = 1000
+
 const serversIn = ({ computers }: OfficeView): ReadonlyArray<readonly [computer: string, server: McpServerInfo]> =>
   [...computers].flatMap(([computer, { servers = [] }]) => servers.map((server) => [computer, server] as const))
 
@@ -125,8 +128,13 @@ export const makeServerRequests = (
     Effect.mapError(agent.mcpRequest(computer, request), (error) =>
       error._tag === "McpSessionError" ? error : new McpSessionError({ reason: "unavailable", message: error.message })
     )
+  /** The prompts that were listed, also those that left: only their Computers know why they do not list them now. */
+  let listedPrompts: ReadonlyMap<string, OfficePrompt> = new Map()
   const findPrompt = Effect.fnUntraced(function* (name: unknown) {
-    const found = promptsIn(yield* agent.view, maxNameLength).get(stringOrEmpty(name))
+    const view = yield* agent.view
+    const known = listedPrompts.get(stringOrEmpty(name))
+    const departed = known !== undefined && view.computers.has(known.computer) ? known : undefined
+    const found = promptsIn(view, maxNameLength).get(stringOrEmpty(name)) ?? departed
     return found ?? (yield* invalidParams(`There is no prompt '${String(name)}' in this office`))
   })
   const parseUri = (uri: unknown) =>
@@ -151,10 +159,9 @@ export const makeServerRequests = (
     request: Effect.fnUntraced(function* (method: McpMethod, params: JsonObject) {
       switch (method) {
         case "prompts/list": {
-          const prompts = [...promptsIn(yield* agent.view, maxNameLength)].map(([name, { prompt }]) => ({
-            ...prompt,
-            name
-          }))
+          const byName = promptsIn(yield* agent.view, maxNameLength)
+          listedPrompts = new Map([...listedPrompts, ...byName].slice(-(byName.size + maxDepartedPrompts)))
+          const prompts = [...byName].map(([name, { prompt }]) => ({ ...prompt, name }))
           return { prompts: yield* report("prompts", repairListing("prompts", prompts)) }
         }
         case "prompts/get": {

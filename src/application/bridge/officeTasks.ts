@@ -51,7 +51,8 @@ export const makeOfficeTasks = (
 
   return {
     start: Effect.fnUntraced(function* (name, params, options = {}) {
-      const target = (yield* current).byName.get(name)
+      const { byName: known, departed } = yield* current
+      const target = known.get(name) ?? departed.get(name)
       if (target === undefined) return undefined
       const { computer, tool } = target
       const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toHooks(options) }

@@ -86,7 +86,7 @@ export const makeToolCaller = (
     const tools = yield* current
     const [ofApp, ...others] = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
     if (ofApp !== undefined && others.length > 0) return ambiguousTool(name, [ofApp, ...others])
-    const target = tools.byName.get(name) ?? ofApp?.[1]
+    const target = tools.byName.get(name) ?? ofApp?.[1] ?? tools.departed.get(name)
     if (target === undefined) return unknownTool(name, tools)
     const { computer, origin, tool } = target
     const result = yield* Effect.result(agent.callTool({ ...hooks, computer, tool: tool.name, params, timeout }))

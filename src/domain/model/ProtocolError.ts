@@ -94,12 +94,15 @@ export const timedOut = (seconds: number) => makeProtocolError(errorCodes.timeou
 export const payloadTooLarge = (limit: number) =>
   makeProtocolError(errorCodes.payloadTooLarge, `Message larger than ${limit} bytes`)
 
+const retryAfterSeconds = (milliseconds: number | undefined): JsonObject =>
+  milliseconds === undefined ? {} : { retry_after: Math.ceil(milliseconds) / 1000 }
+
 /** An exceeded limit: its wire name, its maximum, and the time in milliseconds after which a retry may succeed. */
 export const tooManyRequests = (message: string, limit: string, max: number, retryAfter?: number) =>
   makeProtocolError(errorCodes.tooManyRequests, message, {
     limit,
     max,
-    ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
+    ...retryAfterSeconds(retryAfter)
   })
 
 export const shuttingDown = () =>
@@ -108,6 +111,13 @@ export const shuttingDown = () =>
 export const internalError = (message: string) => makeProtocolError(errorCodes.internalError, message)
 
 export const unavailable = (message: string) => makeProtocolError(errorCodes.unavailable, message)
+
+/** The MCP server has run, and starts again after this time in milliseconds, or now. */
+export const mcpServerRestarting = (server: string, retryAfter?: number) =>
+  makeProtocolError(errorCodes.unavailable, retryableMessage(`MCP server '${server}' is restarting`), {
+    mcp_server: server,
+    ...retryAfterSeconds(retryAfter)
+  })
 
 /** The Computer has no running MCP server with this name (spec §10.5). */
 export const mcpServerNotFound = (server: string) =>

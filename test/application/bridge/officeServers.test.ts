@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpSession.ts"
@@ -65,6 +66,33 @@ describe("OfficeMcpSession with MCP servers", () => {
       const { request } = yield* bridged()
       const failure = yield* Effect.flip(request("prompts/get", { name: "desk__gone" }))
       assert.deepStrictEqual([failure.code, failure.message.includes("desk__gone")], [-32602, true])
+    })
+  )
+
+  it.effect("passes requests to a restarting server on, which its Computer rejects for now", () =>
+    Effect.gen(function* () {
+      const { agent, alpha, request, session } = yield* bridged({ tools: [tool("echo")] })
+      yield* session.listTools()
+      yield* request("prompts/list", {})
+      yield* alpha.crash("exit code 1")
+      yield* TestClock.adjust("300 millis")
+      yield* agent.settled
+      assert.deepStrictEqual(yield* request("prompts/list", {}), { prompts: [] })
+      const restarting = "MCP server 'alpha' is restarting, try again"
+      const { message: prompt } = yield* Effect.flip(request("prompts/get", { name: "desk__greet" }))
+      const { message: resource } = yield* Effect.flip(session.readResource("mcp://desk/alpha/note://1"))
+      const completions = [
+        { ref: { type: "ref/prompt", name: "desk__greet" } },
+        { ref: { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" } }
+      ]
+      const failed = yield* Effect.forEach(completions, (params) => Effect.flip(request("completion/complete", params)))
+      assert.deepStrictEqual(
+        [prompt, resource, ...failed.map(({ message }) => message)],
+        [restarting, restarting, restarting, restarting]
+      )
+      const { content, isError } = yield* session.callTool("desk__echo", {})
+      assert.deepStrictEqual([content, isError], [[{ type: "text", text: restarting }], true])
+      assert.include(JSON.stringify(yield* session.callTool("desk__gone", {})), "There is no tool")
     })
   )
 

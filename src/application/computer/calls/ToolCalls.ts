@@ -26,6 +26,7 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
+import { rejectToolWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, reportOf, timeAfterWait } from "./Call.ts"
@@ -228,6 +229,13 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       (cause) => Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
     )
 
+  /** The result of a call whose server is restarting. */
+  const restartingResult = (tool: string): Effect.Effect<ToolResult | undefined> =>
+    Effect.match(rejectToolWhileRestarting(servers, tool), {
+      onFailure: ({ extra, message }) => toolFailed(message, extra),
+      onSuccess: () => undefined
+    })
+
   /** Waits while a starting server may have an unknown tool. Leaves time to run the tool, or to say what is missing. */
   const awaitTool = (call: Call, timeout: Duration.Duration): Effect.Effect<unknown> => {
     const { toolName } = call
@@ -255,7 +263,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const { catalogue, starting } = servers.snapshot()
     const entry = catalogue.entries.get(toolName)
     if (entry === undefined) {
-      return catalogue.forbidden.has(toolName) ? toolDisabled(toolName) : toolNotFound(toolName, starting)
+      if (catalogue.forbidden.has(toolName)) return toolDisabled(toolName)
+      return (yield* restartingResult(toolName)) ?? toolNotFound(toolName, starting)
     }
     const invalid = rejectRoundedIntegers(toolName, params) ?? (yield* validateParams(call, entry))
     if (invalid !== undefined) return invalid
@@ -263,9 +272,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
-    if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)
     const server = servers.find(entry.server)
-    if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
+    if (current?.server !== entry.server || current.originalName !== entry.originalName || server === undefined) {
+      return (yield* restartingResult(toolName)) ?? toolDisabled(toolName)
+    }
     const timer = yield* startExecutionTimer(yield* remaining)
     const responder = questions({ call, entry, timer, extendedBy, responder: local })
     const result = yield* timer

@@ -20,10 +20,11 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { backgroundSessionOf, isIdle, type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
 
-const ownsHost = ({ resources }: RunningMcpServer, host: string): boolean =>
+const ownsHost = ({ resources }: Pick<RunningMcpServer, "resources">, host: string): boolean =>
   resources.some((resource) => {
     const parsed = Result.getOrUndefined(parseDpeUri(uriOf(resource)))
     return parsed !== undefined && normalizeHost(parsed.host) === normalizeHost(host)
@@ -47,7 +48,10 @@ export const makeDocuments = Effect.fnUntraced(function* (
   /** Gets one page of a server's resources, unchanged (spec §10.5). */
   const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: ResourcesRequest) {
     const server = servers.findById(mcpServer)
-    if (server === undefined) return yield* mcpServerNotFound(mcpServer)
+    if (server === undefined) {
+      yield* rejectServerWhileRestarting(servers, mcpServer)
+      return yield* mcpServerNotFound(mcpServer)
+    }
     if (!server.session.info.capabilities.resources) return yield* capabilityNotSupported(mcpServer, "resources")
     const { items, nextCursor } = yield* server.session.listResources(cursor).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
@@ -87,7 +91,10 @@ export const makeDocuments = Effect.fnUntraced(function* (
     resolver: NonNullable<typeof resolveDpe>
   ) {
     const owner = yield* ownerOf(host)
-    if (owner === undefined) return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
+    if (owner === undefined) {
+      yield* rejectWhileRestarting(servers, (server) => ownsHost(server, host))
+      return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
+    }
     const name = servers.identify(owner.config.name)
     const failed = (reason: string, category: string, details: JsonObject = {}) =>
       resolutionFailed(uri, reason, category, { mcp_server_name: name, ...details })

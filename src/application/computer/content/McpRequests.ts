@@ -18,6 +18,7 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
+import { rejectServerWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
@@ -79,12 +80,13 @@ const encodeView = Schema.encodeSync(TaskView)
 
 /** Serves the requests of Agents to the MCP servers of a Computer, beyond tools, windows and documents. */
 export const makeMcpRequests = (
-  { findById, identify, snapshot }: ServerSupervisor,
+  servers: ServerSupervisor,
   tasks: CallTasks,
   callerOf: (agent: string) => OfficeCaller,
   { encodeCallStatus }: ProtocolLine,
   encodeResult: EncodeResult
 ) => {
+  const { findById, identify, snapshot } = servers
   const list = Effect.sync(() => {
     const { catalogue, running } = snapshot()
     return { servers: running.map((server) => describeServer(identify(server.config.name), server, catalogue)) }
@@ -119,11 +121,19 @@ export const makeMcpRequests = (
       )
   }
 
+  const rejectUnknown = Effect.fnUntraced(function* (id: string): Effect.fn.Return<never, McpSessionError> {
+    yield* Effect.mapError(
+      rejectServerWhileRestarting(servers, id),
+      ({ extra, message }) => new McpSessionError({ reason: "unavailable", message, ...definedOnly({ data: extra }) })
+    )
+    return yield* failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`)
+  })
+
   const send = (request: McpRequest): McpResult => {
     const { method, params, server: id } = request
     if (Object.hasOwn(ownMethods, method)) return ownMethods[method]?.(request) ?? Effect.succeed({})
     const server = id === undefined ? undefined : findById(id)
-    if (server === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`))
+    if (server === undefined) return rejectUnknown(String(id))
     const { session } = server
     if (method === "resources/read") {
       const uri = asString(params["uri"])

@@ -105,7 +105,10 @@ const makeFileSkills = Effect.fnUntraced(function* (
       if (!skills.has(name)) yield* settled
       if (!skills.has(name) && parsed.success._tag === "Mcp") yield* inServers.stageIdle(parsed.success.server, settled)
       const skill = skills.get(name)
-      if (skill === undefined) return yield* skillNotFound(name)
+      if (skill === undefined) {
+        if (parsed.success._tag === "Mcp") yield* inServers.rejectRestarting(parsed.success.server)
+        return yield* skillNotFound(name)
+      }
       const path = parseSkillPath(relPath)
       if (Result.isFailure(path)) return yield* skillFileNotAccessible(path.failure, relPath)
       return yield* readFile(skill.root, { path: path.success, relPath })

@@ -194,7 +194,9 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     setup = next
     const nextState = (config: ServerConfig, state: ServerState | undefined): ServerState => {
       if (state === undefined || toLaunch.has(config.name)) return initialState(config)
-      return reconfigured.includes(config.name) && isRunning(state) ? { ...state, config } : state
+      if (!reconfigured.includes(config.name)) return state
+      if (isRunning(state)) return { ...state, config }
+      return "last" in state && state.last !== undefined ? { ...state, last: { ...state.last, config } } : state
     }
     yield* stopAll(
       [...removed, ...restarted],

@@ -3,7 +3,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
 import { type HostConflict, findHostConflicts } from "../../../domain/documents/hostConflicts.ts"
-import { isShallowEqual } from "../../../domain/objects.ts"
+import { definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
@@ -53,6 +53,9 @@ export const openSession = ({
 }: RunningMcpServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   onRequest?.open ?? Effect.succeed(session)
 
+/** What a server offered when it last ran. */
+type LastOffer = Pick<RunningMcpServer, "config" | "tools" | "resources">
+
 /** Why a server does not run. */
 export interface ServerFailure {
   /** For the owner: it may quote stderr. */
@@ -65,14 +68,19 @@ export type ServerState =
   /** Disabled in the configuration, or stopped by the user. */
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
   /** `attempt` counts from 1 and restarts after a stable session. */
-  | { readonly _tag: "Starting"; readonly attempt: number }
+  | { readonly _tag: "Starting"; readonly attempt: number; readonly last?: LastOffer }
   | ({ readonly _tag: "Ready" } & RunningMcpServer)
   /** The server is running with reduced function. */
   | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
   /** A lazy server that a request starts; `failure` tells why the last run ended, if it failed. */
   | ({ readonly _tag: "Idle"; readonly failure?: ServerFailure } & RunningMcpServer)
   /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
-  | ({ readonly _tag: "BackingOff"; readonly attempt: number; readonly retryAt: number } & ServerFailure)
+  | ({
+      readonly _tag: "BackingOff"
+      readonly attempt: number
+      readonly retryAt: number
+      readonly last?: LastOffer
+    } & ServerFailure)
   /** The failure is permanent: the server needs another configuration. */
   | ({ readonly _tag: "Failed" } & ServerFailure)
 
@@ -82,6 +90,31 @@ export type ServerStates = ReadonlyMap<string, ServerState>
 /** True while the office sees the offer of a server, also that of an idle one. */
 export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded" || state?._tag === "Idle"
+
+/** What a server offers, or offered when it last ran. */
+const lastOfferOf = (state: ServerState | undefined): LastOffer | undefined => {
+  if (isRunning(state)) return { config: state.config, tools: state.tools, resources: state.resources }
+  return state?._tag === "Starting" || state?._tag === "BackingOff" ? state.last : undefined
+}
+
+/** Adds to the next state of a server what it offered when it last ran. */
+export const withLastOffer = (
+  next: Extract<ServerState, { readonly last?: LastOffer }>,
+  before: ServerState | undefined
+): ServerState => ({ ...next, ...definedOnly({ last: lastOfferOf(before) }) })
+
+/** A server that ran and starts again. The office does not see what it offered. */
+export interface RestartingServer extends LastOffer {
+  /** When it starts, in milliseconds since 1970; missing while it does. */
+  readonly retryAt?: number
+}
+
+const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer> =>
+  [...states.values()].flatMap((state) => {
+    const last = isRunning(state) ? undefined : lastOfferOf(state)
+    if (last === undefined) return []
+    return [state._tag === "BackingOff" ? { ...last, retryAt: state.retryAt } : last]
+  })
 
 /** True in the first start attempt of a server: nothing is known of its tools. */
 export const isFirstAttempt = (state: ServerState | undefined): boolean =>
@@ -110,6 +143,7 @@ export interface ServersSnapshot {
   /** The running servers whose windows and documents are shown; of an idle one only the documents. */
   readonly shown: Servers
   readonly catalogue: Catalogue
+  readonly restarting: ReadonlyArray<RestartingServer>
   readonly hostConflicts: ReadonlyArray<HostConflict>
   readonly fingerprints: Fingerprints
 }
@@ -242,6 +276,9 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
       shown,
       get catalogue() {
         return catalogueOf(running, naming)
+      },
+      get restarting() {
+        return restartingServers(states)
       },
       get hostConflicts() {
         return hostConflictsOf(running)

@@ -9,7 +9,7 @@ import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import { type LazyServers, runLazily } from "./runLazily.ts"
-import type { ServerState } from "./ServersSnapshot.ts"
+import { withLastOffer } from "./ServersSnapshot.ts"
 import {
   failureOf,
   internalEnd,
@@ -74,7 +74,6 @@ export const superviseServer = Effect.fnUntraced(function* (
   lazyServers: LazyServers
 ): Effect.fn.Return<void, never, McpConnector | Inputs> {
   const { name } = supervised
-  const setState = (state: ServerState) => updateState(supervised, () => state)
   let attempt = 1
   let retryAt: number | undefined
 
@@ -84,7 +83,7 @@ export const superviseServer = Effect.fnUntraced(function* (
     const failure = failureOf(end)
     const { reason } = failure
     if (isPermanent) {
-      yield* setState({ _tag: "Failed", ...failure })
+      yield* updateState(supervised, () => ({ _tag: "Failed", ...failure }))
       return yield* Effect.logWarning("MCP server failed", { server: name, reason })
     }
     const now = yield* Clock.currentTimeMillis
@@ -92,14 +91,17 @@ export const superviseServer = Effect.fnUntraced(function* (
     const wait = yield* backoffDelay(restartBackoff, attempt)
     attempt++
     retryAt = now + Duration.toMillis(wait)
-    yield* setState({ _tag: "BackingOff", ...failure, attempt, retryAt })
+    const next = { _tag: "BackingOff", ...failure, attempt, retryAt } as const
+    yield* updateState(supervised, (state) => withLastOffer(next, state))
     const retryInSeconds = Duration.toSeconds(wait)
     yield* Effect.logWarning("MCP server exited, restarting", { server: name, reason, retryInSeconds })
   })
 
   do {
     yield* updateState(supervised, (state) =>
-      state?._tag === "Starting" && state.attempt === attempt ? state : { _tag: "Starting", attempt }
+      state?._tag === "Starting" && state.attempt === attempt
+        ? state
+        : withLastOffer({ _tag: "Starting", attempt }, state)
     )
     // The state changes before the session closes: closing may take long or fail, and the offer must be gone by then.
     yield* runAttempt(supervised, lazyServers).pipe(

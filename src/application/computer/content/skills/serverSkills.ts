@@ -2,6 +2,7 @@ import { Effect, FiberMap, type Scope, Stream } from "effect"
 import { formatSkillName, mcpSource, serverSegment } from "../../../../domain/skills/skillNames.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
 import { type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
+import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { makeRefresher } from "../../../shared/Refresher.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
@@ -12,6 +13,7 @@ import {
   type RunningMcpServer,
   uriOf
 } from "../../servers/ServersSnapshot.ts"
+import { rejectWhileRestarting } from "../../servers/rejectWhileRestarting.ts"
 import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
 import { joinScans, type SkillScan } from "./SkillScan.ts"
 import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill } from "./stageSkills.ts"
@@ -69,6 +71,7 @@ export const makeServerSkills = Effect.fnUntraced(function* (
   {
     readonly refreshOutdated: Effect.Effect<void>
     readonly scan: () => SkillScan
+    readonly rejectRestarting: (segment: string) => Effect.Effect<void, ProtocolError>
     readonly stageIdle: (segment: string, settled: Effect.Effect<unknown>) => Effect.Effect<void>
   },
   never,
@@ -159,6 +162,13 @@ export const makeServerSkills = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Stream.runForEach(servers.changes, () => observeServers))
 
   return {
+    /** Fails while the server of a segment is restarting that lists skills. */
+    rejectRestarting: (segment) =>
+      rejectWhileRestarting(
+        servers,
+        (server) =>
+          serverSegment(servers.identify(server.config.name)) === segment && skillResourcesOf(server).length > 0
+      ),
     /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
     stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
       Effect.suspend(() => {

@@ -1,0 +1,96 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
+import { resource, tool } from "../../../conformance/members.ts"
+import { firstText } from "../../../firstText.ts"
+import { counted, dead, joined } from "../stage.ts"
+
+const restarting = "MCP server 'alpha' is restarting, try again"
+const document = "dpe://h/doc"
+
+/** A Computer in an office whose server `alpha` was lost and starts again in half a second. */
+const restartingAlpha = Effect.gen(function* () {
+  const memory = yield* makeMemoryMcpServer({
+    tools: [tool("echo"), tool("banned"), tool("old")],
+    resources: [resource("file:///a"), resource(document, ["T"])]
+  })
+  const alpha = counted(memory)
+  const { ask, computer } = yield* joined({
+    servers: { alpha },
+    configure: { alpha: { forbidden_tools: ["banned"], tool_meta: { old: { alias: "renamed" } } } },
+    settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
+  })
+  const call = (name: string) =>
+    Effect.map(computer.callTool({ tool: name, params: {} }), (result) => ({
+      code: errorCodeOf(result),
+      text: firstText(result),
+      after: result.meta?.["retry_after"]
+    }))
+  yield* TestClock.adjust(0)
+  yield* memory.crash("exit code 1")
+  yield* TestClock.adjust(0)
+  return { alpha, ask, call, computer }
+})
+
+describe("an MCP server that is restarting", () => {
+  it.effect("fails calls of its tools with a retryable error and the time until it starts", () =>
+    Effect.gen(function* () {
+      const { call } = yield* restartingAlpha
+      for (const name of ["echo", "renamed"]) {
+        const { after, code, text } = yield* call(name)
+        assert.deepStrictEqual([code, text], [4003, restarting])
+        assert.isTrue(typeof after === "number" && after > 0 && after <= 0.6, String(after))
+      }
+    })
+  )
+
+  it.effect("fails no call of a tool that it did not have, or that is forbidden", () =>
+    Effect.gen(function* () {
+      const { call } = yield* restartingAlpha
+      const codes = yield* Effect.forEach(["gone", "old", "banned"], call)
+      assert.deepStrictEqual(
+        codes.map(({ code }) => code),
+        [4001, 4001, 4001]
+      )
+    })
+  )
+
+  it.effect("fails calls after attempts that failed, and runs them again once it runs", () =>
+    Effect.gen(function* () {
+      const { alpha, call } = yield* restartingAlpha
+      alpha.starts.failure = dead
+      yield* TestClock.adjust("10 seconds")
+      assert.isAbove(alpha.starts.count, 2)
+      assert.strictEqual((yield* call("echo")).text, restarting)
+      alpha.starts.failure = undefined
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined((yield* call("echo")).code)
+    })
+  )
+
+  it.effect("is unknown once its owner stopped it", () =>
+    Effect.gen(function* () {
+      const { call, computer } = yield* restartingAlpha
+      yield* computer.stop("alpha")
+      assert.strictEqual((yield* call("echo")).code, 4001)
+    })
+  )
+
+  it.effect("fails requests for its resources and documents", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* restartingAlpha
+      for (const [event, fields] of [
+        ["client:get_resources", { mcp_server: "alpha" }],
+        ["client:get_dpe", { uri: document }]
+      ] as const) {
+        const reply = yield* ask(event, fields)
+        assert.propertyVal(reply, "code", 503)
+        assert.propertyVal(reply, "message", restarting)
+        assert.property(reply, "retry_after")
+      }
+      assert.propertyVal(yield* ask("client:get_resources", { mcp_server: "beta" }), "code", 404)
+    })
+  )
+})
