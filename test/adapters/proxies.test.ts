@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import http from "node:http"
-import { promisify } from "node:util"
+import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Logger } from "effect"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
@@ -90,6 +90,27 @@ describe("a proxy of the environment", () => {
       assert.include(message, `: the proxy ${proxy}: `)
       assert.notInclude(message, "sesame")
     })
+  )
+
+  const unreachable = ["127.0.0.1:1", "proxy.invalid:3128"]
+  it.live.each(named.flatMap(([name, sender]) => unreachable.map((proxy) => [name, proxy, sender] as const)))(
+    "is named in the failure of %s when it is down: %s",
+    ([, proxy, { send }]) =>
+      Effect.gen(function* () {
+        const lines: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ cause, message }) => void lines.push(message, cause))])
+        for (const scheme of ["http", "https"]) {
+          yield* useProxies({ [`${scheme}_proxy`]: `http://user:sesame@${proxy}` })
+          const host = scheme === "http" ? "localhost" : "peer.example"
+          lines.push(yield* Effect.exit(Effect.provide(send(`${scheme}://${host}:8443/`, {}), logger)))
+          const texts = inspect(lines.splice(0), { depth: 20 })
+          assert.match(
+            texts,
+            new RegExp(`the proxy ${proxy}: (connection refused|host name not found|DNS lookup failed)`)
+          )
+          assert.notInclude(texts, "sesame")
+        }
+      })
   )
 
   it.live("connects members by polling when it refuses upgrades", () =>

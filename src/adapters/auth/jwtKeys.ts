@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey } from "jose"
 import { asObject, parseJsonObject } from "../../domain/json.ts"
+import { environmentProxyProblem } from "../bytes/environmentProxies.ts"
 import { withUserAgent } from "../../domain/packageVersion.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 
@@ -96,7 +97,10 @@ const isVerificationKey = (jwk: unknown): boolean => {
 
 /** Fetches a key set without its unusable keys: one that cannot be imported would end the search for a token's key. */
 const fetchUsableKeys: FetchImplementation = async (url, options) => {
-  const response = await fetch(url, options)
+  const response = await fetch(url, options).catch((error: unknown) => {
+    const problem = environmentProxyProblem(new URL(url), error instanceof Error ? error.cause : error)
+    throw problem === undefined ? error : new Error(problem)
+  })
   if (response.status !== 200) return response
   const set = asObject(await response.json())
   const keys = set["keys"]

@@ -3,7 +3,7 @@ import type { LookupFunction } from "node:net"
 import { Readable } from "node:stream"
 import { Effect, type Scope } from "effect"
 import { type AddressKind, addressKind } from "./addressKind.ts"
-import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "./nodeHttp.ts"
+import { bodilessStatuses, isResponseStatus, makeHttpClient, requestFailure, toResponse } from "./nodeHttp.ts"
 
 export type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>
 
@@ -76,7 +76,7 @@ export const makeCheckedFetch = Effect.fnUntraced(function* (
         lookup: makeLookup(url),
         ...(signal && { signal })
       })
-      request.on("error", reject)
+      request.on("error", (error) => reject(requestFailure(url, error)))
       request.on("response", (incoming) => {
         const { statusCode: status = 0 } = incoming
         if (!isResponseStatus(status)) return request.destroy(new Error(`invalid HTTP status ${status}`))

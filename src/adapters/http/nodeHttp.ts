@@ -10,8 +10,9 @@ import {
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import type { LookupFunction, Socket } from "node:net"
 import { Clock, Effect, type Scope } from "effect"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 import { withUserAgent } from "../../domain/packageVersion.ts"
-import { environmentProxies } from "../bytes/environmentProxies.ts"
+import { environmentProxies, environmentProxyProblem } from "../bytes/environmentProxies.ts"
 
 /** Starts a request over HTTP or HTTPS. */
 export type StartRequest = (
@@ -58,6 +59,12 @@ const makeIdleLimit = (clock: Clock.Clock) => {
       }
     }
   }
+}
+
+/** The failure of a request, which names the proxy of the environment that is down, and keeps the code. */
+export const requestFailure = (url: URL, error: Error): Error => {
+  const problem = environmentProxyProblem(url, error)
+  return problem === undefined ? error : Object.assign(new Error(problem), { code: systemErrorCode(error) })
 }
 
 /** Makes a client whose connections close with the scope. It uses the proxies of the environment, and follows no redirects. */

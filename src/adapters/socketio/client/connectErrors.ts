@@ -12,7 +12,7 @@ import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } from "../../../domain/wire/version.ts"
 import { certificateProblem } from "../../bytes/certificateErrors.ts"
-import { proxiesOf } from "../../bytes/environmentProxies.ts"
+import { proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 import { plainRequest } from "./plainRequest.ts"
 import type { ServerAddress } from "./serverAddress.ts"
@@ -160,21 +160,6 @@ const networkErrorOf = ({ context, description }: RawConnectError): Error | unde
   )
 }
 
-/** The proxy of the environment at which a connection failed, as `HOST:PORT`; its URL may hold a password. */
-const failedProxy = ({ agent, origin }: ConnectAttempt, error: Error): string | undefined => {
-  const proxies = agent && proxiesOf(agent)
-  const [lower, upper] = /^(?:https|wss):/.test(origin)
-    ? [proxies?.["https_proxy"], proxies?.["HTTPS_PROXY"]]
-    : [proxies?.["http_proxy"], proxies?.["HTTP_PROXY"]]
-  const proxy = URL.parse(lower ?? upper ?? "")
-  if (proxy === null) return undefined
-  const port = Number(proxy.port) || (proxy.protocol === "https:" ? 443 : 80)
-  const isProxys =
-    ("port" in error && error.port === port && !origin.endsWith(`:${port}`)) ||
-    ("hostname" in error && error.hostname === proxy.hostname)
-  return isProxys ? `${proxy.hostname}:${port}` : undefined
-}
-
 export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Effect.Effect<ConnectError> => {
   const { context, data, description, message } = raw
   const { isTokenRenewable, url } = attempt
@@ -198,9 +183,9 @@ export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): E
     return Effect.succeed(new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason }))
   }
   if (networkError !== undefined) {
-    const reason = formatNetworkError(networkError)
-    const proxy = failedProxy(attempt, networkError)
-    return Effect.succeed(makeUnreachable(url, proxy === undefined ? reason : `the proxy ${proxy}: ${reason}`))
+    const { agent, origin } = attempt
+    const atProxy = proxyProblem(agent && proxiesOf(agent), origin, networkError)
+    return Effect.succeed(makeUnreachable(url, atProxy ?? formatNetworkError(networkError)))
   }
   if (message === "websocket error") return probeRejection(attempt)
   if (message === versionRejectedMessage) {

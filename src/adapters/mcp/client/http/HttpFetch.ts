@@ -4,7 +4,13 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
-import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
+import {
+  bodilessStatuses,
+  isResponseStatus,
+  makeHttpClient,
+  requestFailure,
+  toResponse
+} from "../../../http/nodeHttp.ts"
 import { decodeMessages } from "../../jsonRpcMessages.ts"
 import { firstError, missingResponse, syntheticErrorEvent } from "./connectionFailures.ts"
 import { makeBodyRepair } from "./bodyRepair.ts"
@@ -20,7 +26,8 @@ interface SentRequest {
 /** Transport events that the SDK does not expose. */
 export type HttpEvent =
   | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
-  | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly connectionRefused: boolean }
+  /** `refused` says that the server, or its proxy, refused the connection. */
+  | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly refused: string | undefined }
   /** An event stream ended and the client did not end it. */
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
 
@@ -196,8 +203,11 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       })
       request.on("error", (error) => {
         clearTimeout(timer)
-        const cause = firstError(error)
-        onEvent({ _tag: "RequestFailed", sent, connectionRefused: systemErrorCode(cause) === "ECONNREFUSED" })
+        const failure = requestFailure(url, error)
+        const cause = firstError(failure)
+        const refusal = failure === error ? "MCP server refused the connection" : failure.message
+        const isRefused = systemErrorCode(cause) === "ECONNREFUSED"
+        onEvent({ _tag: "RequestFailed", sent, refused: isRefused ? refusal : undefined })
         reject(cause)
       })
       request.on("response", (incoming) => {

@@ -57,8 +57,6 @@ const acceptNotifications =
     return new Response(null, { status: 202, headers: response.headers })
   }
 
-const connectionRefusedMessage = "MCP server refused the connection"
-
 const noEndpointMessage = "the server named no endpoint for messages (HTTP with SSE)"
 
 const sessionExpiredMessage = (status: number) => `MCP session expired (HTTP ${status})`
@@ -144,7 +142,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const onEvent = (event: HttpEvent): void => {
     const { method, isResume } = event.sent
     if (event._tag === "RequestFailed") {
-      if (event.connectionRefused) markLost(connectionRefusedMessage)
+      if (event.refused !== undefined) markLost(event.refused)
       else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
     }
     if (event._tag === "ResponseReceived" && method === "GET") onStreamResponse(event.status, isResume)
@@ -199,7 +197,7 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     if (event._tag === "StreamEnded") {
       markLost(hasEndpoint ? `MCP event stream closed: ${event.reason}` : `${noEndpointMessage}: ${event.reason}`)
     }
-    if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
+    if (event._tag === "RequestFailed" && event.refused !== undefined) markLost(event.refused)
   }
   const refusals = detectSessionRefusals(
     yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent, mayAnswerLater: () => true }),
