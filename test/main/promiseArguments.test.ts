@@ -12,6 +12,8 @@ const callWith = async (fn: unknown, args: ReadonlyArray<unknown>): Promise<unkn
   }
 }
 
+const server = { authenticate: "allowAll" }
+const desk = { url: "http://127.0.0.1:9", name: "desk", config: {} }
 const place = { url: "http://127.0.0.1:9", office: "team", name: "x" }
 
 describe("a function of the Promise API in plain JavaScript", () => {
@@ -31,6 +33,47 @@ describe("a function of the Promise API in plain JavaScript", () => {
     [connectAgent, [], "connectAgent: argument 1 must be an object, but it is missing"],
     [connectAgent, [[]], "connectAgent: argument 1 must be an object, but it is of type array"],
     [connectAgent, [{ ...place, office: undefined }], "connectAgent: 'office' must be a string, but it is missing"],
+    [runServer, [{ ...server, port: "80" }], "runServer: 'port' must be a number, but it is of type string"],
+    [runServer, [{ ...server, limits: null }], "runServer: 'limits' must be an object, but it is null"],
+    [
+      runServer,
+      [{ ...server, limits: { maxConnection: 1 } }],
+      "runServer: there is no option 'limits.maxConnection': did you mean 'maxConnections'?"
+    ],
+    [
+      runServer,
+      [{ ...server, settings: { drainTimeout: "1 s" } }],
+      "runServer: 'settings.drainTimeout' must be a number, but it is of type string"
+    ],
+    [runServer, [{ ...server, redis: "redis://x" }], "runServer: 'redis' must be an object, but it is of type string"],
+    [
+      runComputer,
+      [{ ...desk, confrim: () => true }],
+      "runComputer: there is no option 'confrim': did you mean 'confirm'?"
+    ],
+    [runComputer, [{ ...desk, confirm: "yes" }], "runComputer: 'confirm' must be a function, but it is of type string"],
+    [
+      runComputer,
+      [{ ...desk, approve: "memory/*" }],
+      "runComputer: 'approve' must be an array of strings, but it is of type string"
+    ],
+    [
+      runComputer,
+      [{ ...desk, protocol: "0.9" }],
+      "runComputer: 'protocol' must be 0.2 or 0.3 or 0.4 or auto, but it is of type string"
+    ],
+    [runComputer, [{ ...desk, policy: {} }], "runComputer: 'policy' must be a function, but it is of type object"],
+    [
+      connectAgent,
+      [{ ...place, token: 5 }],
+      "connectAgent: 'token' must be a string or a function, but it is of type number"
+    ],
+    [connectAgent, [{ ...place, wait: null }], "connectAgent: 'wait' must be a number, but it is null"],
+    [
+      connectAgent,
+      [{ ...place, transports: "websocket" }],
+      "connectAgent: 'transports' must be an array of polling or websocket, but it is of type string"
+    ],
     [connectWebAgent, [], "connectAgent: argument 1 must be an object, but it is missing"],
     [connectWebAgent, [{ ...place, name: 7 }], "connectAgent: 'name' must be a string, but it is of type number"]
   ] as const) {

@@ -32,11 +32,17 @@ export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
-export { connectAgent, type NodeAgentConnectOptions } from "../promise/connectAgent.ts"
+export { connectAgent } from "../promise/connectAgent.ts"
 export type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 export type { TaskStatus } from "../../application/agent/tasks/toolTasks.ts"
 export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-export type { ConnectedAgent, ConnectionOptions, StartedTool, ToolCall } from "../promise/ConnectedAgent.ts"
+export type {
+  ConnectedAgent,
+  ConnectionOptions,
+  NodeAgentConnectOptions,
+  StartedTool,
+  ToolCall
+} from "../promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "../promise/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
 export {

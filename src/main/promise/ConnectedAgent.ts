@@ -32,7 +32,13 @@ import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Awaitable, HookOptions } from "./computerHooks.ts"
-import { type ArgumentCheck, checkArguments, withCheckedArguments } from "./checkArguments.ts"
+import {
+  type ArgumentCheck,
+  checkArguments,
+  checkOptions,
+  type ChecksOf,
+  withCheckedArguments
+} from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, type RunningService, startService } from "./RunningService.ts"
 
@@ -69,6 +75,17 @@ export interface ToolCall extends Omit<CoreToolCall, "onStatus" | "onInput" | "o
 
 /** Options of an Agent and its connection. */
 export interface AgentConnectOptions extends Omit<AgentOptions, "wait">, ConnectionOptions {}
+
+/** Options of an Agent on Node. */
+export interface NodeAgentConnectOptions extends AgentConnectOptions {
+  /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
+  readonly documentFolders?: ReadonlyArray<string>
+  /**
+   * Hosts from which `fetchDocument` may fetch although their addresses are private, such as `192.168.1.5` or
+   * `*.corp.example`. Others must be public or in the network of the Server.
+   */
+  readonly documentHosts?: ReadonlyArray<string>
+}
 
 /** A call that runs at its Computer. Promises reject with the code `task_lost` when the Computer does not know it. */
 export interface StartedTool {
@@ -322,12 +339,38 @@ const methodArguments = {
   changesOf: computerFirst
 } as const
 
+/** The options of every member. */
+export const connectionChecks: ChecksOf<ConnectionOptions> = {
+  auth: "object",
+  ca: "string",
+  connectTimeout: "number",
+  headers: "object",
+  log: "function",
+  namespace: "string",
+  token: "token",
+  transports: "transports",
+  url: "string",
+  wait: "number"
+}
+
+const agentOptions: ChecksOf<NodeAgentConnectOptions> = {
+  ...connectionChecks,
+  documentFolders: "strings",
+  documentHosts: "strings",
+  name: "string",
+  office: "string",
+  protocol: "protocol",
+  retryInitialConnect: "boolean",
+  takeOver: "boolean"
+}
+
 export const connectWithLayer = async <Options extends AgentConnectOptions>(
   makeLayer: (options: Options) => Layer.Layer<Agent, JoinFailed>,
   options: Options,
   cancellable: Cancellable | undefined
 ): Promise<ConnectedAgent> => {
   checkArguments("connectAgent", [{ url: "string", office: "string", name: "string" }], [options])
+  checkOptions("connectAgent", agentOptions, options)
   const service = await startService(Agent, makeLayer(options), options.log, cancellable)
   return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf"])
 }

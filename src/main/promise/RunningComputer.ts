@@ -17,9 +17,9 @@ import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
-import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
+import { connectionChecks, type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
-import { checkArguments, withCheckedArguments } from "./checkArguments.ts"
+import { checkArguments, checkOptions, type ChecksOf, withCheckedArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
@@ -165,9 +165,45 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
   leave: (options) => run(({ leave }) => leave, options)
 })
 
+const computerOptions: ChecksOf<ComputerOptions> = {
+  ...connectionChecks,
+  approve: "strings",
+  approvers: "strings",
+  authorize: "function",
+  catalogues: "string",
+  config: "object",
+  confirm: "function",
+  inputs: { ask: "function", run: "function", values: "object" },
+  name: "string",
+  office: "string",
+  onInput: "function",
+  operators: { calls: "boolean", states: "boolean", stderr: "boolean" },
+  policy: "function",
+  protocol: "protocol",
+  retryInitialConnect: "boolean",
+  settings: {
+    approvalTimeout: "number",
+    changeThrottle: "number",
+    connectTimeout: "number",
+    idle: "number",
+    keepaliveInterval: "number",
+    lifecycle: "string",
+    onProgress: "function",
+    readTimeout: "number",
+    resolveDpe: "function",
+    showUnsubscribable: "boolean",
+    startupTimeout: "number"
+  },
+  skills: { marketplaces: "strings", userFolder: "string" },
+  takeOver: "boolean",
+  uploads: "object",
+  variables: "object"
+}
+
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
   checkArguments("runComputer", [{ url: "string", name: "string", config: "object" }], [options])
+  checkOptions("runComputer", computerOptions, options)
   const {
     approve: _approve,
     approvers: _approvers,

@@ -2,14 +2,14 @@ import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import type { Limits } from "../../application/server/connections/Limits.ts"
+import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
-import { checkArguments } from "./checkArguments.ts"
+import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
@@ -81,10 +81,38 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
     )
 })
 
+const limitChecks = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, "number" as const]))
+
+const serverOptions: ChecksOf<ServerOptions> = {
+  allowedOrigins: "strings",
+  authenticate: "authenticate",
+  engine: "string",
+  fallback: "function",
+  host: "string",
+  httpServer: "object",
+  io: "object",
+  limits: limitChecks,
+  lines: "lines",
+  log: "function",
+  maxMessageBytes: "number",
+  namespace: "string",
+  page: "page",
+  paths: "strings",
+  pingInterval: "number",
+  pingTimeout: "number",
+  port: "number",
+  redis: { address: "object", prefix: "string", url: "string" },
+  settings: { drainTimeout: "number", requireRole: "boolean", routingTimeout: "number", timeoutGrace: "number" },
+  tls: "object",
+  validate: "boolean",
+  validateBytes: "number"
+}
+
 /** Runs a Server on Socket.IO; on loopback and a free port by default, or on a server of the host program. */
-export const runServer = async (serverOptions: ServerOptions, cancellable?: Cancellable): Promise<RunningServer> => {
-  checkArguments("runServer", [{ authenticate: "authenticate" }], [serverOptions])
-  const { authenticate, limits = {}, log, redis, settings = {}, ...options } = serverOptions
+export const runServer = async (given: ServerOptions, cancellable?: Cancellable): Promise<RunningServer> => {
+  checkArguments("runServer", [{ authenticate: "authenticate" }], [given])
+  checkOptions("runServer", serverOptions, given)
+  const { authenticate, limits = {}, log, redis, settings = {}, ...options } = given
   const { requireRole, ...timeouts } = settings
   const { idleTimeout, joinTimeout, ...counts } = limits
   const layer = serverLayer({

@@ -1,10 +1,37 @@
+import { didYouMean } from "../repl/didYouMean.ts"
+import { lineNames } from "../../domain/wire/lines.ts"
 import { A2cError } from "./A2cError.ts"
+
+const protocols: ReadonlyArray<unknown> = [...lineNames, "auto"]
+
+const listOf = (names: ReadonlyArray<unknown>) => ({
+  text: `an array of ${names.join(" or ")}`,
+  test: (value: unknown) => Array.isArray(value) && value.every((item) => names.includes(item))
+})
 
 const kinds = {
   string: { text: "a string", test: (value: unknown) => typeof value === "string" },
   object: {
     text: "an object",
     test: (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value)
+  },
+  boolean: { text: "a boolean", test: (value: unknown) => typeof value === "boolean" },
+  function: { text: "a function", test: (value: unknown) => typeof value === "function" },
+  number: { text: "a number", test: (value: unknown) => typeof value === "number" && !Number.isNaN(value) },
+  strings: {
+    text: "an array of strings",
+    test: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === "string")
+  },
+  protocol: { text: protocols.join(" or "), test: (value: unknown) => protocols.includes(value) },
+  lines: listOf(lineNames),
+  transports: listOf(["polling", "websocket"]),
+  page: {
+    text: "an object or false",
+    test: (value: unknown) => value === false || (typeof value === "object" && value !== null)
+  },
+  token: {
+    text: "a string or a function",
+    test: (value: unknown) => typeof value === "string" || typeof value === "function"
   },
   bytes: { text: "a Uint8Array", test: (value: unknown) => value instanceof Uint8Array },
   authenticate: {
@@ -48,6 +75,35 @@ export const checkArguments = (
     const problem = argumentProblem(check, position, args[position])
     if (problem !== undefined) throw new A2cError("config_invalid", `${name}: ${problem}`)
   }
+}
+
+/** The kinds of all options of an object, or their own options. */
+interface OptionChecks {
+  readonly [option: string]: Kind | OptionChecks
+}
+
+/** {@link OptionChecks} for a type, which must name each of its options. */
+export type ChecksOf<Options> = { readonly [Option in keyof Options]-?: Kind | OptionChecks }
+
+const optionProblem = (checks: OptionChecks, options: object, path = ""): string | undefined => {
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined) continue
+    const what = `'${path}${option}'`
+    const check = Object.hasOwn(checks, option) ? checks[option] : undefined
+    if (check === undefined) return `there is no option ${what}${didYouMean(option, Object.keys(checks))}`
+    const problem =
+      typeof check === "string"
+        ? problemOf(what, check, value)
+        : (problemOf(what, "object", value) ?? optionProblem(check, Object(value), `${path}${option}.`))
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Throws an error that names the first option which does not exist or is wrong. */
+export const checkOptions = (name: string, checks: OptionChecks, options: object): void => {
+  const problem = optionProblem(checks, options)
+  if (problem !== undefined) throw new A2cError("config_invalid", `${name}: ${problem}`)
 }
 
 type Checks<Service> = { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
