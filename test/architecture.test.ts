@@ -88,6 +88,25 @@ describe("source tree", () => {
     assert.deepStrictEqual(found.toSorted(), ["domain/escapedNames.ts", "domain/json.ts"])
   })
 
+  it("declares each exported name in one file", () => {
+    const declaration = /^export (?:declare )?(?:abstract )?(?:const|class|function\*?|interface|type) (\w+)/gm
+    const declared = [...sources.keys()].flatMap((file) =>
+      [...readFileSync(join("src", file), "utf8").matchAll(declaration)].map(([, name = ""]) => ({ file, name }))
+    )
+    assert.isAbove(declared.length, 2000)
+    // Modules of one shape: each has a `layer` or a `make`, and each protocol line the same codecs.
+    const distinct = declared.filter(
+      ({ file, name }) => !/^(?:layer|make)/.test(name) && !/^domain\/wire\/v/.test(file)
+    )
+    const repeated = [...Map.groupBy(distinct, ({ name }) => name)].filter(
+      ([, files]) => new Set(files.map(({ file }) => file)).size > 1
+    )
+    assert.deepStrictEqual(
+      repeated.map(([name, files]) => `${name}: ${files.map(({ file }) => file).join(", ")}`),
+      []
+    )
+  })
+
   it("has no import cycles, type-only imports included", () => {
     assert.deepStrictEqual(importCycles(), [])
   })

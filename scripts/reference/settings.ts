@@ -7,7 +7,7 @@ import {
   withParameterDefaults
 } from "../../src/domain/config/endpointParameters.ts"
 import { PackConfigFile } from "../../src/domain/packs/packConfig.ts"
-import { Policy } from "../../src/domain/policy/parseRules.ts"
+import { ParsedPolicy } from "../../src/domain/policy/parseRules.ts"
 import { page } from "./markdown.ts"
 import { fieldTable } from "./schemas.ts"
 
@@ -26,7 +26,7 @@ export const settingsPage = (): string =>
     fieldTable("key", SseParameters, withParameterDefaults("sse", {})),
     "## Rules",
     "`--policy FILE`: [rules](../configuration.md#rules).",
-    fieldTable("key", Policy),
+    fieldTable("key", ParsedPolicy),
     "## Server",
     "`a2c server --config FILE`: the names of the [flags](commands.md#a2c-server) without `--`, as `port: 7070`; see [server.md](../server.md#configuration-file).",
     "## API keys",

@@ -4,12 +4,12 @@ import type { ByteLink } from "../../application/ports/ByteLink.ts"
 /** A link, and the function of its owner that closes it. */
 export interface OwnedByteLink {
   readonly link: ByteLink
-  /** Sends the remaining bytes for at most {@link closeTimeout}, then closes the link. Never hangs. */
+  /** Sends the remaining bytes for at most {@link linkCloseTimeout}, then closes the link. Never hangs. */
   readonly close: Effect.Effect<void>
 }
 
 /** Time for a peer to take the last bytes and to close its side. A stopping listener waits for its slowest peer. */
-export const closeTimeout = Duration.seconds(1)
+export const linkCloseTimeout = Duration.seconds(1)
 
 export const closedLocally = "closed locally"
 export const closedByPeer = "closed by peer"

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import { homeFolder, noHomeAdvice } from "../process/userFolders.ts"
 import { makeOwnerOnlyStore } from "./OwnerOnlyStore.ts"
 
-/** `path` is the credentials file, by default {@link defaultPath}. */
+/** `path` is the credentials file, by default {@link defaultCredentialPath}. */
 export interface FileCredentialStoreOptions {
   readonly path?: string
 }
@@ -16,7 +16,7 @@ const maxFileBytes = 1024 * 1024
 type Entries = Map<string, string>
 
 /** The credentials file in the configuration folder of the user, if that is known. */
-export const defaultPath = (
+export const defaultCredentialPath = (
   env: { readonly [name: string]: string | undefined } = process.env,
   platform: NodeJS.Platform = process.platform,
   home: string | undefined = homeFolder()
@@ -76,6 +76,6 @@ const withoutFile = { read: () => unavailable, write: () => unavailable, remove:
  */
 export const layer = ({ path }: FileCredentialStoreOptions = {}): Layer.Layer<CredentialStore> =>
   Layer.sync(CredentialStore, () => {
-    const file = path ?? defaultPath()
+    const file = path ?? defaultCredentialPath()
     return file === undefined ? CredentialStore.of(withoutFile) : make(file)
   })

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
-import { listen, makeHttpServer, serverUrl } from "../http/httpServer.ts"
+import { listen, makeHttpServer, listeningUrl } from "../http/httpServer.ts"
 import { makeDocumentStore } from "./documentStore.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { makeUrlSigner } from "./urlSigner.ts"
@@ -71,7 +71,7 @@ const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: 
   if (!isLoopbackHost(address) && publicUrl?.startsWith("https:") !== true) {
     yield* Effect.logWarning("documents are served unencrypted to other machines", { address })
   }
-  return publicUrl ?? serverUrl("http", bound)
+  return publicUrl ?? listeningUrl("http", bound)
 })
 
 const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>

@@ -70,5 +70,5 @@ export const listen = Effect.fnUntraced(function* <E>(
 })
 
 /** The URL of a server, with brackets around IPv6 addresses. */
-export const serverUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
+export const listeningUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>
   `${scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`

@@ -1,7 +1,7 @@
 import { Cause, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Stream } from "effect"
 import { ByteConnector, ByteLinkClosed, ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError, Unreachable } from "../../application/ports/Transport.ts"
-import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink, serveLink } from "../bytes/OwnedByteLink.ts"
+import { closedLocally, closedByPeer, linkCloseTimeout, type OwnedByteLink, serveLink } from "../bytes/OwnedByteLink.ts"
 
 /** Bytes that one direction holds before the sender waits, and the largest chunk, as with TCP. */
 const maxBufferedBytes = 64 * 1024
@@ -98,7 +98,7 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
     inbound.discard()
     outbound.end()
     return outbound.awaitDrained.pipe(
-      Effect.timeoutOption(closeTimeout),
+      Effect.timeoutOption(linkCloseTimeout),
       Effect.andThen(
         Effect.sync(() => {
           outbound.discard()
@@ -185,6 +185,6 @@ const make = () => {
 
 /**
  * TCP in one process, for tests on virtual time: the same limits and messages without Node. Host names match by equality.
- * A link closes when the peer has received all bytes, or after {@link closeTimeout}.
+ * A link closes when the peer has received all bytes, or after {@link linkCloseTimeout}.
  */
 export const layer: Layer.Layer<ByteListener | ByteConnector> = Layer.effectContext(Effect.sync(make))

@@ -2,7 +2,7 @@ import { Effect, Layer, PubSub, Stream } from "effect"
 import { type OpenSkillFile, SkillFileError, SkillFiles } from "../../application/ports/files/SkillFiles.ts"
 import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
-import { parseYaml } from "../skills/parseYaml.ts"
+import { parseYamlValue } from "../skills/parseYaml.ts"
 import { checkFiles, unpackArchive } from "../skills/unpackArchive.ts"
 
 type Entry =
@@ -128,7 +128,7 @@ export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(
         Stream.map(() => undefined)
       )
     }),
-    parseYaml
+    parseYaml: parseYamlValue
   })
 
   return {

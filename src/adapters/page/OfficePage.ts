@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet, type Scope } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
 import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { type Reply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
+import { type HttpReply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
 import { makeOperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
-import { errorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
+import { pageErrorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
 import { officePagePath } from "../../domain/page/serverPages.ts"
 import { makePageSessions } from "./PageSessions.ts"
 import { checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
@@ -29,7 +29,7 @@ export interface OfficePageOptions {
 }
 
 /** A reply; none after a stream. */
-type Responding = Effect.Effect<Reply | undefined, Reply | ProtocolError, Scope.Scope>
+type Responding = Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
 
 /** Handles a request by its method. */
 interface Route {
@@ -59,13 +59,13 @@ export const makeOfficePage = Effect.fnUntraced(function* ({
     (handle: SessionHandler) =>
     (request: IncomingMessage, response: ServerResponse): Responding => {
       const session = sessions.find(readSessionCookie(request))
-      if (session === undefined) return Effect.fail(errorReply(401, "The session has ended: sign in again"))
+      if (session === undefined) return Effect.fail(pageErrorReply(401, "The session has ended: sign in again"))
       if (request.method !== "GET" && !hasCsrfToken(request, session.csrf)) {
         access.observeRejection(request, errorCodes.forbidden, "wrong CSRF token")
-        return Effect.fail(errorReply(403, "The header X-A2C-CSRF has another value than the session"))
+        return Effect.fail(pageErrorReply(403, "The header X-A2C-CSRF has another value than the session"))
       }
       if (session.requests >= maxRequestsPerSession) {
-        return Effect.fail(errorReply(429, `More than ${maxRequestsPerSession} requests are in progress`))
+        return Effect.fail(pageErrorReply(429, `More than ${maxRequestsPerSession} requests are in progress`))
       }
       return Effect.acquireUseRelease(
         Effect.sync(() => void (session.requests += 1)),
@@ -81,10 +81,10 @@ export const makeOfficePage = Effect.fnUntraced(function* ({
     ["calls", { POST: inSession(calls) }]
   ])
 
-  const notFound = errorReply(404, "Not found")
+  const notFound = pageErrorReply(404, "Not found")
 
-  const notAllowed = (methods: ReadonlyArray<string>): Reply =>
-    errorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") })
+  const notAllowed = (methods: ReadonlyArray<string>): HttpReply =>
+    pageErrorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") })
 
   const respondFile = (request: IncomingMessage, name: string | undefined): Responding =>
     request.method === "GET" || request.method === "HEAD"
@@ -102,9 +102,9 @@ export const makeOfficePage = Effect.fnUntraced(function* ({
     return rejection === undefined ? handle(request, response) : Effect.succeed(rejection)
   }
 
-  const rejectForeign = (request: IncomingMessage, reason: string): Reply => {
+  const rejectForeign = (request: IncomingMessage, reason: string): HttpReply => {
     access.observeRejection(request, errorCodes.forbidden, reason)
-    return errorReply(403, `The page is for pages and hosts of this Server only: ${reason}`)
+    return pageErrorReply(403, `The page is for pages and hosts of this Server only: ${reason}`)
   }
 
   const respond = (request: IncomingMessage, response: ServerResponse, path: string): Responding => {
@@ -119,7 +119,7 @@ export const makeOfficePage = Effect.fnUntraced(function* ({
     const reply = yield* Effect.scoped(respond(request, response, path)).pipe(
       Effect.catch((error) => Effect.succeed("_tag" in error ? protocolErrorReply(error) : error)),
       Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("page request failed", { page: path }, cause), errorReply(500, "internal error"))
+        Effect.as(Effect.logError("page request failed", { page: path }, cause), pageErrorReply(500, "internal error"))
       ),
       Effect.raceFirst(Effect.as(responseClosed(response), undefined))
     )

@@ -5,8 +5,8 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Effect } from "effect"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import type { Reply } from "../http/messages/sendReply.ts"
-import { errorReply } from "./pageReplies.ts"
+import type { HttpReply } from "../http/messages/sendReply.ts"
+import { pageErrorReply } from "./pageReplies.ts"
 
 const indexName = "index.html"
 
@@ -65,13 +65,13 @@ export const makePageAssets = (folder: string) => {
   }
   const load = Effect.tryPromise({ try: loadAssets, catch: formatNetworkError }).pipe(
     Effect.tapError((reason) => Effect.logWarning("office page not found", { folder, reason })),
-    Effect.mapError(() => errorReply(503, "The office page is not built: run npm run build"))
+    Effect.mapError(() => pageErrorReply(503, "The office page is not built: run npm run build"))
   )
   /** The reply with a file; the index without a name. */
   return Effect.fnUntraced(function* (
     request: IncomingMessage,
     name = indexName
-  ): Effect.fn.Return<Reply | undefined, Reply> {
+  ): Effect.fn.Return<HttpReply | undefined, HttpReply> {
     const asset = (yield* load).get(name)
     if (asset === undefined) return undefined
     const { bytes, gzipped, headers } = asset

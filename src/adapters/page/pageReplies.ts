@@ -1,6 +1,6 @@
 import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { PageError } from "../../domain/page/PageCommand.ts"
-import type { Reply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages/sendReply.ts"
 
 /**
  * The page loads from its Server only, and creates no policy: nothing may turn text into HTML. It frames apps from their
@@ -31,7 +31,11 @@ export const pageHeaders = (appOrigin?: string): Readonly<Record<string, string>
   "Cache-Control": "no-store"
 })
 
-export const jsonReply = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply => ({
+export const pageJsonReply = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {}
+): HttpReply => ({
   status,
   headers: { "Content-Type": "application/json; charset=utf-8", ...headers },
   body: JSON.stringify(value)
@@ -43,9 +47,13 @@ const statusOf = (code: number): number => {
   return code >= 400 && code <= 599 ? code : 422
 }
 
-export const errorReply = (code: number, message: string, headers: Readonly<Record<string, string>> = {}): Reply => {
+export const pageErrorReply = (
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {}
+): HttpReply => {
   const error: PageError = { code, message }
-  return jsonReply(statusOf(code), error, headers)
+  return pageJsonReply(statusOf(code), error, headers)
 }
 
-export const protocolErrorReply = ({ code, message }: ProtocolError): Reply => errorReply(code, message)
+export const protocolErrorReply = ({ code, message }: ProtocolError): HttpReply => pageErrorReply(code, message)

@@ -4,8 +4,8 @@ import { checkJsonBody, parseJson } from "../../domain/json.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 import { crossOriginOf, isOwnHost } from "../http/hostAccess.ts"
 import { limitedBody } from "../http/messages/limitedBody.ts"
-import type { Reply } from "../http/messages/sendReply.ts"
-import { errorReply } from "./pageReplies.ts"
+import type { HttpReply } from "../http/messages/sendReply.ts"
+import { pageErrorReply } from "./pageReplies.ts"
 
 /** Bytes of a request. */
 const maxBodyBytes = 1024 * 1024
@@ -33,11 +33,11 @@ export const isCrossSite = ({ headers }: IncomingMessage): boolean =>
   !["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
 
 /** The rejection of a request with a wrong content type or without the header that other origins cannot send. */
-export const checkFormat = ({ headers }: IncomingMessage): Reply | undefined => {
+export const checkFormat = ({ headers }: IncomingMessage): HttpReply | undefined => {
   if (!/^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")) {
-    return errorReply(415, "The content type must be application/json")
+    return pageErrorReply(415, "The content type must be application/json")
   }
-  return headers[csrfHeader] ? undefined : errorReply(403, "The header X-A2C-CSRF is missing")
+  return headers[csrfHeader] ? undefined : pageErrorReply(403, "The header X-A2C-CSRF is missing")
 }
 
 /** True when a request carries the token of its session. */
@@ -51,25 +51,25 @@ export const readJsonBody = Effect.fnUntraced(function* <A>(
   request: IncomingMessage,
   decode: (value: unknown) => Result.Result<A, string>,
   maxBytes = maxBodyBytes
-): Effect.fn.Return<A, Reply> {
-  const tooLarge = errorReply(413, `The body exceeds the limit of ${maxBytes} bytes`)
+): Effect.fn.Return<A, HttpReply> {
+  const tooLarge = pageErrorReply(413, `The body exceeds the limit of ${maxBytes} bytes`)
   const chunks = yield* Stream.runCollect(
     limitedBody({ request, sendContinue: () => undefined }, maxBytes, tooLarge)
   ).pipe(
     // The reply is not read any more.
-    Effect.catchTag("ClientDisconnected", () => Effect.fail(errorReply(400, "The body is incomplete"))),
+    Effect.catchTag("ClientDisconnected", () => Effect.fail(pageErrorReply(400, "The body is incomplete"))),
     Effect.timeoutOrElse({
       duration: bodyTimeout,
       orElse: () => {
-        const { body, headers } = errorReply(408, `The body takes longer than ${Duration.format(bodyTimeout)}`)
+        const { body, headers } = pageErrorReply(408, `The body takes longer than ${Duration.format(bodyTimeout)}`)
         return Effect.fail({ status: 408, headers: { ...headers, Connection: "close" }, body })
       }
     })
   )
   const value = parseJson(Buffer.concat(chunks).toString("utf8"))
   const problem = value === undefined ? "not JSON" : checkJsonBody(value)
-  if (problem !== undefined) return yield* Effect.fail(errorReply(400, `The body is invalid: ${problem}`))
+  if (problem !== undefined) return yield* Effect.fail(pageErrorReply(400, `The body is invalid: ${problem}`))
   return yield* Effect.mapError(Effect.fromResult(decode(value)), (reason) =>
-    errorReply(400, `The body is invalid: ${reason}`)
+    pageErrorReply(400, `The body is invalid: ${reason}`)
   )
 })

@@ -7,14 +7,14 @@ import { checkJoinRights } from "../../domain/office/grants.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { PageSession } from "../../domain/page/PageCommand.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import type { Reply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages/sendReply.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
-import { errorReply, jsonReply } from "./pageReplies.ts"
+import { pageErrorReply, pageJsonReply } from "./pageReplies.ts"
 import { type PageSessions, sessionLifetime, type SignedIn } from "./PageSessions.ts"
 import { readJsonBody } from "./requestChecks.ts"
 import { readSessionCookie, sessionCookie } from "./sessionCookie.ts"
-import { operatorName, type PageSource } from "../../application/shared/page/PageSource.ts"
+import { operatorNameOf, type PageSource } from "../../application/shared/page/PageSource.ts"
 
 /** Clients without a session can send this much. Credentials are shorter. */
 const maxSignInBytes = 16 * 1024
@@ -26,7 +26,7 @@ const decodeSignIn = makeDecoder(Schema.Struct({ token: Schema.String.check(Sche
 /** True when an identity may join as the Agent of some office. A pattern of offices matches itself. */
 const mayCall = (identity: Identity): boolean =>
   identity.grants.offices.some(
-    (office) => checkJoinRights(identity, { office, role: "agent", name: operatorName({ identity }) }) === undefined
+    (office) => checkJoinRights(identity, { office, role: "agent", name: operatorNameOf({ identity }) }) === undefined
   )
 
 /** Makes the handlers of the session: fetch, sign in and sign out. */
@@ -42,7 +42,7 @@ export const makeSessionRoutes = (
     request: IncomingMessage,
     { csrf, identity }: SignedIn,
     headers: Readonly<Record<string, string>> = {}
-  ): Reply => {
+  ): HttpReply => {
     const session: PageSession = {
       subject: identity.subject,
       requiresSignIn: access.requiresCredentials,
@@ -51,23 +51,23 @@ export const makeSessionRoutes = (
       hasBodies,
       ...definedOnly({ office, appOrigin: sandbox?.originFor(request.headers) })
     }
-    return jsonReply(200, session, headers)
+    return pageJsonReply(200, session, headers)
   }
 
-  const startSession = (request: IncomingMessage, identity: Identity): Reply => {
+  const startSession = (request: IncomingMessage, identity: Identity): HttpReply => {
     sessions.remove(readSessionCookie(request))
     const { id, session } = sessions.create(identity)
     return sessionReply(request, session, sessionCookie(request, id, Duration.toSeconds(sessionLifetime)))
   }
 
   /** Without authentication the first request starts a session: commands need its token. */
-  const fetchSession = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<Reply, Reply> {
+  const fetchSession = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<HttpReply, HttpReply> {
     const session = sessions.find(readSessionCookie(request))
     if (session !== undefined) return sessionReply(request, session)
-    if (access.requiresCredentials) return errorReply(401, "Sign in with the key of an operator")
+    if (access.requiresCredentials) return pageErrorReply(401, "Sign in with the key of an operator")
     const identity = yield* access
       .authenticate(request, { auth: {}, headers: request.headers })
-      .pipe(Effect.mapError(({ message, status }) => errorReply(status, message)))
+      .pipe(Effect.mapError(({ message, status }) => pageErrorReply(status, message)))
     return startSession(request, identity)
   })
 
@@ -80,17 +80,17 @@ export const makeSessionRoutes = (
           if (status !== errorCodes.unavailable) throttle.recordRejection(peer, now)
         })
       ),
-      Effect.mapError(({ message, status }) => errorReply(status, message))
+      Effect.mapError(({ message, status }) => pageErrorReply(status, message))
     )
     return startSession(request, identity)
   })
 
-  const signIn = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<Reply, Reply> {
+  const signIn = Effect.fnUntraced(function* (request: IncomingMessage): Effect.fn.Return<HttpReply, HttpReply> {
     const peer = remoteAddressOf(request)
     if (throttle.isBlocked(peer, yield* Clock.currentTimeMillis) || !throttle.acquirePending(peer)) {
       access.observeRejection(request, errorCodes.tooManyRequests, "too many failed sign-ins")
       const message = "Too many failed sign-ins: try again in a minute"
-      return errorReply(errorCodes.tooManyRequests, message, { "Retry-After": blockedSeconds })
+      return pageErrorReply(errorCodes.tooManyRequests, message, { "Retry-After": blockedSeconds })
     }
     return yield* Effect.ensuring(
       signInOnce(request, peer),
@@ -98,7 +98,7 @@ export const makeSessionRoutes = (
     )
   })
 
-  const signOut = (request: IncomingMessage): Effect.Effect<Reply> =>
+  const signOut = (request: IncomingMessage): Effect.Effect<HttpReply> =>
     Effect.sync(() => {
       sessions.remove(readSessionCookie(request))
       return { status: 204, headers: sessionCookie(request, "", 0), body: "" }

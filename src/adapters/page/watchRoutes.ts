@@ -5,9 +5,9 @@ import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError
 import { type PageCallMessage, PageCallRequest, PageCommand, type PageError } from "../../domain/page/PageCommand.ts"
 import type { PageMessage } from "../../domain/page/PageEvent.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import type { Reply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages/sendReply.ts"
 import { remoteAddressOf } from "../http/operatorAccess.ts"
-import { jsonReply } from "./pageReplies.ts"
+import { pageJsonReply } from "./pageReplies.ts"
 import type { SignedIn } from "./PageSessions.ts"
 import { readJsonBody } from "./requestChecks.ts"
 import { startStream, writeMessage } from "./responseStream.ts"
@@ -30,7 +30,7 @@ export interface SessionRequest {
 /** Handles a request. Gives no reply after a stream, which it has ended. */
 export type SessionHandler = (
   given: SessionRequest
-) => Effect.Effect<Reply | undefined, Reply | ProtocolError, Scope.Scope>
+) => Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
 
 const toEvent = (message: PageMessage): string => `data: ${JSON.stringify(message)}\n\n`
 const toLine = (message: PageCallMessage): string => `${JSON.stringify(message)}\n`
@@ -60,7 +60,7 @@ export const makeWatchRoutes = (source: PageSource) => {
 
   const commands: SessionHandler = Effect.fnUntraced(function* (given) {
     const command = yield* readJsonBody(given.request, decodeCommand)
-    return jsonReply(200, yield* source.execute(command, operatorOf(given)))
+    return pageJsonReply(200, yield* source.execute(command, operatorOf(given)))
   })
 
   /** Calls a tool. The end of the response or of the session ends the call. */

@@ -6,7 +6,7 @@ import { systemErrorCode } from "../../domain/errorMessage.ts"
 import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
 import { watchFolders } from "../folders/watchFolders.ts"
 import { fileOperation, openSkillFile, resolveInside } from "./openSkillFile.ts"
-import { parseYaml } from "./parseYaml.ts"
+import { parseYamlValue } from "./parseYaml.ts"
 import { makeStage } from "./stageFiles.ts"
 
 /** Entries that hold no skills: their changes lead to no scan. */
@@ -51,7 +51,7 @@ export const layer = ({ stagingParent }: NodeSkillFilesOptions = {}): Layer.Laye
         open: openSkillFile,
         stage,
         watch: (folders) => watchFolders(folders, isIgnored),
-        parseYaml
+        parseYaml: parseYamlValue
       })
     )
   )

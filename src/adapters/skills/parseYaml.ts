@@ -7,7 +7,7 @@ import { parseJsonOrThrow } from "../../domain/json.ts"
 const maxExpandedLength = 256 * 1024
 
 /** Parses YAML to a JSON value: without cycles, and without numbers that JSON lacks. Fails with the first line of the error. */
-export const parseYaml = (text: string): Result.Result<unknown, string> =>
+export const parseYamlValue = (text: string): Result.Result<unknown, string> =>
   Result.flatMap(
     Result.try({
       // Nested aliases expand exponentially.

@@ -3,7 +3,7 @@ import type { Socket as EngineSocket } from "engine.io"
 import * as webSockets from "ws"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
-import { listen, serverUrl } from "../http/httpServer.ts"
+import { listen, listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
 import { closeLinksWithScope, makeConnectionContext, type MessageOptions } from "./connection/ConnectionContext.ts"
@@ -12,10 +12,10 @@ import { canSendFrames } from "./internals.ts"
 import { maxConfigurableMessageBytes } from "./limits.ts"
 import { RelayConnection } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
-import { makeRequestCheck, type RequestFallback, type RequestOptions, routeOwnRequests } from "./routeRequests.ts"
+import { makeRequestCheck, type RequestFallback, type RouteOptions, routeOwnRequests } from "./routeRequests.ts"
 
 /** Options of a Server with an own listener. */
-export interface RelayServerOptions extends MessageOptions, RequestOptions, KeepaliveOptions {
+export interface RelayServerOptions extends MessageOptions, RouteOptions, KeepaliveOptions {
   readonly host?: string
   /** 0, the default, picks a free port. */
   readonly port?: number
@@ -86,5 +86,5 @@ const serve = Effect.fnUntraced(function* (
     { host, port },
     (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
   )
-  return { url: serverUrl(tls === undefined ? "http" : "https", address) }
+  return { url: listeningUrl(tls === undefined ? "http" : "https", address) }
 })

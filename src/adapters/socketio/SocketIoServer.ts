@@ -5,7 +5,7 @@ import { Server as Engine } from "engine.io"
 import { Server as SocketIo } from "socket.io"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
-import { listen, serverUrl } from "../http/httpServer.ts"
+import { listen, listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer } from "../http/tlsServer.ts"
 import { makeConnectionContext } from "./connection/ConnectionContext.ts"
 import { makeEngineOptions } from "./connection/engineOptions.ts"
@@ -45,7 +45,7 @@ type MakeContext = Parameters<typeof makeConnectionContext>
 const urlOf = (http: HttpServer, path: string): string => {
   const address: AddressInfo | string | null = http.address()
   if (address === null || typeof address === "string") return ""
-  const base = serverUrl("setSecureContext" in http ? "https" : "http", address)
+  const base = listeningUrl("setSecureContext" in http ? "https" : "http", address)
   return path === defaultPath ? base : `${base}${path}`
 }
 
@@ -86,5 +86,5 @@ const serve = Effect.fnUntraced(function* (
     { host, port },
     (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
   )
-  return { url: serverUrl(tls === undefined ? "http" : "https", address) }
+  return { url: listeningUrl(tls === undefined ? "http" : "https", address) }
 })

@@ -13,7 +13,7 @@ import {
 import { isOriginAllowed, listedOriginOf, type PageAccess } from "../http/hostAccess.ts"
 
 /** A response that rejects a request before Socket.IO sees it. */
-export interface Rejection {
+export interface GateRejection {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly body: { readonly code: number; readonly message: string }
@@ -37,7 +37,7 @@ export const opensWebSocket = (paths: ReadonlyArray<string>, request: IncomingMe
   requestUrl(request)?.searchParams.get("transport") !== "polling" &&
   (request.headers.upgrade ?? "").split(",").some((protocol) => protocol.trim().toLowerCase() === "websocket")
 
-const originNotAllowed: Rejection = {
+const originNotAllowed: GateRejection = {
   status: 403,
   headers: {},
   body: { code: 403, message: originNotAllowedMessage }
@@ -57,7 +57,7 @@ export const checkRequest = (
   request: IncomingMessage,
   served: ServedVersions,
   allowedOrigins: ReadonlyArray<string>
-): Rejection | undefined => {
+): GateRejection | undefined => {
   const access: PageAccess = { allowedOrigins, schemes: ["http", "https"] }
   if (!isOriginAllowed(request.headers, access)) return originNotAllowed
   if (request.method === "OPTIONS") return undefined
@@ -75,19 +75,19 @@ export const checkRequest = (
 export const hasVersion = (request: IncomingMessage): boolean =>
   requestUrl(request)?.searchParams.has(versionQueryParameter) ?? false
 
-const encodeRejection = ({ body, headers }: Rejection) => {
+const encodeRejection = ({ body, headers }: GateRejection) => {
   const text = JSON.stringify(body)
   const length = String(Buffer.byteLength(text))
   return { text, headers: { ...headers, "Content-Type": "application/json", "Content-Length": length } }
 }
 
-export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
+export const rejectRequest = (response: ServerResponse, rejection: GateRejection): void => {
   const { headers, text } = encodeRejection(rejection)
   response.writeHead(rejection.status, headers).end(text)
 }
 
 /** Rejects an upgrade request, for which Node gives no response object, and ends its socket. */
-export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
+export const rejectUpgrade = (socket: Duplex, rejection: GateRejection): void => {
   const { headers, text } = encodeRejection(rejection)
   const lines = [
     `HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status] ?? "Error"}`,

@@ -7,14 +7,14 @@ import {
   checkRequest,
   isSocketIoRequest,
   opensWebSocket,
-  type Rejection,
+  type GateRejection,
   rejectRequest,
   rejectUpgrade
 } from "./gate.ts"
 import { asEngineRequest, decideUpgrades, type EngineRequest } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
-export interface RequestOptions {
+export interface RouteOptions {
   /**
    * HTTP paths of Socket.IO: `/smcp`, and on an own listener also `/socket.io`, which published clients use. A server of
    * the host may serve its own Socket.IO there.
@@ -24,13 +24,13 @@ export interface RequestOptions {
   readonly allowedOrigins?: ReadonlyArray<string>
 }
 
-export type RequestCheck = (request: IncomingMessage) => Rejection | undefined
+export type RequestCheck = (request: IncomingMessage) => GateRejection | undefined
 
 /** Makes the check of origin and version, which reports rejections to the observers. */
-export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = [] }: RequestOptions) {
+export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = [] }: RouteOptions) {
   const served = versionsOf(yield* ServedLines)
   const observers = yield* MembershipObservers
-  return (request: IncomingMessage): Rejection | undefined => {
+  return (request: IncomingMessage): GateRejection | undefined => {
     const rejection = checkRequest(request, served, allowedOrigins)
     if (rejection === undefined) return undefined
     const remoteAddress = request.socket.remoteAddress ?? "unknown"
@@ -66,7 +66,7 @@ const passUpgrade = ({ check, engine }: Routed, request: IncomingMessage, socket
   return engine.handleUpgrade(asEngineRequest(request), socket, head)
 }
 
-const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
+const notFound: GateRejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
 /** Handles a request outside the paths of Socket.IO; the Server answers 404 when it returns false. */
 export type RequestFallback = (request: IncomingMessage, response: ServerResponse) => boolean
@@ -79,7 +79,7 @@ export const routeOwnRequests = (
   {
     fallback = () => false,
     paths = defaultPaths
-  }: Pick<RequestOptions, "paths"> & { readonly fallback?: RequestFallback }
+  }: Pick<RouteOptions, "paths"> & { readonly fallback?: RequestFallback }
 ): void => {
   const routed: Routed = { check, engine, paths }
   decideUpgrades(http, (request) => opensWebSocket(paths, request))
@@ -174,7 +174,7 @@ export const routeSharedRequests = (
   http: Server,
   engine: RequestEngine,
   check: RequestCheck,
-  { paths = [defaultPath] }: Pick<RequestOptions, "paths">
+  { paths = [defaultPath] }: Pick<RouteOptions, "paths">
 ): (() => void) => {
   const present = sharedRouters.get(http)
   const router = present?.isAttached() === true ? present : makeSharedRouter(http)

@@ -2,7 +2,7 @@ import type { Socket } from "node:net"
 import { Cause, Deferred, Effect, Exit, Latch, Stream } from "effect"
 import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
+import { closedLocally, closedByPeer, linkCloseTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
 
 export const socketOptions = {
   /** A peer that ended its side may still receive. */
@@ -70,7 +70,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
     socket.end()
     return Deferred.await(closed).pipe(
       Effect.timeoutOrElse({
-        duration: closeTimeout,
+        duration: linkCloseTimeout,
         orElse: () => {
           socket.destroy()
           return Deferred.await(closed)

@@ -17,7 +17,7 @@ export interface LineStreams {
   readonly isTerminal?: boolean
 }
 
-export type Line =
+export type TerminalLine =
   | { readonly _tag: "Line"; readonly text: string }
   /** Ctrl-C; `isEmpty` when the line was empty. */
   | { readonly _tag: "Interrupted"; readonly isEmpty: boolean }
@@ -43,7 +43,7 @@ export interface Prompt {
 export interface LineReader {
   readonly isTerminal: boolean
   /** Reads the next line. Concurrent reads run one after the other. */
-  readonly read: (prompt: Prompt) => Effect.Effect<Line>
+  readonly read: (prompt: Prompt) => Effect.Effect<TerminalLine>
   /** Asks a question on a terminal; none for an empty line, and without a terminal. */
   readonly ask: (
     question: string,
@@ -66,7 +66,7 @@ export interface LineReader {
 interface PendingRead extends Prompt {
   readonly contextLines: () => ReadonlyArray<string>
   readonly isQuestion: boolean
-  readonly onLine: (line: Line) => void
+  readonly onLine: (line: TerminalLine) => void
 }
 
 /** Unread lines at which the input is paused. */
@@ -135,7 +135,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       })
   )
 
-  const completeRead = (line: Line) => {
+  const completeRead = (line: TerminalLine) => {
     const waiting = pendingRead
     pendingRead = undefined
     if (isTerminal) lines.setPrompt("")
@@ -196,7 +196,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
 
   /** Reads a line. Lines typed before a question do not answer it. */
   const nextLine = (given: Prompt, hidden: boolean, isQuestion: boolean) =>
-    Effect.callback<Line>((resume) => {
+    Effect.callback<TerminalLine>((resume) => {
       const prompt = { ...given, text: escapeForTerminal(given.text) }
       if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
       const waiting = isQuestion ? undefined : backlog.shift()
@@ -207,7 +207,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       interrupted.closeUnsafe()
       const contextLines = makeContextLines(prompt.context, output)
-      const own = { ...prompt, contextLines, isQuestion, onLine: (line: Line) => resume(Effect.succeed(line)) }
+      const own = { ...prompt, contextLines, isQuestion, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
       pendingRead = own
       if (isTerminal) {
         shownContext = contextLines()

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads"
 import { Cause, Duration, Effect, Layer, Option, Queue, RcRef, Semaphore } from "effect"
 import { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 import { type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
-import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
+import type { VrlWorkerResponse, VrlWorkerRequest, VrlWorkerData } from "./worker.ts"
 
 export interface VerelOptions {
   /** Timeout of one script without its time in the queue; 2 seconds by default. */
@@ -26,7 +26,7 @@ const maxHeapMegabytes = 512
 const scriptFailure = (message: string) => new VrlError({ reason: "failed", message })
 
 /** Takes the next response. Fails after a timeout, when the engine crashes, and when the thread ends. */
-const nextResponse = (responses: Queue.Queue<WorkerResponse, VrlError>, what: string, limit: Duration.Input) =>
+const nextResponse = (responses: Queue.Queue<VrlWorkerResponse, VrlError>, what: string, limit: Duration.Input) =>
   Queue.take(responses).pipe(
     Effect.timeoutOrElse({
       duration: limit,
@@ -42,8 +42,8 @@ const nextResponse = (responses: Queue.Queue<WorkerResponse, VrlError>, what: st
   )
 
 const startThread = Effect.fnUntraced(function* (module: string) {
-  const responses = yield* Queue.unbounded<WorkerResponse, VrlError>() // holds at most one: requests are sequential
-  const workerData: WorkerData = { module, maxEventBytes }
+  const responses = yield* Queue.unbounded<VrlWorkerResponse, VrlError>() // holds at most one: requests are sequential
+  const workerData: VrlWorkerData = { module, maxEventBytes }
   const worker = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
@@ -58,7 +58,7 @@ const startThread = Effect.fnUntraced(function* (module: string) {
     (thread) => Effect.promise(() => thread.terminate())
   )
   const end = (reason: string) => Queue.failCauseUnsafe(responses, Cause.fail(scriptFailure(reason)))
-  worker.on("message", (response: WorkerResponse) => Queue.offerUnsafe(responses, response))
+  worker.on("message", (response: VrlWorkerResponse) => Queue.offerUnsafe(responses, response))
   worker.on("error", (error) => end(`the VRL engine crashed: ${String(error)}`))
   worker.on("exit", () => end("the VRL engine was stopped"))
   worker.unref() // last, because a listener keeps the process alive
@@ -88,14 +88,14 @@ const makeEngine = Effect.fnUntraced(function* ({ module = "@bpinternal/verel", 
   const current = yield* RcRef.make({ acquire: startThread(module), idleTimeToLive: Duration.infinity })
 
   /** Sends a request to the thread, which starts on demand. A failure terminates the thread. */
-  const runInThread = Effect.fnUntraced(function* (workerRequest: WorkerRequest) {
+  const runInThread = Effect.fnUntraced(function* (workerRequest: VrlWorkerRequest) {
     const { responses, worker } = yield* RcRef.get(current)
     worker.postMessage(workerRequest)
     return yield* Effect.onError(nextResponse(responses, "the script", timeout), () => RcRef.invalidate(current))
   }, Effect.scoped)
 
   /** Queues a request. The event is encoded when its turn comes, which saves memory while it waits. */
-  const request = Effect.fnUntraced(function* (workerRequest: Effect.Effect<WorkerRequest, VrlError>) {
+  const request = Effect.fnUntraced(function* (workerRequest: Effect.Effect<VrlWorkerRequest, VrlError>) {
     const response = yield* slots.withPermitsIfAvailable(1)(lock.withPermit(Effect.flatMap(workerRequest, runInThread)))
     if (Option.isNone(response)) return yield* scriptFailure(`the script queue is full (${maxPendingScripts})`)
     const { outcome, text } = response.value

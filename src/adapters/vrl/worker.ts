@@ -5,13 +5,13 @@ import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 import { parseJsonOrThrow } from "../../domain/json.ts"
 
-export interface WorkerData {
+export interface VrlWorkerData {
   readonly module: string
   readonly maxEventBytes: number
 }
 
 /** A script to check, or to run on an event given as JSON. */
-export interface WorkerRequest {
+export interface VrlWorkerRequest {
   readonly script: string
   readonly event?: string
 }
@@ -25,17 +25,17 @@ export interface WorkerRequest {
  * - `failed`: the script failed
  * - `engine_failed`: the engine crashed and is unusable
  */
-export interface WorkerResponse {
+export interface VrlWorkerResponse {
   readonly outcome: "ready" | "not_installed" | "done" | "failed" | "engine_failed"
   readonly text: string
 }
 
-const { maxEventBytes, module }: WorkerData = workerData
+const { maxEventBytes, module }: VrlWorkerData = workerData
 
-const post = (outcome: WorkerResponse["outcome"], text: string) =>
-  parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
+const post = (outcome: VrlWorkerResponse["outcome"], text: string) =>
+  parentPort?.postMessage({ outcome, text } satisfies VrlWorkerResponse)
 
-const handleRequest = (engine: typeof Verel, { event, script }: WorkerRequest) => {
+const handleRequest = (engine: typeof Verel, { event, script }: VrlWorkerRequest) => {
   if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
   const text = JSON.stringify(engine.execute(script, parseJsonOrThrow(event)).event)
   if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
@@ -43,7 +43,7 @@ const handleRequest = (engine: typeof Verel, { event, script }: WorkerRequest) =
 }
 
 /** Tells a failed script from a crash. Only the two kinds below leave the engine intact. */
-const handleError = (engine: typeof Verel, { script }: WorkerRequest, cause: unknown, printed: string) => {
+const handleError = (engine: typeof Verel, { script }: VrlWorkerRequest, cause: unknown, printed: string) => {
   const message = errorMessage(cause)
   const [kind, ...rest] = message.split("\n")
   if (kind === "Termination;") return post("failed", formatRuntimeError(script, rest.join("\n")))
@@ -55,7 +55,7 @@ const serve = (engine: typeof Verel) => {
   /** Last output of the engine: after a crash the position in its code, then the reason. */
   let printed = ""
   Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
-  parentPort?.on("message", (request: WorkerRequest) => {
+  parentPort?.on("message", (request: VrlWorkerRequest) => {
     try {
       handleRequest(engine, request)
     } catch (cause) {

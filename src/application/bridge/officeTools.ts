@@ -12,7 +12,7 @@ import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUsage.ts"
 import type { Agent, ToolCall } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { formatCount } from "../shared/formatCount.ts"
+import { formatQuantity } from "../shared/formatCount.ts"
 import type { OfficeTools, OfficeToolsOptions } from "./exposeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { ambiguousTool, describeTools, searchTools, toolsOfApps, unknownTool } from "./searchTools.ts"
@@ -40,7 +40,7 @@ const noComputers = "No Computer is in this office."
 
 const listComputers = ({ computers }: OfficeView): JsonObject => {
   const lines = [...computers].map(([name, { tools }]) =>
-    tools === undefined ? `${name}: tools not loaded yet` : `${name}: ${formatCount(tools.length, "tool")}`
+    tools === undefined ? `${name}: tools not loaded yet` : `${name}: ${formatQuantity(tools.length, "tool")}`
   )
   return textResult(lines.length === 0 ? noComputers : lines.join("\n"))
 }
@@ -59,7 +59,7 @@ const showDesktop = Effect.fnUntraced(function* (
     typeof computer === "string" ? [computer] : [...computers.keys()],
     (name) =>
       Effect.match(agent.getDesktop(name, options), {
-        onSuccess: (windows) => [`Computer ${name}: ${formatCount(windows.length, "window")}`, ...windows],
+        onSuccess: (windows) => [`Computer ${name}: ${formatQuantity(windows.length, "window")}`, ...windows],
         onFailure: ({ message }) => [`Computer ${name} has no desktop to show: ${message}`]
       }),
     { concurrency: "unbounded" }

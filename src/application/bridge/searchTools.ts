@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
 import { singleLine } from "../../domain/tools/singleLine.ts"
-import { formatCount } from "../shared/formatCount.ts"
+import { formatQuantity } from "../shared/formatCount.ts"
 import { type OfficeTool, type OfficeTools, toListing } from "./exposeTools.ts"
 import { searchResults } from "./officeToolListings.ts"
 import { errorResult, textResult } from "./textResults.ts"
@@ -38,7 +38,7 @@ export const searchTools = (
   const lines = names.map(
     (name) => `${name}: ${singleLine(byName.get(name)?.tool.description ?? "", maxDescriptionLength)}`
   )
-  const none = `No tool matches; the office has ${formatCount(byName.size, "tool")}. Try other keywords.`
+  const none = `No tool matches; the office has ${formatQuantity(byName.size, "tool")}. Try other keywords.`
   return textResult(lines.length === 0 ? none : lines.join("\n"))
 }
 

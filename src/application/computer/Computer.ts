@@ -17,7 +17,7 @@ import { makeApprovalRequests } from "./approvals/approvalRequests.ts"
 import { makeApprovals } from "./approvals/Approvals.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeBlobs } from "./content/Blobs.ts"
-import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
+import { type DesktopQuery, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
 import { makeSkills, type SkillFolders } from "./content/Skills.ts"
 import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
@@ -26,7 +26,7 @@ import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeInspector } from "./office/Inspector.ts"
 import { makeCallers } from "./office/callers.ts"
 import { makeCallReporter } from "./office/callReporter.ts"
-import { featuresOf, makeServerOutputs, type OperatorAccess } from "./office/operatorAccess.ts"
+import { featuresOf, makeServerOutputs, type ComputerOperatorAccess } from "./office/operatorAccess.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
   type AlreadyJoined,
@@ -51,7 +51,7 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" |
   /** Folders with skills. Skills need the port `SkillFiles` of the context, also those of MCP servers. */
   readonly skills?: SkillFolders
   /** What the operators of the Server may see and do here. */
-  readonly operators?: OperatorAccess
+  readonly operators?: ComputerOperatorAccess
   /** Runs before the servers start and after the join of `office`, for example to prompt for inputs. */
   readonly prepare?: Effect.Effect<void>
 }
@@ -85,7 +85,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   /** Tells how a call of an Agent or operator is decided, and by which rule; `undefined` for an unknown tool. */
   readonly explain: (request: ExplainRequest) => Effect.Effect<CallExplanation | undefined>
   /** Renders the desktop as Agents see it. */
-  readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
+  readonly desktop: (request: DesktopQuery) => Effect.Effect<ReadonlyArray<string>>
   /** The current connection status, then every change. */
   readonly status: Stream.Stream<OfficeStatus>
   /** The office that the Computer is in, or joins or rejoins at present. */

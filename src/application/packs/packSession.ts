@@ -2,7 +2,7 @@ import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
-import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
+import { toolNotFoundError, toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import type { PackCallError } from "./RunningPack.ts"
 import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
@@ -52,7 +52,7 @@ export const makePackSession = Effect.fnUntraced(function* (
     callTool: (name, params, { onProgress = () => Effect.void } = {}) =>
       Effect.suspend(() => {
         const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
-        if (tool === undefined) return Effect.fail(toolNotFound(name))
+        if (tool === undefined) return Effect.fail(toolNotFoundError(name))
         const call = { tool: tool.originalName, params, form: false, files: {} }
         return Effect.catch(tool.running.call(call, onProgress), (error) =>
           Effect.succeed({ content: [{ type: "text", text: formatFailure(error) }], isError: true })

@@ -1,2 +1,2 @@
 /** Formats a count with its noun: `1 note`, `2 notes`. */
-export const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+export const formatQuantity = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`

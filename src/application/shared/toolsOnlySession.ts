@@ -31,7 +31,7 @@ export const toolsOnlySession = (
 })
 
 /** The error of a call to a tool that does not exist, or was removed. */
-export const toolNotFound = (name: string): McpSessionError =>
+export const toolNotFoundError = (name: string): McpSessionError =>
   new McpSessionError({ reason: "protocol", code: -32602, message: `Tool '${name}' not found` })
 
 /** A tool of an in-process session. */
@@ -74,7 +74,7 @@ export const makeToolsSession = ({
     ...toolsOnlySession(name, instructions),
     listTools: () => Effect.succeed({ items: tools.map(({ definition }) => definition), nextCursor: undefined }),
     callTool: (tool, params, options = {}) =>
-      byName.get(tool)?.run(params, toToolContext(options)) ?? Effect.fail(toolNotFound(tool)),
+      byName.get(tool)?.run(params, toToolContext(options)) ?? Effect.fail(toolNotFoundError(tool)),
     watch: () => Effect.succeed(Stream.never),
     ping: Effect.void,
     closed: Effect.never

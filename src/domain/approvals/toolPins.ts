@@ -12,7 +12,7 @@ export const toolParts = ["name", "description", "schema", "annotations", "serve
 type ToolPart = (typeof toolParts)[number]
 
 /** A tool as it is approved: texts to show, the schema and annotations as indented JSON. */
-export type ToolDefinition = { readonly [P in ToolPart]: string }
+export type PinnedDefinition = { readonly [P in ToolPart]: string }
 
 /** The definition of a tool that was approved last. */
 export interface ToolPin {
@@ -21,7 +21,7 @@ export interface ToolPin {
   readonly tool: string
   readonly digest: string
   /** Truncated, for display. */
-  readonly definition: ToolDefinition
+  readonly definition: PinnedDefinition
   /** Milliseconds of the epoch. */
   readonly at: number
   readonly by: string
@@ -51,10 +51,10 @@ const truncatePart = (text: string): string =>
  * The definition of a tool, and its digest over all of it: also over what is truncated, and over the endpoint of the MCP
  * server, which the definition only names.
  */
-export const defineTool = (
+export const makePinnedDefinition = (
   { originalName, server, tool }: CatalogueEntry,
   config: ServerConfig | undefined
-): { readonly definition: ToolDefinition; readonly digest: string } => {
+): { readonly definition: PinnedDefinition; readonly digest: string } => {
   const annotations = parseAnnotations(tool.meta) ?? {}
   const endpoint = { type: config?.type ?? "", parameters: config?.parameters ?? {} }
   const parts = [originalName, tool.description, tool.paramsSchema, annotations, server, endpoint]
@@ -74,7 +74,7 @@ export const defineTool = (
 export const findToolChange = (
   pin: ToolPin | undefined,
   digest: string,
-  definition: ToolDefinition
+  definition: PinnedDefinition
 ): ToolChange | undefined => {
   if (pin === undefined || pin.digest === digest) return undefined
   const differences = toolParts.flatMap((part) => {

@@ -51,7 +51,7 @@ export const listOffices = (state: PageState): ReadonlyArray<OfficeSummary> =>
     .toSorted((one, other) => byText(one.office, other.office) || byText(one.line, other.line))
 
 /** One office, without members when it is empty. */
-export const findOffice = (state: PageState, address: OfficeAddress): OfficeSummary => {
+export const findPageOffice = (state: PageState, address: OfficeAddress): OfficeSummary => {
   const key = officeKey(address)
   return summarize(
     address,

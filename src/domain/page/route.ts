@@ -12,7 +12,7 @@ export const officeViews = [
   "documents",
   "parts"
 ] as const
-export type OfficeView = (typeof officeViews)[number]
+export type OfficeViewName = (typeof officeViews)[number]
 
 /** What a view shows, such as the chosen tool; each with its address. */
 export type RouteParameters = { readonly [name: string]: string }
@@ -22,7 +22,7 @@ export type PageRoute =
   | {
       readonly _tag: "Office"
       readonly address: OfficeAddress
-      readonly view: OfficeView
+      readonly view: OfficeViewName
       readonly parameters: RouteParameters
     }
 
@@ -58,7 +58,7 @@ export const parseRoute = (hash: string): PageRoute => {
 /** Formats the hash of a view of an office. Parameters without a value are left out. */
 export const officeHash = (
   { line, office }: OfficeAddress,
-  view: OfficeView,
+  view: OfficeViewName,
   parameters: { readonly [name: string]: string | undefined } = {}
 ): string => {
   const pairs = Object.entries(parameters).flatMap(([name, value]) =>

@@ -52,10 +52,10 @@ const EncodedRule = Schema.Struct({
 })
 
 /** A file of rules. A misspelled condition would make a rule apply to more calls, so unknown members are errors. */
-export const Policy = Schema.Struct({ rules: Schema.Array(EncodedRule).check(Schema.isMaxLength(maxRules)) })
+export const ParsedPolicy = Schema.Struct({ rules: Schema.Array(EncodedRule).check(Schema.isMaxLength(maxRules)) })
 
 const decodePolicy = (value: unknown) =>
-  Schema.decodeUnknownResult(Policy, { errors: errorsFor(value), onExcessProperty: "error" })(value)
+  Schema.decodeUnknownResult(ParsedPolicy, { errors: errorsFor(value), onExcessProperty: "error" })(value)
 
 const listOf = (texts: typeof Texts.Type): ReadonlyArray<string> => (typeof texts === "string" ? [texts] : texts)
 

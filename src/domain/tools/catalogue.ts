@@ -70,14 +70,14 @@ const toCatalogueEntry = (config: ServerConfig, listed: JsonObject, naming: Nami
 }
 
 /** A tool of an MCP server as the office may see it. */
-export interface ListedTool {
+export interface CatalogueTool {
   readonly entry: CatalogueEntry
   /** Its declared tags are malformed, and ignored. */
   readonly hasInvalidTags: boolean
 }
 
 /** The tools of one MCP server. */
-export const listTools = ({ config, tools }: ServerTools, naming: Naming): ReadonlyArray<ListedTool> =>
+export const listTools = ({ config, tools }: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> =>
   tools.map((listed) => ({
     entry: toCatalogueEntry(config, listed, naming),
     hasInvalidTags: Result.isFailure(parseDeclaredTags(asObject(listed["_meta"])))

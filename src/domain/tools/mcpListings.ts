@@ -11,7 +11,7 @@ type Repair = (value: unknown) => unknown
 type Fields = { readonly [member: string]: Repair }
 
 export const text: Repair = asString
-export const flag: Repair = (value) => (typeof value === "boolean" ? value : undefined)
+export const booleanValue: Repair = (value) => (typeof value === "boolean" ? value : undefined)
 
 const oneOf =
   (...names: ReadonlyArray<unknown>): Repair =>
@@ -89,7 +89,7 @@ const inputSchema: Repair = (value) => {
   return Object.hasOwn(value, "type") ? { ...schema, type: "object" } : schema
 }
 
-const argument = objectOf({ name: text, title: text, description: text, required: flag }, "name")
+const argument = objectOf({ name: text, title: text, description: text, required: booleanValue }, "name")
 
 const shared: Fields = { title: text, description: text, icons: listOf(icon), _meta: objectOf({}) }
 
@@ -100,7 +100,7 @@ const listings = {
     ...shared,
     inputSchema,
     outputSchema: (value: unknown) => (isJsonObject(value) ? repairSchema(value) : undefined),
-    annotations: objectOf({ title: text, ...Object.fromEntries(hints.map((hint) => [hint, flag])) }),
+    annotations: objectOf({ title: text, ...Object.fromEntries(hints.map((hint) => [hint, booleanValue])) }),
     execution: objectOf({ taskSupport: oneOf("required", "optional", "forbidden") })
   },
   resources: { uri: text, name: text, ...shared, mimeType: text, size, annotations: repairAnnotations },
@@ -154,7 +154,7 @@ export const reservedKeysOf =
     key === toolMetaKey || serverName.startsWith("a2c-")
 
 /** A switch; some servers write it as text. */
-const switchValue: Repair = (value) => (value === "true" ? true : value === "false" ? false : flag(value))
+const switchValue: Repair = (value) => (value === "true" ? true : value === "false" ? false : booleanValue(value))
 
 /** What a server offers; some languages write an empty object as an empty list. */
 const capabilityOf =

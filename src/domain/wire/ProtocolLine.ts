@@ -13,7 +13,7 @@ import type {
   DecideApprovalRequest,
   DesktopRequest,
   DocumentLocation,
-  DpeRequest,
+  GetDpeRequest,
   FinderRequest,
   ResourcePage,
   ResourcesRequest,
@@ -71,7 +71,7 @@ export interface Calls {
   >
   readonly getConfig: CallDefinition<TargetRequest, ComputerConfig>
   readonly getDesktop: CallDefinition<DesktopRequest, WithReqId<{ readonly desktops: ReadonlyArray<string> }>>
-  readonly getDpe: CallDefinition<DpeRequest, WithReqId<DocumentLocation>>
+  readonly getDpe: CallDefinition<GetDpeRequest, WithReqId<DocumentLocation>>
   readonly getResources: CallDefinition<ResourcesRequest, WithReqId<ResourcePage>>
   readonly getFinder: CallDefinition<FinderRequest, WithReqId<FinderPage>>
   /** The open approvals of the Agent's calls. Not part of the protocol, as is `decideApproval`. */

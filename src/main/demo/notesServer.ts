@@ -10,7 +10,7 @@ import {
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { formatCount } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatCount.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const manual = "dpe://a2c.demo.notes/manual"
@@ -36,7 +36,7 @@ This text is a **document**: an Agent finds it by its keywords, and reads it.
 
 const contents = (uri: string): string => {
   if (uri === manual) return manualText
-  if (uri === statusWindow) return `${formatCount(notes.length, "note")} on the board`
+  if (uri === statusWindow) return `${formatQuantity(notes.length, "note")} on the board`
   return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
 }
 

@@ -13,7 +13,7 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, labConfig } from "./demoConfigs.ts"
-import { formatCount } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatCount.ts"
 
 const office = "demo"
 
@@ -46,7 +46,7 @@ const printComputer = Effect.fnUntraced(function* (name: string, computer: Compu
     if (state._tag !== "Ready") return yield* failCommand(`The demo failed: the MCP server '${server}' does not run`)
     const { info } = state.session
     yield* printIndented(
-      `${name}: ${server} is ${info.name} ${info.version}, ${formatCount(state.tools.length, "tool")} (${state.config.type})`
+      `${name}: ${server} is ${info.name} ${info.version}, ${formatQuantity(state.tools.length, "tool")} (${state.config.type})`
     )
   }
 })

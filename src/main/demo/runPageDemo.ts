@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Random, References } from "effect"
 import { makeDocumentServer } from "../../adapters/dpe/DocumentServer.ts"
 import { Agent } from "../../application/agent/Agent.ts"
-import type { OperatorAccess } from "../../application/computer/office/operatorAccess.ts"
+import type { ComputerOperatorAccess } from "../../application/computer/office/operatorAccess.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -15,7 +15,7 @@ import { lampSession, packSession } from "./demoParts.ts"
 const office = "demo"
 
 /** Everything that a Computer may share. */
-const operators: OperatorAccess = { states: true, stderr: true, calls: true }
+const operators: ComputerOperatorAccess = { states: true, stderr: true, calls: true }
 
 /** The time that a person takes to consent. */
 const consentDelay = "3 seconds"

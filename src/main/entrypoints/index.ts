@@ -170,7 +170,7 @@ export { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 export {
   CallObservers,
   type CompletedCall,
-  type MembershipEvent,
+  type ObservedEvent as MembershipEvent,
   MembershipObservers
 } from "../../application/server/observability/observers.ts"
 export { Observability } from "../../application/server/observability/Observability.ts"

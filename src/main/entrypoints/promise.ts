@@ -41,13 +41,13 @@ export type {
   ConnectionOptions,
   NodeAgentConnectOptions,
   StartedTool,
-  ToolCall
+  AgentToolCall as ToolCall
 } from "../promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "../promise/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
 export {
   type ComputerJoinOptions,
-  type ComputerOptions,
+  type RunComputerOptions as ComputerOptions,
   type ComputerSetup,
   runComputer,
   type RunningComputer,

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/page/format.ts"
-import { findOffice } from "../../domain/page/offices.ts"
+import { findPageOffice } from "../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../domain/page/PageEvent.ts"
-import { officeHash, officesHash, type OfficeView, officeViews, type PageRoute } from "../../domain/page/route.ts"
+import { officeHash, officesHash, type OfficeViewName, officeViews, type PageRoute } from "../../domain/page/route.ts"
 import { pageErrorOf, signOut } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs } from "./connection/storage.ts"
@@ -32,7 +32,7 @@ import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/tools/ToolsView.tsx"
 import { TryView } from "./views/try/TryView.tsx"
 
-const viewTitles: { readonly [View in OfficeView]: string } = {
+const viewTitles: { readonly [View in OfficeViewName]: string } = {
   members: "Members",
   inbox: "Inbox",
   tools: "Tools",
@@ -136,7 +136,7 @@ const Header = () => {
   )
 }
 
-const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; readonly view: OfficeView }) => {
+const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; readonly view: OfficeViewName }) => {
   const element = useRef<HTMLElement>(null)
   // A narrow page does not show all links at once.
   useEffect(() => {
@@ -156,7 +156,7 @@ const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; 
 
 /** The members and the calls of an office in a line. */
 const OfficeSummary = ({ address }: { readonly address: OfficeAddress }) => {
-  const { agents, callsPerSecond, computers, history } = findOffice(pageState.value, address)
+  const { agents, callsPerSecond, computers, history } = findPageOffice(pageState.value, address)
   return (
     <p class="summary note">
       {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}

@@ -55,7 +55,7 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
 }
 
 /** A tool call; `timeout` in whole seconds. Without `computer`, the Agent finds the one Computer that has the tool. */
-export interface ToolCall extends Omit<CoreToolCall, "onStatus" | "onInput" | "onApproval"> {
+export interface AgentToolCall extends Omit<CoreToolCall, "onStatus" | "onInput" | "onApproval"> {
   /** Receives the reasons why the call waits: for consent, or for MCP servers that start. */
   readonly onStatus?: ((status: CallStatus) => void) | undefined
   /**
@@ -107,12 +107,12 @@ export interface ConnectedAgent extends Closeable {
    * failed tool and a timeout are results with `isError`, not rejections. Aborting the signal cancels the call on the
    * Computer.
    */
-  readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
+  readonly callTool: (call: AgentToolCall, options?: Cancellable) => Promise<ToolResult>
   /**
    * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer of another implementation it runs
    * as long as this Agent.
    */
-  readonly startTool: (call: Omit<ToolCall, "blobs">, options?: Cancellable) => Promise<StartedTool>
+  readonly startTool: (call: Omit<AgentToolCall, "blobs">, options?: Cancellable) => Promise<StartedTool>
   /** The handle of a call that this Agent started, also in an earlier process. */
   readonly startedTool: (computer: string, id: string) => StartedTool
   /** The tools for a model, without those that only apps of MCP servers call. */
@@ -221,7 +221,7 @@ export interface ConnectedAgent extends Closeable {
   readonly mcpClient: (options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">) => Promise<McpClientLike>
 }
 
-const toCoreCall = ({ onApproval, onInput, onStatus, ...call }: ToolCall): CoreToolCall => ({
+const toCoreCall = ({ onApproval, onInput, onStatus, ...call }: AgentToolCall): CoreToolCall => ({
   ...call,
   ...definedOnly({
     onStatus: onStatus && ((status: CallStatus) => Effect.sync(() => onStatus(status))),

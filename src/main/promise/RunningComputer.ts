@@ -1,7 +1,7 @@
 import { Duration, Effect, Result, Stream } from "effect"
 import * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
 import { Computer, type ComputerOptions as CoreComputerOptions } from "../../application/computer/Computer.ts"
-import type { DesktopRequest } from "../../application/computer/content/Desktop.ts"
+import type { DesktopQuery } from "../../application/computer/content/Desktop.ts"
 import { isRunning, type ServerState, type ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
@@ -32,7 +32,7 @@ export interface ComputerSetup {
 }
 
 /** Options of a Computer and its connection. */
-export interface ComputerOptions
+export interface RunComputerOptions
   extends ConnectionOptions,
     ComputerSetup,
     ComputerHooks,
@@ -106,7 +106,7 @@ export interface RunningComputer extends Closeable {
     options?: Cancellable
   ) => Promise<CallExplanation | undefined>
   /** The desktop as the office sees it. */
-  readonly desktop: (options?: Cancellable & DesktopRequest) => Promise<ReadonlyArray<string>>
+  readonly desktop: (options?: Cancellable & DesktopQuery) => Promise<ReadonlyArray<string>>
   /** The status of the membership, now and after every change. */
   readonly status: (options?: Cancellable) => AsyncIterable<OfficeStatus>
   /** The office of the Computer, also while it reconnects. */
@@ -165,7 +165,7 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
   leave: (options) => run(({ leave }) => leave, options)
 })
 
-const computerOptions: ChecksOf<ComputerOptions> = {
+const computerOptions: ChecksOf<RunComputerOptions> = {
   ...connectionChecks,
   approve: "strings",
   approvers: "strings",
@@ -201,7 +201,7 @@ const computerOptions: ChecksOf<ComputerOptions> = {
 }
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
-export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
+export const runComputer = async (options: RunComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
   checkArguments("runComputer", [{ url: "string", name: "string", config: "object" }], [options])
   checkOptions("runComputer", computerOptions, options)
   const {

@@ -10,7 +10,7 @@ import { toApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Grant } from "../../domain/approvals/grants.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { parseApprovalEnd } from "../cli/arguments/approvalEnd.ts"
-import { formatApproval, formatTimeLeft, summarize } from "../cli/output/approvalText.ts"
+import { formatApproval, formatTimeLeft, summarizeApproval } from "../cli/output/approvalText.ts"
 import { formatColumns, truncateLine } from "../cli/output/format.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
@@ -50,7 +50,7 @@ const approvalsCommand: ReplCommand = {
         approval.tool,
         `for ${approval.requester}`,
         formatTimeLeft(approval.expiresAt - now),
-        summarize(approval),
+        summarizeApproval(approval),
         truncateLine(approval.input?.message ?? JSON.stringify(approval.params))
       ])
     )

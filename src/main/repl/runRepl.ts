@@ -6,7 +6,7 @@ import { awaitServersStarted } from "../cli/computer/awaitServersStarted.ts"
 import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
-import { formatCount } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatCount.ts"
 
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>
@@ -49,7 +49,7 @@ const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promp
   })
 
   const finish = Effect.suspend(() =>
-    count.failed === 0 ? Effect.void : failCommand(`${count.failed} of ${formatCount(count.all, "command")} failed`)
+    count.failed === 0 ? Effect.void : failCommand(`${count.failed} of ${formatQuantity(count.all, "command")} failed`)
   )
   return { run, finish }
 }

@@ -4,7 +4,7 @@ import { isRunning, type ServerState } from "../../application/computer/servers/
 import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { formatCount } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatCount.ts"
 
 /** A short label for the state of a server: "backing off" for `BackingOff`. */
 export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
@@ -32,7 +32,7 @@ const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && is
 export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
   if (!isRunning(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
-  return `${formatCount(tools, "tool")}, ${formatCount(state.resources.filter(isWindow).length, "window")}`
+  return `${formatQuantity(tools, "tool")}, ${formatQuantity(state.resources.filter(isWindow).length, "window")}`
 }
 
 /** True for a lazy server that could not start, or was lost. */

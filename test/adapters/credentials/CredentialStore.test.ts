@@ -244,18 +244,24 @@ describe("the credentials file", () => {
   )
 
   it("stands in the user's configuration folder by default", () => {
-    const { defaultPath } = FileCredentialStore
-    assert.strictEqual(defaultPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
-    assert.strictEqual(defaultPath({ XDG_CONFIG_HOME: "/etc/u" }, "darwin", "/home/u"), "/etc/u/a2c/credentials.json")
+    const { defaultCredentialPath } = FileCredentialStore
+    assert.strictEqual(defaultCredentialPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
     assert.strictEqual(
-      defaultPath({ XDG_CONFIG_HOME: "relative" }, "linux", "/home/u"),
+      defaultCredentialPath({ XDG_CONFIG_HOME: "/etc/u" }, "darwin", "/home/u"),
+      "/etc/u/a2c/credentials.json"
+    )
+    assert.strictEqual(
+      defaultCredentialPath({ XDG_CONFIG_HOME: "relative" }, "linux", "/home/u"),
       "/home/u/.config/a2c/credentials.json"
     )
     const roaming = "C:\\Users\\u\\AppData\\Roaming"
     const windows = `${roaming}\\a2c\\credentials.json`
-    assert.strictEqual(defaultPath({ APPDATA: roaming }, "win32", "C:\\Users\\u"), windows)
-    assert.strictEqual(defaultPath({}, "win32", "C:\\Users\\u"), windows)
-    assert.strictEqual(defaultPath({ APPDATA: "" }, "win32", "C:\\Users\\u"), windows)
-    assert.strictEqual(defaultPath({ APPDATA: "D:\\r" }, "win32", "C:\\Users\\u"), "D:\\r\\a2c\\credentials.json")
+    assert.strictEqual(defaultCredentialPath({ APPDATA: roaming }, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(defaultCredentialPath({}, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(defaultCredentialPath({ APPDATA: "" }, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(
+      defaultCredentialPath({ APPDATA: "D:\\r" }, "win32", "C:\\Users\\u"),
+      "D:\\r\\a2c\\credentials.json"
+    )
   })
 })

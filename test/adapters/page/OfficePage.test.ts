@@ -3,7 +3,7 @@ import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { admissionRejected, allowAll } from "../../../src/application/ports/Authenticator.ts"
-import type { MembershipEvent } from "../../../src/application/server/observability/observers.ts"
+import type { ObservedEvent } from "../../../src/application/server/observability/observers.ts"
 import { maxSessions } from "../../../src/adapters/page/PageSessions.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 import { computerNotFound, timedOut } from "../../../src/domain/model/ProtocolError.ts"
@@ -172,7 +172,7 @@ describe("the sign-in of the office page", () => {
   live(
     "starts a session for the key of an operator",
     Effect.gen(function* () {
-      const seen: Array<MembershipEvent> = []
+      const seen: Array<ObservedEvent> = []
       const url = yield* servePage({ authenticator: keys, observe: (event) => void seen.push(event) })
       // Every page asks for its session first: that is no failed sign-in.
       assert.strictEqual(yield* statusOf(url, session), 401)
@@ -225,7 +225,7 @@ describe("the sign-in of the office page", () => {
   live(
     "rejects a key without the right operator, and reports it",
     Effect.gen(function* () {
-      const seen: Array<MembershipEvent> = []
+      const seen: Array<ObservedEvent> = []
       const url = yield* servePage({ authenticator: keys, observe: (event) => void seen.push(event) })
       const denied = yield* send(url, session, signInWith(agentKey))
       const unknown = yield* send(url, session, signInWith("guess"))
@@ -529,8 +529,8 @@ describe("the Host header of a request for the office page", () => {
   live(
     "is an address or a known name on a Server without authentication",
     Effect.gen(function* () {
-      const seen: Array<MembershipEvent> = []
-      const observe = (event: MembershipEvent) => void seen.push(event)
+      const seen: Array<ObservedEvent> = []
+      const observe = (event: ObservedEvent) => void seen.push(event)
       const url = yield* servePage({ allowedHosts: ["a2c.example"], observe })
       const { port } = new URL(url)
       const statusAt = (host: string, path: string) => statusOf(url, path, { headers: { host: `${host}:${port}` } })

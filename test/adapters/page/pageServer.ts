@@ -3,12 +3,12 @@ import { request as secureRequest } from "node:https"
 import { fileURLToPath } from "node:url"
 import { type Cause, Effect, Layer, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { listen, serverUrl } from "../../../src/adapters/http/httpServer.ts"
+import { listen, listeningUrl } from "../../../src/adapters/http/httpServer.ts"
 import { makeTlsServer } from "../../../src/adapters/http/tlsServer.ts"
 import { makeOfficePage, type OfficePageOptions } from "../../../src/adapters/page/OfficePage.ts"
 import { admissionRejected, allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { ListenError } from "../../../src/application/ports/Transport.ts"
-import { type MembershipEvent, MembershipObservers } from "../../../src/application/server/observability/observers.ts"
+import { type ObservedEvent, MembershipObservers } from "../../../src/application/server/observability/observers.ts"
 import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 import { unavailable } from "../../../src/domain/model/ProtocolError.ts"
 import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
@@ -69,7 +69,7 @@ interface Given extends Partial<OfficePageOptions> {
   readonly authenticator?: Authenticator["Service"]
   readonly watch?: Partial<PageSource>
   /** Receives the rejections. */
-  readonly observe?: (event: MembershipEvent) => void
+  readonly observe?: (event: ObservedEvent) => void
 }
 
 /** Serves the page on a free port. Other requests get 418. */
@@ -90,7 +90,7 @@ export const servePage = Effect.fnUntraced(function* ({
   // Streams that a test left open do not delay its end.
   yield* Effect.addFinalizer(() => Effect.sync(() => http.closeAllConnections()))
   const address = yield* listen(http, { host: "127.0.0.1", port: 0 }, (message) => new ListenError({ message }))
-  return serverUrl("http", address)
+  return listeningUrl("http", address)
 })
 
 /** Metrics of one Server only. */

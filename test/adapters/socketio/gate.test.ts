@@ -3,7 +3,12 @@ import { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { closeReasonCode, serverCloseReason } from "../../../src/adapters/socketio/closeReasons.ts"
-import { checkRequest, isSocketIoRequest, rejectUpgrade, type Rejection } from "../../../src/adapters/socketio/gate.ts"
+import {
+  checkRequest,
+  isSocketIoRequest,
+  rejectUpgrade,
+  type GateRejection
+} from "../../../src/adapters/socketio/gate.ts"
 
 interface RequestParts {
   readonly method?: string
@@ -88,7 +93,7 @@ describe("rejected upgrade", () => {
     return { socket, written }
   }
 
-  const rejection = (status: number): Rejection => ({
+  const rejection = (status: number): GateRejection => ({
     status,
     headers: { "X-A": "b" },
     body: { code: 4008, message: "é" }

@@ -2,7 +2,7 @@ import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, R
 import { TestClock } from "effect/testing"
 import { Computer, type ComputerOptions } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
-import type { OperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
+import type { ComputerOperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
 import type { UploadOptions } from "../../../src/application/computer/content/Uploads.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
@@ -48,7 +48,7 @@ export interface Staged {
   readonly prepare?: Effect.Effect<void>
   readonly uploads?: UploadOptions
   readonly skills?: SkillFolders
-  readonly operators?: OperatorAccess
+  readonly operators?: ComputerOperatorAccess
   readonly policy?: Layer.Layer<Policy>
   /** Which servers are in this process; none by default. */
   readonly isInProcess?: (server: string) => boolean

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatCount } from "../../../src/application/shared/formatCount.ts"
+import { formatQuantity } from "../../../src/application/shared/formatCount.ts"
 
 describe("formatCount", () => {
   it("uses the singular for exactly one", () => {
     assert.deepStrictEqual(
-      [0, 1, 2].map((count) => formatCount(count, "note")),
+      [0, 1, 2].map((count) => formatQuantity(count, "note")),
       ["0 notes", "1 note", "2 notes"]
     )
   })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   addPin,
-  defineTool,
+  makePinnedDefinition,
   findPin,
   findToolChange,
   maxPartLength,
@@ -23,25 +23,25 @@ const entry = (changes: Partial<CatalogueEntry["tool"]> = {}, server = "notes"):
 const config = (command: string) => ({ type: "stdio", parameters: { command } }) as unknown as ServerConfig
 
 const pin = (changes: Partial<ToolPin> = {}): ToolPin => {
-  const { definition, digest } = defineTool(entry(), config("a"))
+  const { definition, digest } = makePinnedDefinition(entry(), config("a"))
   return { server: "notes", tool: "write", digest, definition, at: 7, by: "ann", ...changes }
 }
 
 const changeOf = (now: CatalogueEntry, at = config("a")) => {
-  const { definition, digest } = defineTool(now, at)
+  const { definition, digest } = makePinnedDefinition(now, at)
   return findToolChange(pin(), digest, definition)
 }
 
 describe("pin of a tool", () => {
   it("finds no change of the same definition, nor without a pin", () => {
     assert.isUndefined(changeOf(entry()))
-    const { definition, digest } = defineTool(entry(), undefined)
+    const { definition, digest } = makePinnedDefinition(entry(), undefined)
     assert.isUndefined(findToolChange(undefined, digest, definition))
   })
 
   it("does not depend on the order of the members of a schema", () => {
     const schema = (members: object) => entry({ paramsSchema: members as CatalogueEntry["tool"]["paramsSchema"] })
-    const digest = (one: CatalogueEntry) => defineTool(one, undefined).digest
+    const digest = (one: CatalogueEntry) => makePinnedDefinition(one, undefined).digest
     assert.strictEqual(digest(schema({ a: 1, b: 2 })), digest(schema({ b: 2, a: 1 })))
   })
 
@@ -65,11 +65,14 @@ describe("pin of a tool", () => {
 
   it("covers also what is truncated for display", () => {
     const long = (end: string) => entry({ description: "x".repeat(maxPartLength) + end })
-    assert.notStrictEqual(defineTool(long("a"), undefined).digest, defineTool(long("b"), undefined).digest)
-    const { description } = defineTool(long("a"), undefined).definition
+    assert.notStrictEqual(
+      makePinnedDefinition(long("a"), undefined).digest,
+      makePinnedDefinition(long("b"), undefined).digest
+    )
+    const { description } = makePinnedDefinition(long("a"), undefined).definition
     assert.strictEqual(description, `${"x".repeat(maxPartLength - 1)}…`)
     const whole = "x".repeat(maxPartLength)
-    assert.strictEqual(defineTool(entry({ description: whole }), undefined).definition.description, whole)
+    assert.strictEqual(makePinnedDefinition(entry({ description: whole }), undefined).definition.description, whole)
   })
 
   it("is found by the MCP server and the name there, and replaced by the next one", () => {

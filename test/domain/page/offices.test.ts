@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { findOffice, listOffices } from "../../../src/domain/page/offices.ts"
+import { findPageOffice, listOffices } from "../../../src/domain/page/offices.ts"
 import type { PageEvent } from "../../../src/domain/page/PageEvent.ts"
 import { applyMessage, historySeconds, initialState, type PageState } from "../../../src/domain/page/PageState.ts"
 import { agent, makeBatch, makeMember, makeSnapshot, startTime, team } from "../../page/scripted/pageFixtures.ts"
@@ -62,13 +62,13 @@ describe("listOffices", () => {
 
 describe("findOffice", () => {
   it("gives an office without members when the last one has left", () => {
-    const { agents, computers } = findOffice(initialState, team)
+    const { agents, computers } = findPageOffice(initialState, team)
     assert.deepStrictEqual([agents, computers], [[], []])
   })
 
   it("sorts Computers by name", () => {
     const members = ["lab", "desk"].map((name) => makeMember({ sid: name, name }))
-    const { computers } = findOffice(applyMessage(initialState, makeSnapshot({ members })), team)
+    const { computers } = findPageOffice(applyMessage(initialState, makeSnapshot({ members })), team)
     assert.deepStrictEqual(
       computers.map(({ name }) => name),
       ["desk", "lab"]

@@ -2,9 +2,9 @@ import { Effect, Exit, Fiber } from "effect"
 import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { Agent } from "../../../src/application/agent/Agent.ts"
 import type { Computer } from "../../../src/application/computer/Computer.ts"
-import type { OperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
+import type { ComputerOperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import type { OfficeView } from "../../../src/domain/page/route.ts"
+import type { OfficeViewName } from "../../../src/domain/page/route.ts"
 import { officeHash } from "../../../src/domain/page/route.ts"
 import { labConfig, pageDeskConfig } from "../../../src/main/demo/demoConfigs.ts"
 import { lampSession, packSession } from "../../../src/main/demo/demoParts.ts"
@@ -13,7 +13,7 @@ import { LiveParts, type Running } from "./LiveParts.ts"
 
 interface DemoOfficeOptions {
   /** What the Computer `desk` shares with operators. */
-  readonly desk?: OperatorAccess
+  readonly desk?: ComputerOperatorAccess
   readonly hasBodies?: boolean
 }
 
@@ -53,7 +53,7 @@ export class DemoOffice implements AsyncDisposable {
     return this
   }
 
-  async startDesk(operators: OperatorAccess): Promise<void> {
+  async startDesk(operators: ComputerOperatorAccess): Promise<void> {
     const { parts } = this
     const [config, devices, packs, { resolve }] = await Promise.all([
       parts.run(pageDeskConfig),
@@ -88,7 +88,7 @@ export class DemoOffice implements AsyncDisposable {
   }
 
   /** The URL of a view of the office. */
-  view(view: OfficeView, parameters: { readonly [name: string]: string } = {}): string {
+  view(view: OfficeViewName, parameters: { readonly [name: string]: string } = {}): string {
     return `${this.offices}${officeHash({ line: "0.2", office: this.office }, view, parameters)}`
   }
 

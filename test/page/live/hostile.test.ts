@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
 import type { Agent } from "../../../src/application/agent/Agent.ts"
 import { McpSessionError } from "../../../src/application/ports/McpSession.ts"
-import { officeHash, type OfficeView } from "../../../src/domain/page/route.ts"
+import { officeHash, type OfficeViewName } from "../../../src/domain/page/route.ts"
 import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
 import { attack, findInjections, hostile } from "../scripted/hostileTexts.ts"
 import { useBrowser } from "./LiveBrowser.ts"
@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server with a
   const options = { timeout: browserTimeout }
 
   /** Opens a view. `assertHarmless` checks that it has shown texts only. */
-  const open = async (view: OfficeView, parameters: { readonly [name: string]: string } = {}) => {
+  const open = async (view: OfficeViewName, parameters: { readonly [name: string]: string } = {}) => {
     const opened = await browser.openUrl("about:blank", "html")
     const { page } = opened
     const incidents: Array<string> = []

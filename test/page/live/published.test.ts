@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { officeHash, type OfficeView } from "../../../src/domain/page/route.ts"
+import { officeHash, type OfficeViewName } from "../../../src/domain/page/route.ts"
 import { type Answers, joinOffice } from "../../main/nodes.ts"
 import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
 import { cardOf, useBrowser } from "./LiveBrowser.ts"
@@ -27,7 +27,7 @@ describe.skipIf(chromiumPath === undefined)("office page with members of other i
     await parts.run(joinOffice({ url }, "computer", "plain", address.office, { answers }))
   })
   const options = { timeout: browserTimeout }
-  const open = (view: OfficeView, parameters?: { readonly [name: string]: string }) =>
+  const open = (view: OfficeViewName, parameters?: { readonly [name: string]: string }) =>
     browser.openUrl(`${url}/office/${officeHash(address, view, parameters)}`)
 
   for (const view of ["members", "parts"] as const) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect } from "effect"
 
-export interface Reply {
+export interface HttpReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
@@ -36,7 +36,7 @@ export const contentLength = ({ headers }: IncomingMessage): number | undefined 
 export const sendReply = Effect.fnUntraced(function* (
   request: IncomingMessage,
   response: ServerResponse,
-  { body, headers, status }: Reply
+  { body, headers, status }: HttpReply
 ) {
   if (response.destroyed) return
   const mustClose = !request.complete && (contentLength(request) ?? Number.POSITIVE_INFINITY) > maxDrainBytes

@@ -11,7 +11,7 @@ import { type InputRound, makeInputRounds } from "./inputRounds.ts"
 import { decodeInputAnswer, encodeInputRequest, inputModesOf } from "./openQuestions.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { repairMeta } from "../jsonRpcMessages.ts"
-import { makeMethodHandler, type McpRequest } from "./methodHandler.ts"
+import { makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
@@ -118,7 +118,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
-  const handleWithinLimit = (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> =>
+  const handleWithinLimit = (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> =>
     handleRequest(request).pipe(
       permits.withPermitsIfAvailable(1),
       Effect.flatMap(Option.match({ onNone: () => tooManyRequests, onSome: Effect.succeed })),
@@ -131,7 +131,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       )
     )
 
-  const makeServer = (era: "legacy" | "modern", subscriptions: McpRequest["subscriptions"]): Server => {
+  const makeServer = (era: "legacy" | "modern", subscriptions: MethodRequest["subscriptions"]): Server => {
     const server = new Server(
       { name, version },
       definedOnly({
@@ -148,7 +148,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     ) => {
       const clientCapabilities =
         era === "legacy" ? server.getClientCapabilities() : asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
-      const request: McpRequest = {
+      const request: MethodRequest = {
         method,
         params,
         sendProgress: makeSendProgress(mcpReq),

@@ -5,13 +5,13 @@ import { type JsonRpcMessage, repairMessage } from "../jsonRpcMessages.ts"
 import { findMessageId } from "../unreadableMessages.ts"
 
 /** An error response, whose id may be null or a fraction. */
-export interface Rejection {
+export interface MessageRejection {
   readonly jsonrpc: "2.0"
   readonly id: string | number | null
   readonly error: { readonly code: number; readonly message: string }
 }
 
-const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): Rejection => ({
+const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): MessageRejection => ({
   jsonrpc: "2.0",
   id: typeof id === "string" || typeof id === "number" ? id : null,
   error: { code: jsonRpcCodes[code], message }
@@ -20,7 +20,7 @@ const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): 
 /** Repairs a decoded message of a client. An invalid one that wants a response gets a rejection. */
 const repairClientMessage = (
   value: unknown
-): { readonly message: JsonRpcMessage } | { readonly rejection: Rejection } | undefined => {
+): { readonly message: JsonRpcMessage } | { readonly rejection: MessageRejection } | undefined => {
   const message = repairMessage(value)
   if (message === undefined || !isJsonObject(value)) return undefined
   const { id } = value
@@ -35,7 +35,9 @@ const repairClientMessage = (
 }
 
 /** Repairs the messages of a body. What cannot be repaired stays as it is, for the error of the SDK. */
-export const repairClientBody = (body: unknown): { readonly body: unknown } | { readonly rejection: Rejection } => {
+export const repairClientBody = (
+  body: unknown
+): { readonly body: unknown } | { readonly rejection: MessageRejection } => {
   const repair = (value: unknown) => {
     const repaired = repairClientMessage(value) ?? { message: value }
     return "rejection" in repaired ? repaired : { body: repaired.message }

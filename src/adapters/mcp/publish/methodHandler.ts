@@ -15,7 +15,7 @@ interface ResourceSubscriptions {
   readonly remove: (uri: string) => Effect.Effect<void>
 }
 
-export interface McpRequest {
+export interface MethodRequest {
   readonly method: string
   readonly params: JsonObject
   readonly sendProgress: SendProgress | undefined
@@ -32,7 +32,7 @@ export interface McpRequest {
 }
 
 /** Clients of the legacy era answer questions directly. */
-const isLegacy = ({ input }: McpRequest): boolean => "answer" in input
+const isLegacy = ({ input }: MethodRequest): boolean => "answer" in input
 
 const methodNotFound = (method: string) => jsonRpcError("methodNotFound", `Method not found: ${method}`)
 
@@ -71,7 +71,7 @@ const requireString = (params: JsonObject, name: string): Effect.Effect<string, 
 const listPage = Effect.fnUntraced(function* (
   name: "tools" | "resources",
   fetchPage: McpSession["listTools"],
-  { params, showsApps }: McpRequest
+  { params, showsApps }: MethodRequest
 ) {
   const cursor = params["cursor"] === undefined ? undefined : yield* requireString(params, "cursor")
   const { items, nextCursor } = yield* fetchPage(cursor)
@@ -89,7 +89,7 @@ const forwardedMethods: ReadonlyArray<string> = [
 
 const isForwarded = (method: string): method is McpMethod => forwardedMethods.includes(method)
 
-type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
+type MethodHandler = (request: MethodRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
 /** Handles client requests with a session. */
 export const makeMethodHandler = (
@@ -99,7 +99,7 @@ export const makeMethodHandler = (
 ) => {
   const { completions = false, prompts = false, resources, subscribe, tools } = session.info.capabilities
 
-  const callTool = Effect.fnUntraced(function* (request: McpRequest) {
+  const callTool = Effect.fnUntraced(function* (request: MethodRequest) {
     const { input, params, requiresObjectContent, sendProgress, supportsTasks } = request
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
@@ -132,7 +132,7 @@ export const makeMethodHandler = (
     return requiresObjectContent ? withObjectContent(result, session.outputSchemaOf(name)) : result
   })
 
-  const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: McpRequest) {
+  const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: MethodRequest) {
     if (!subscribe || subscriptions === undefined) return yield* methodNotFound(method)
     const uri = yield* requireString(params, "uri")
     yield* method === "resources/subscribe" ? subscriptions.add(uri) : subscriptions.remove(uri)
@@ -144,7 +144,7 @@ export const makeMethodHandler = (
     isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
 
   const promptMethods = { "prompts/list": forward, "prompts/get": forward }
-  const eraOf = (request: McpRequest) => (isLegacy(request) ? "legacy" : "modern")
+  const eraOf = (request: MethodRequest) => (isLegacy(request) ? "legacy" : "modern")
   const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodHandler>> => ({
     "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
     "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
@@ -179,7 +179,7 @@ export const makeMethodHandler = (
     })
   )
 
-  return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
+  return (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)
     if (handler === undefined) return Effect.fail(methodNotFound(request.method))
     return Effect.catchTag(handler(request), "McpSessionError", (failure) => Effect.fail(toJsonRpcError(failure)))

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Data, Effect, Result, type Scope } from "effect"
-import type { PackCall, PackError, UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import type { PackCall, PackError, PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
 import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
@@ -42,11 +42,11 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   if (names.length === 0) return call
   const path = yield* makeTemporaryFolder("a2c-files-")
   const params = { ...call.params }
-  const files: { [name: string]: ReadonlyArray<UploadedFile> } = { ...call.files }
+  const files: { [name: string]: ReadonlyArray<PackFile> } = { ...call.files }
   const problems: Array<ParamsProblem> = []
   let count = 0
   for (const name of names) {
-    const written: Array<UploadedFile> = []
+    const written: Array<PackFile> = []
     for (const value of valuesOf(params[name], fileParams[name]?.multiple === true)) {
       const parsed = parseEmbeddedFile(value)
       if (Result.isFailure(parsed)) {
@@ -67,7 +67,7 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
 
 class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
-const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
+const openToolFile = ({ contentType, filename, path }: PackFile): Effect.Effect<ToolFile, FileUnavailable> =>
   Effect.tryPromise({
     try: async () => {
       const file = new File([await openAsBlob(path)], filename, { type: contentType })

@@ -13,11 +13,11 @@ import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
 import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
-import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
+import { listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
-import { type Reply, responseClosed, sendReply } from "../../http/messages/sendReply.ts"
-import { emptyReply, errorReply, socketTimeoutMillis } from "./reply.ts"
+import { type HttpReply, responseClosed, sendReply } from "../../http/messages/sendReply.ts"
+import { emptyToolReply, toolErrorReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
 /** By default, only this machine reaches the server, and only pages of the same origin may call tools. */
@@ -52,8 +52,10 @@ const challenge = { "WWW-Authenticate": "Bearer" }
 /** Makes a browser ask for the key. */
 const passwordChallenge = { "WWW-Authenticate": 'Basic realm="The password is the API key", charset="UTF-8"' }
 
-const accessDeniedReply = ({ message, status }: AccessDenied, headers: Record<string, string> = challenge): Reply =>
-  status === 401 ? errorReply(401, "Invalid API key", headers) : errorReply(403, message)
+const accessDeniedReply = (
+  { message, status }: AccessDenied,
+  headers: Record<string, string> = challenge
+): HttpReply => (status === 401 ? toolErrorReply(401, "Invalid API key", headers) : toolErrorReply(403, message))
 
 /** The headers with the password of a browser as the key. Pages only: a browser adds it to every later request. */
 const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {
@@ -112,11 +114,11 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     const { headers, method = "" } = request
     const forbidden = checkAccess(accessWithoutToken, headers)
     if (forbidden !== undefined) return accessDeniedReply(forbidden)
-    if (isPreflight(request)) return emptyReply
+    if (isPreflight(request)) return emptyToolReply
     const found = findRoute(requestPath(request) ?? "", request, response)
-    if (found === undefined) return errorReply(404, "Not Found")
+    if (found === undefined) return toolErrorReply(404, "Not Found")
     if (!found.methods.includes(method)) {
-      return errorReply(405, "Method Not Allowed", { Allow: found.methods.join(", ") })
+      return toolErrorReply(405, "Method Not Allowed", { Allow: found.methods.join(", ") })
     }
     const isPage = found.readers === "key_or_password"
     const denied =
@@ -128,7 +130,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const reply = yield* routeRequest(request, response).pipe(
       Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("request failed", cause), errorReply(500, "Internal Server Error"))
+        Effect.as(Effect.logError("request failed", cause), toolErrorReply(500, "Internal Server Error"))
       ),
       Effect.raceFirst(Effect.as(responseClosed(response), undefined))
     )
@@ -166,5 +168,5 @@ export const serveTools = Effect.fn("serveTools")(function* ({
       { address: bound.address }
     )
   }
-  return { url: serverUrl("http", bound) }
+  return { url: listeningUrl("http", bound) }
 })

@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { Reply } from "../../http/messages/sendReply.ts"
+import type { HttpReply } from "../../http/messages/sendReply.ts"
 
 /** Text of the executable script; the other script holds data. */
 const inlineScript = (html: string): string => {
@@ -32,7 +32,7 @@ const contentSecurityPolicy = (html: string): string =>
 /** Makes a self-contained page for an OpenAPI document (2 MB, with Effect's Swagger UI). */
 export const makeDocsPage = Effect.fnUntraced(function* (
   document: JsonObject
-): Effect.fn.Return<Reply, never, Scope.Scope> {
+): Effect.fn.Return<HttpReply, never, Scope.Scope> {
   const api = HttpApi.make("tools").annotate(OpenApi.Transform, () => ({ ...document }))
   const { handler } = yield* Effect.acquireRelease(
     Effect.sync(() => HttpRouter.toWebHandler(HttpApiSwagger.layer(api), { disableLogger: true })),

@@ -2,7 +2,7 @@ import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import { Cause, Effect, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
-import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { makeTemporaryFolder } from "../execution/toolFiles.ts"
 import { ClientDisconnected, type PendingRequest } from "../../http/messages/limitedBody.ts"
@@ -135,7 +135,7 @@ export const readMultipart = Effect.fnUntraced(function* (
 ) {
   const body = bodyStream(pendingRequest, maxFormBytes)
   const fields: Array<readonly [string, string]> = []
-  const files = new Map<string, Array<UploadedFile>>()
+  const files = new Map<string, Array<PackFile>>()
   let folder: string | undefined
   let count = 0
   let textLength = 0

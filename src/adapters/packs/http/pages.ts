@@ -4,8 +4,8 @@ import type { PackView } from "../../../application/packs/PackTable.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import type { Reply } from "../../http/messages/sendReply.ts"
-import { emptyReply, jsonReply } from "./reply.ts"
+import type { HttpReply } from "../../http/messages/sendReply.ts"
+import { emptyToolReply, toolJsonReply } from "./reply.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
 
 interface RoutedPack extends PackView {
@@ -60,23 +60,23 @@ export const makePages = Effect.fnUntraced(function* (
     }),
     { capacity: 1, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) }
   )
-  const page = (reply: Effect.Effect<Reply>, readers: PageReaders = "all") => ({ readers, reply })
+  const page = (reply: Effect.Effect<HttpReply>, readers: PageReaders = "all") => ({ readers, reply })
   const docsReaders = publicDocs ? "all" : "key_or_password"
   const status = Effect.map(packs, (all) => {
     const tools_count = all.flatMap(listTools).length
-    return jsonReply(200, { message: "The tool server is up", version: packageVersion, tools_count })
+    return toolJsonReply(200, { message: "The tool server is up", version: packageVersion, tools_count })
   })
   const listing = Effect.map(packs, (all) =>
-    jsonReply(200, { tools: all.flatMap(listTools), packs: all.map(describePack) })
+    toolJsonReply(200, { tools: all.flatMap(listTools), packs: all.map(describePack) })
   )
   return new Map([
     ["/", page(status)],
-    ["/health", page(Effect.succeed(jsonReply(200, { status: "healthy" })))],
+    ["/health", page(Effect.succeed(toolJsonReply(200, { status: "healthy" })))],
     ["/tools", page(listing, "key")],
     [
       "/openapi.json",
       page(
-        Effect.map(document, (current) => jsonReply(200, current)),
+        Effect.map(document, (current) => toolJsonReply(200, current)),
         docsReaders
       )
     ],
@@ -88,6 +88,6 @@ export const makePages = Effect.fnUntraced(function* (
       )
     ],
     // Browsers request it unasked, and log an error for 404.
-    ["/favicon.ico", page(Effect.succeed(emptyReply))]
+    ["/favicon.ico", page(Effect.succeed(emptyToolReply))]
   ])
 })

@@ -2,9 +2,9 @@ import { Data } from "effect"
 import type { PackCallError } from "../../../application/packs/RunningPack.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import type { Reply } from "../../http/messages/sendReply.ts"
+import type { HttpReply } from "../../http/messages/sendReply.ts"
 
-export class RequestRejected extends Data.TaggedError("RequestRejected")<{ readonly reply: Reply }> {}
+export class RequestRejected extends Data.TaggedError("RequestRejected")<{ readonly reply: HttpReply }> {}
 
 /** Results can be private and change over time. */
 const defaultHeaders = {
@@ -13,31 +13,35 @@ const defaultHeaders = {
   "X-Content-Type-Options": "nosniff"
 }
 
-export const jsonReply = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply => ({
+export const toolJsonReply = (
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {}
+): HttpReply => ({
   status,
   headers: { ...defaultHeaders, ...headers },
   body: JSON.stringify(value)
 })
 
 /** Makes an error reply in the form of FastAPI, which clients of the original parse. */
-export const errorReply = (
+export const toolErrorReply = (
   status: number,
   detail: string | ReadonlyArray<ParamsProblem>,
   headers: Readonly<Record<string, string>> = {}
-): Reply => jsonReply(status, { detail }, headers)
+): HttpReply => toolJsonReply(status, { detail }, headers)
 
 export const reject = (status: number, detail: string | ReadonlyArray<ParamsProblem>): RequestRejected =>
-  new RequestRejected({ reply: errorReply(status, detail) })
+  new RequestRejected({ reply: toolErrorReply(status, detail) })
 
 export const rejectParams = (...problem: Parameters<typeof paramsProblem>): RequestRejected =>
   reject(422, [paramsProblem(...problem)])
 
-export const emptyReply: Reply = { status: 204, headers: {}, body: "" }
+export const emptyToolReply: HttpReply = { status: 204, headers: {}, body: "" }
 
-export const busyReply = (message: string): Reply => errorReply(503, message, { "Retry-After": "2" })
+export const busyReply = (message: string): HttpReply => toolErrorReply(503, message, { "Retry-After": "2" })
 
-export const resultReply = ({ content = [], isError, structuredContent }: JsonObject): Reply =>
-  jsonReply(200, {
+export const resultReply = ({ content = [], isError, structuredContent }: JsonObject): HttpReply =>
+  toolJsonReply(200, {
     content,
     ...(structuredContent !== undefined && { structuredContent }),
     ...(isError === true && { isError })
@@ -45,12 +49,12 @@ export const resultReply = ({ content = [], isError, structuredContent }: JsonOb
 
 const packErrorStatuses = { unknown_tool: 404, failed: 500, crashed: 502 } as const
 
-export const callErrorReply = (error: PackCallError): Reply => {
+export const callErrorReply = (error: PackCallError): HttpReply => {
   const { message } = error
-  if (error._tag === "PackTimeoutError") return errorReply(504, message)
+  if (error._tag === "PackTimeoutError") return toolErrorReply(504, message)
   if (error._tag === "PackBusyError" || error.reason === "unusable") return busyReply(message)
-  if (error.reason === "invalid_params") return errorReply(422, error.problems ?? [paramsProblem(message)])
-  return errorReply(packErrorStatuses[error.reason], message)
+  if (error.reason === "invalid_params") return toolErrorReply(422, error.problems ?? [paramsProblem(message)])
+  return toolErrorReply(packErrorStatuses[error.reason], message)
 }
 
 /** Idle timeout of a connection without an in-flight call. */

@@ -14,7 +14,13 @@ import { ByteBudget } from "./ByteBudget.ts"
 import { maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type LinkContext, maxQueuedBytes } from "./SendQueue.ts"
 import { makePeer, type Peer } from "./Peer.ts"
-import { addressFrame, decodeAddress, decodeNotification, redirectedFrame, serializeBody } from "./frameContents.ts"
+import {
+  addressFrame,
+  decodeAddress,
+  decodeNotificationFrame,
+  redirectedFrame,
+  serializeBody
+} from "./frameContents.ts"
 
 /** Maximum of peers. Clusters are smaller, but other Redis clients may send any node name. */
 const maxPeers = 1024
@@ -317,7 +323,7 @@ export class NodeMessenger {
   }
 
   #onNotification(fields: MessageReader, reassembled: Buffer | undefined): void {
-    const notification = decodeNotification(fields, reassembled)
+    const notification = decodeNotificationFrame(fields, reassembled)
     if (notification === undefined) return this.#diagnostics.onInvalidMessage("invalid_notification")
     this.#diagnostics.runGuarded(() => this.#handler?.notify(notification.sids, notification.event, notification.body))
   }

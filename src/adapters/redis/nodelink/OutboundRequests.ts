@@ -2,7 +2,7 @@ import { Duration, Exit, Result } from "effect"
 import { type NodeReplyExit, NodeUnreachable } from "../../../application/ports/NodeLink.ts"
 import { type ExtendTimeout, RequestTimeout } from "../../../application/ports/Transport.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { decodeReply, type NodeRequest, requestFrame } from "./frameContents.ts"
+import { decodeReplyFrame, type NodeRequestFrame, requestFrame } from "./frameContents.ts"
 import { frameKinds, maxFieldBytes, type MessageReader } from "./messageFormat.ts"
 import { type LinkContext, type QueuedFrame, type SendQueue, sendQueueFull } from "./SendQueue.ts"
 
@@ -50,7 +50,7 @@ export const makeOutboundRequests = (
     size: () => pending.size,
     /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
     startRequest: (
-      request: NodeRequest,
+      request: NodeRequestFrame,
       onReply: (exit: NodeReplyExit) => void,
       extend?: ExtendTimeout
     ): Result.Result<() => void, ProtocolError> => {
@@ -69,7 +69,7 @@ export const makeOutboundRequests = (
     onReplyFrame: (kind: number, fields: MessageReader, reassembled: Buffer | undefined): void => {
       const id = fields.u32()
       if (!pending.has(id)) return void diagnostics.ignored++
-      const exit = decodeReply(kind, fields, reassembled)
+      const exit = decodeReplyFrame(kind, fields, reassembled)
       if (exit !== undefined) return settle(id, exit)
       diagnostics.onInvalidMessage("invalid_reply")
       failRequest(id, "its reply is invalid")

@@ -11,7 +11,7 @@ import {
   lastFragment,
   maxContentBytes,
   maxFragmentBytes,
-  maxMessageBytes,
+  maxNodeMessageBytes,
   MessageWriter,
   toBytes
 } from "./messageFormat.ts"
@@ -29,13 +29,13 @@ const sendWindow = 2 * fragmentWindow
 /** Received bytes after which an acknowledgement is sent even without other frames. */
 const acknowledgeThreshold = fragmentWindow / 4
 
-const maxSpareBuffers = (2 * sendWindow) / maxMessageBytes
+const maxSpareBuffers = (2 * sendWindow) / maxNodeMessageBytes
 
 /** Reuses message buffers: an allocation costs more than the copy. */
 export class BufferPool {
   readonly #spare: Array<Buffer> = []
   acquire(): Buffer {
-    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(maxMessageBytes)
+    return this.#spare.pop() ?? Buffer.allocUnsafeSlow(maxNodeMessageBytes)
   }
   release({ buffer }: Buffer): void {
     if (this.#spare.length < maxSpareBuffers) this.#spare.push(Buffer.from(buffer))

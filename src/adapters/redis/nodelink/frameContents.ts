@@ -103,7 +103,7 @@ export const rejectedReply = (id: number, error: ProtocolError): OutgoingFrame =
   textReply(id, frameKinds.rejected, encodeError(error))
 
 /** Decodes a reply; `undefined` when it is invalid. */
-export const decodeReply = (
+export const decodeReplyFrame = (
   kind: number,
   fields: MessageReader,
   reassembled: Buffer | undefined
@@ -141,7 +141,7 @@ export const decodeReply = (
   }
 }
 
-export interface NodeRequest {
+export interface NodeRequestFrame {
   readonly to: RequestTarget
   readonly event: string
   readonly content: Content
@@ -151,7 +151,7 @@ export interface NodeRequest {
 export const requestFrame = (
   id: number,
   timeoutMillis: number,
-  { content, event, to: { office, sid } }: Omit<NodeRequest, "timeout">
+  { content, event, to: { office, sid } }: Omit<NodeRequestFrame, "timeout">
 ): OutgoingFrame => ({
   kind: frameKinds.request,
   maxFieldBytes: 12 + maxStringBytes(sid) + maxStringBytes(office) + maxStringBytes(event),
@@ -170,7 +170,7 @@ export const notificationFrame = (sids: ReadonlyArray<string>, event: string, co
 })
 
 /** Decodes a notification; `undefined` when it is invalid. */
-export const decodeNotification = (fields: MessageReader, reassembled: Buffer | undefined) => {
+export const decodeNotificationFrame = (fields: MessageReader, reassembled: Buffer | undefined) => {
   const event = fields.string()
   const count = fields.u32()
   const sids: Array<string> = []

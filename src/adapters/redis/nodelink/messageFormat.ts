@@ -42,13 +42,13 @@ export const frameOverhead = 4 + 1
 export const fragmentOverhead = 4 + 1 + 4 + 4
 
 /** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
-export const maxMessageBytes = 128 * 1024
+export const maxNodeMessageBytes = 128 * 1024
 
 /** Maximum bytes of the text in one fragment. */
 export const maxFragmentBytes = 120 * 1024
 
 /** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
-export const maxFieldBytes = maxMessageBytes - maxHeaderBytes - frameOverhead - fragmentOverhead - maxFragmentBytes
+export const maxFieldBytes = maxNodeMessageBytes - maxHeaderBytes - frameOverhead - fragmentOverhead - maxFragmentBytes
 
 /** Maximum bytes of a string and its length: 3 bytes for each UTF-16 unit. */
 export const maxStringBytes = (text: string): number => 4 + text.length * 3

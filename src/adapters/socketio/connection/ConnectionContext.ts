@@ -5,7 +5,7 @@ import { Limits } from "../../../application/server/connections/Limits.ts"
 import type { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
 import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
 import type { PacketLimits } from "./parsePacket.ts"
-import type { LinkContext, ServerLink } from "./ServerLink.ts"
+import type { ServerLinkContext, ServerLink } from "./ServerLink.ts"
 
 type Serve = TransportServer["Service"]["serve"]
 
@@ -32,7 +32,7 @@ interface OpenConnection {
 }
 
 /** What the connections of one Server share. */
-export interface ConnectionContext extends LinkContext {
+export interface ConnectionContext extends ServerLinkContext {
   readonly accept: Parameters<Serve>[0]
   /** The engine serves nothing else: connections outside of the namespace are closed in time. */
   readonly isExclusive: boolean
@@ -61,7 +61,7 @@ export const makeConnectionContext = Effect.fnUntraced(function* (
   { maxMessageBytes = defaultMaxMessageBytes, namespace = defaultNamespace, ...options }: MessageOptions,
   metrics: ServerMetrics["Service"],
   accept: Parameters<Serve>[0],
-  onBacklogChange: LinkContext["onBacklogChange"],
+  onBacklogChange: ServerLinkContext["onBacklogChange"],
   isExclusive = true
 ) {
   const { validate = false, validateBytes = defaultValidateBytes } = options

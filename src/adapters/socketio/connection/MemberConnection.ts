@@ -8,7 +8,7 @@ import { maxForeignNamespaceLength } from "../limits.ts"
 import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
 import type { InboundPacket, MessagePacket } from "./parsePacket.ts"
 import type { ServerLink } from "./ServerLink.ts"
-import { ViolationBudget } from "./ViolationBudget.ts"
+import { ConnectionBudget } from "./ViolationBudget.ts"
 
 /** Connect packets per connection: each costs an admission. */
 const maxConnectAttempts = 20
@@ -48,7 +48,7 @@ export interface AdmissionReplies {
 export abstract class MemberConnection {
   readonly engineSocket: EngineSocket
   protected readonly context: ConnectionContext
-  protected readonly violations = new ViolationBudget()
+  protected readonly violations = new ConnectionBudget()
   protected isAdmitted = false
   /** Binary frames that belong to packets with a reply, and have not arrived. */
   protected pendingAttachments = 0

@@ -33,7 +33,7 @@ const maxRequestId = 2 ** 31 - 1
 type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; timer: NodeJS.Timeout }
 
 /** What the links of one Server share. */
-export interface LinkContext {
+export interface ServerLinkContext {
   readonly namespace: string
   /** Runs the admission and request handlers, which their link interrupts. */
   readonly runFork: RunFork
@@ -49,7 +49,7 @@ export abstract class ServerLink implements Link {
   readonly id: string
   /** The scope of the session; it closes after the link. */
   readonly scope = Scope.makeUnsafe()
-  readonly #context: LinkContext
+  readonly #context: ServerLinkContext
   readonly #pendingRequests = new Map<number, PendingRequest>()
   readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
   #requestCount = 0
@@ -63,7 +63,7 @@ export abstract class ServerLink implements Link {
   #closeReason: string | undefined
   readonly #closed = Deferred.makeUnsafe<string>()
 
-  constructor(id: string, context: LinkContext) {
+  constructor(id: string, context: ServerLinkContext) {
     this.id = id
     this.#context = context
   }

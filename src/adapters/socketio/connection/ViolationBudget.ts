@@ -4,7 +4,7 @@ import { makeTokenBucket, type RateLimit, takeToken, type TokenBucket } from "..
 const rate: RateLimit = { perSecond: 20, burst: 200 }
 
 /** Rate limit for frames that are no message, and for acknowledgements without a request. */
-export class ViolationBudget {
+export class ConnectionBudget {
   #bucket: TokenBucket | undefined
   /** Counts a frame; false when the budget is exceeded. */
   spend(): boolean {

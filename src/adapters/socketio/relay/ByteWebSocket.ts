@@ -21,7 +21,7 @@ import {
 } from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { takeTextFrames } from "./textFrames.ts"
-import { ViolationBudget } from "../connection/ViolationBudget.ts"
+import { ConnectionBudget } from "../connection/ViolationBudget.ts"
 
 /** The digit by which Engine.IO marks a message. */
 const messageTypeByte = 0x34
@@ -73,7 +73,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   readonly #webSocket: EngineRequest["websocket"]
   readonly #netSocket: Socket
   listener: TransportListener | undefined
-  readonly #controlFrameBudget = new ViolationBudget()
+  readonly #controlFrameBudget = new ConnectionBudget()
   #isAdmitted = false
   /** Frames that wait for the end of the turn: one write costs less than several. */
   #corked: Array<Buffer> | undefined

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { Socket as EngineSocket } from "engine.io"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
-import { type LinkContext, ServerLink } from "../connection/ServerLink.ts"
+import { type ServerLinkContext, ServerLink } from "../connection/ServerLink.ts"
 import { asMessageData, queuedPackets } from "../internals.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
@@ -12,7 +12,7 @@ export class RelayLink extends ServerLink {
   /** Messages for a slow reader in Engine.IO's queue. */
   #arena: BacklogArena | undefined
 
-  constructor(engineSocket: EngineSocket, context: LinkContext) {
+  constructor(engineSocket: EngineSocket, context: ServerLinkContext) {
     super(randomUUID(), context)
     this.#engineSocket = engineSocket
   }

@@ -15,7 +15,7 @@ import { isPolling, writeResponsesAsBytes } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
 import { type LinkConnection, StockLink } from "./StockLink.ts"
-import { type TransportBuffers, type TransportListener, trackPolling, watchWebSocket } from "./transports.ts"
+import { type TransportBuffers, type StockListener, trackPolling, watchWebSocket } from "./transports.ts"
 
 type Emit = (packet: Packet) => void
 
@@ -28,7 +28,7 @@ const isPacketOf = (namespace: string, text: string): boolean => {
 }
 
 /** The error that Socket.IO sends to a rejected client. */
-export const toConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
+export const toStockConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
   Object.assign(new Error(message), { data: { code, message, reason } })
 
 /** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
@@ -45,7 +45,7 @@ export class StockConnection extends MemberConnection implements LinkConnection 
     this.#queue = new OutboundQueue(engineSocket, (bytes) => {
       if (isPolling(engineSocket.transport)) this.#polling.onFlush(bytes)
     })
-    const listener: TransportListener = {
+    const listener: StockListener = {
       isAdmitted: () => this.isAdmitted || !context.isExclusive,
       onBytesReceived: () => this.onBytesReceived(),
       onBacklogChange: () => this.onBacklogChange(),
@@ -77,7 +77,7 @@ export class StockConnection extends MemberConnection implements LinkConnection 
     this.#link = link
     this.admit(link, this.#auth, {
       onAdmitted: () => next(),
-      onRejected: (error) => next(toConnectError(error)),
+      onRejected: (error) => next(toStockConnectError(error)),
       onLeft: () => next(new Error("left"))
     })
     socket.once("disconnect", (reason, cause) => this.leaveNamespace(link, serverCloseReason(reason, cause)))

@@ -4,7 +4,7 @@ import type { Socket } from "socket.io"
 import type { Body } from "../../../application/ports/Body.ts"
 import type { ExtendTimeout, ReplyExit } from "../../../application/ports/Transport.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
-import { type LinkContext, ServerLink } from "../connection/ServerLink.ts"
+import { type ServerLinkContext, ServerLink } from "../connection/ServerLink.ts"
 
 /** The part of a connection that a link writes to. */
 export interface LinkConnection {
@@ -29,7 +29,7 @@ export class StockLink extends ServerLink {
   readonly #socket: Socket
   readonly #connection: LinkConnection
 
-  constructor(socket: Socket, connection: LinkConnection, context: LinkContext) {
+  constructor(socket: Socket, connection: LinkConnection, context: ServerLinkContext) {
     super(socket.id, context)
     this.#socket = socket
     this.#connection = connection

@@ -8,7 +8,7 @@ import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
 import { asEngineRequest, connectionIdOf, replaceParser } from "../internals.ts"
 import type { RequestCheck } from "../routeRequests.ts"
 import { makeMemberParser } from "./packetDecoder.ts"
-import { StockConnection, toConnectError } from "./StockConnection.ts"
+import { StockConnection, toStockConnectError } from "./StockConnection.ts"
 
 type Middleware = Parameters<Namespace["use"]>[0]
 
@@ -19,7 +19,7 @@ interface Mount {
 
 const mounts = new WeakMap<Namespace, Mount>()
 
-const unavailable = toConnectError(
+const unavailable = toStockConnectError(
   new AdmissionRejected({ code: 503, message: "No office is mounted here", reason: "unavailable" })
 )
 
@@ -62,7 +62,7 @@ export const mountOffice = Effect.fnUntraced(function* (
 
   const admit: Middleware = (socket: Socket, next) => {
     const rejection = check(socket.request)
-    if (rejection !== undefined) return next(toConnectError(new AdmissionRejected(rejection.body)))
+    if (rejection !== undefined) return next(toStockConnectError(new AdmissionRejected(rejection.body)))
     const connection = byEngineSocket.get(socket.conn)
     return connection === undefined ? next(unavailable) : connection.admitSocket(socket, next)
   }

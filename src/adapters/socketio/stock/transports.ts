@@ -3,10 +3,10 @@ import type { Transport } from "engine.io"
 import { incompleteBytesOf, netSocketBelow, webSocketOf, writeProgressOf } from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { makePollingBuffers } from "../connection/pollingBuffers.ts"
-import { ViolationBudget } from "../connection/ViolationBudget.ts"
+import { ConnectionBudget } from "../connection/ViolationBudget.ts"
 
 /** What a transport reports to its connection. */
-export interface TransportListener {
+export interface StockListener {
   readonly onBytesReceived: () => void
   readonly onBacklogChange: () => void
   readonly onViolation: (violation: "ping_flood" | "unauthenticated_bytes_exceeded") => void
@@ -30,11 +30,11 @@ export interface TransportBuffers {
 }
 
 /** Watches the WebSocket of a transport; `undefined` for polling. */
-export const watchWebSocket = (transport: Transport, listener: TransportListener): TransportBuffers | undefined => {
+export const watchWebSocket = (transport: Transport, listener: StockListener): TransportBuffers | undefined => {
   const webSocket = webSocketOf(transport)
   if (webSocket === undefined) return undefined
   const netSocket = netSocketBelow(webSocket)
-  const controlFrames = new ViolationBudget()
+  const controlFrames = new ConnectionBudget()
   let isPaused = false
   let arrivedBytes = 0
   // `ws` holds the bytes of an incomplete message.
@@ -91,7 +91,7 @@ const onceRead = (request: IncomingMessage, run: () => void): void => {
 }
 
 /** Makes the record of the requests of one connection. */
-export const trackPolling = (listener: TransportListener, maxPayloadBytes: () => number): PollingRequests => {
+export const trackPolling = (listener: StockListener, maxPayloadBytes: () => number): PollingRequests => {
   const buffers = makePollingBuffers(() => listener, maxPayloadBytes)
   let response: ServerResponse | undefined
   return {

@@ -11,7 +11,7 @@ import {
   isOfAgent
 } from "../../../domain/approvals/grants.ts"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
-import { addPin, defineTool, findPin, findToolChange } from "../../../domain/approvals/toolPins.ts"
+import { addPin, makePinnedDefinition, findPin, findToolChange } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
@@ -42,7 +42,7 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
   const clock = yield* Clock.Clock
   const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
   const saveLock = yield* Semaphore.make(1)
-  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof defineTool>>()
+  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof makePinnedDefinition>>()
   const previous = new Map<string, { readonly previousParams: JsonObject; readonly previousCaller: Caller }>()
   /** False after a failed load: what could not be read must not be overwritten. */
   let canSave = store !== undefined
@@ -61,7 +61,7 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
   const isValid = (grant: Grant): boolean => !isExpired(grant, now()) && isInForce(grant, approvers)
 
   const define = (entry: CatalogueEntry, config: ServerConfig | undefined) => {
-    const known = definitions.get(entry) ?? defineTool(entry, config)
+    const known = definitions.get(entry) ?? makePinnedDefinition(entry, config)
     definitions.set(entry, known)
     return known
   }

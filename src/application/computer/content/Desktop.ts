@@ -10,7 +10,7 @@ import { backgroundSessionOf, type RunningMcpServer, uriOf } from "../servers/Se
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeWindowReports } from "./windowReports.ts"
 
-export interface DesktopRequest {
+export interface DesktopQuery {
   /** Maximum number of entries. */
   readonly size?: number
   /** Only the window with exactly this URI. */
@@ -77,7 +77,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
    * Reads and renders the desktop (seed 001, spec §9.5). Windows that cannot be read in time are left out. Windows
    * beyond `size` are not reported: the request excludes them. A request for one window starts its lazy server.
    */
-  const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
+  const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopQuery) {
     if (size !== undefined && size <= 0) return []
     const remaining = yield* startCountdown(readTimeout)
     const isRequested = (uri: string) => (window === undefined ? hasWindowScheme(uri) : isSameUri(uri, window))
@@ -102,4 +102,4 @@ export const makeDesktop = Effect.fnUntraced(function* (
   return { show }
 })
 
-export type Desktop = Effect.Success<ReturnType<typeof makeDesktop>>
+export type ComputerDesktop = Effect.Success<ReturnType<typeof makeDesktop>>

@@ -11,7 +11,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { isSameUri } from "../../../domain/uri.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
 import { defaultDpeTimeoutSeconds } from "../../../domain/model/fields.ts"
-import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/messages/requests.ts"
+import type { GetDpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/messages/requests.ts"
 import {
   capabilityNotSupported,
   errorCodes,
@@ -86,7 +86,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   const resolve = Effect.fnUntraced(function* (
-    { agent, reqId }: DpeRequest,
+    { agent, reqId }: GetDpeRequest,
     { host, uri }: DpeUri,
     resolver: NonNullable<typeof resolveDpe>
   ) {
@@ -115,7 +115,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
-  const getDpe = Effect.fn("Documents.dpe")(function* (request: DpeRequest) {
+  const getDpe = Effect.fn("Documents.dpe")(function* (request: GetDpeRequest) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure

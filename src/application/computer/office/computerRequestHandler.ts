@@ -32,7 +32,7 @@ import type { MessageHandler } from "../../ports/Transport.ts"
 import { withServerSpan } from "../../shared/tracing.ts"
 import type { ApprovalRequests } from "../approvals/approvalRequests.ts"
 import type { Blobs } from "../content/Blobs.ts"
-import type { Desktop } from "../content/Desktop.ts"
+import type { ComputerDesktop } from "../content/Desktop.ts"
 import type { Documents } from "../content/Documents.ts"
 import { makeMcpRequests } from "../content/McpRequests.ts"
 import type { Skills } from "../content/Skills.ts"
@@ -49,7 +49,7 @@ interface ComputerServices {
   readonly calls: ToolCalls
   readonly approvals: ApprovalRequests
   readonly callers: Callers
-  readonly desktop: Desktop
+  readonly desktop: ComputerDesktop
   readonly documents: Documents
   readonly skills: Skills
   readonly blobs: Blobs

@@ -4,7 +4,7 @@ import type { RemoteApprover } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** What the operators of the Server may see and do at a Computer; the states of its MCP servers by default. */
-export interface OperatorAccess {
+export interface ComputerOperatorAccess {
   /** They see the states of the MCP servers, why they fail, and which tools need consent; true by default. */
   readonly states?: boolean
   /** They see the last lines that MCP servers write to stderr; false by default. */
@@ -15,7 +15,7 @@ export interface OperatorAccess {
 
 /** The features that a Computer announces to its Server. */
 export const featuresOf = (
-  { calls = false, states = true }: OperatorAccess,
+  { calls = false, states = true }: ComputerOperatorAccess,
   approvers: ReadonlyArray<RemoteApprover>
 ): ReadonlyArray<MemberFeature> => [
   "operator_names",
@@ -35,7 +35,7 @@ export interface ServerOutputs {
 }
 
 /** Keeps the last lines of stderr, redacted, where the Computer shares them. */
-export const makeServerOutputs = ({ redact }: Secrets, { stderr = false }: OperatorAccess): ServerOutputs => {
+export const makeServerOutputs = ({ redact }: Secrets, { stderr = false }: ComputerOperatorAccess): ServerOutputs => {
   const lines = new Map<string, ReadonlyArray<string>>()
   const waiting = new Set<() => void>()
   const wake = () => {

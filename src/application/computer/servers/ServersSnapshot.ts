@@ -11,7 +11,7 @@ import { isAppResource } from "../../../domain/tools/appTools.ts"
 import {
   buildCatalogue,
   type Catalogue,
-  type ListedTool,
+  type CatalogueTool,
   listTools,
   type ServerTools
 } from "../../../domain/tools/catalogue.ts"
@@ -165,11 +165,11 @@ export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
 /** The tools of servers that have not changed, with what they were made of. */
 const listings = new WeakMap<
   ReadonlyArray<JsonObject>,
-  { readonly config: ServerConfig; readonly naming: Naming; readonly listed: ReadonlyArray<ListedTool> }
+  { readonly config: ServerConfig; readonly naming: Naming; readonly listed: ReadonlyArray<CatalogueTool> }
 >()
 
 /** Lists the tools of a server once: a Computer with many servers makes its catalogue again as each of them starts. */
-const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<ListedTool> => {
+const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> => {
   const { config, tools } = server
   const known = listings.get(tools)
   if (known?.config === config && known.naming === naming) return known.listed

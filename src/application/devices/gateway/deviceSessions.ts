@@ -3,7 +3,7 @@ import type { DeviceService } from "../../../domain/devices/serviceDefinitions.t
 import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
 import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
-import { toolNotFound, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
+import { toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
 import { withParts } from "../../shared/page/partsResource.ts"
 import type { DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
 
@@ -42,7 +42,7 @@ const makeToolMembers = (
       const found = find(tool)
       const service = found?.entry.device.services.get(found.service)
       return found === undefined || service === undefined
-        ? Effect.fail(toolNotFound(tool))
+        ? Effect.fail(toolNotFoundError(tool))
         : found.entry.calls.call(found.service, service, params)
     }),
   watch: ({ tools }) =>

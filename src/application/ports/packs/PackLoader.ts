@@ -23,7 +23,7 @@ export interface PackSource {
 }
 
 /** A file uploaded with a call. It stays on disk until the call has ended. */
-export interface UploadedFile {
+export interface PackFile {
   readonly filename: string
   readonly contentType: string
   /** Bytes. */
@@ -38,7 +38,7 @@ export interface PackCall {
   readonly params: JsonObject
   readonly form: boolean
   /** The files of a form by parameter name. */
-  readonly files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+  readonly files: { readonly [name: string]: ReadonlyArray<PackFile> }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Context, Effect, Metric } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
-import { callOutcome, codeLabel, type CompletedCall, type MembershipEvent } from "./observers.ts"
+import { callOutcome, codeLabel, type CompletedCall, type ObservedEvent } from "./observers.ts"
 import { formatLimitName } from "../connections/Limits.ts"
 import { type Gauge, metricDefinitions, metricPrefix, type NamesOf, ServerMetrics } from "./ServerMetrics.ts"
 
@@ -92,7 +92,7 @@ export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => 
   const leaves = labelledCounter("leaves_total", "role")
   const joinsRejected = makeCounter("joins_rejected_total")
 
-  const onMembership = (event: MembershipEvent) => {
+  const onMembership = (event: ObservedEvent) => {
     switch (event._tag) {
       case "Entered":
         return joins.add(event.membership.role)

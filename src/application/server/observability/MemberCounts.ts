@@ -1,5 +1,5 @@
 import { Iterable } from "effect"
-import type { MembershipEvent } from "./observers.ts"
+import type { ObservedEvent } from "./observers.ts"
 
 export interface OfficeCount {
   readonly office: string
@@ -22,7 +22,7 @@ export const makeMemberCounts = () => {
   const total: Counts = { agent: 0, computer: 0 }
   let size = 0
 
-  const observe = (event: MembershipEvent) => {
+  const observe = (event: ObservedEvent) => {
     if (event._tag !== "Entered" && event._tag !== "Left") return
     const { line, membership } = event
     const { office, role } = membership

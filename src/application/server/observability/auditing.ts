@@ -3,7 +3,7 @@ import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
 import type { AuditLog } from "../../ports/AuditLog.ts"
 import { truncateText } from "../../shared/logLimits.ts"
-import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
+import { callOutcome, type CompletedCall, type ObservedEvent } from "./observers.ts"
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
@@ -31,7 +31,7 @@ export const auditCall =
     })
   }
 
-const membershipFields = (event: MembershipEvent) => {
+const membershipFields = (event: ObservedEvent) => {
   switch (event._tag) {
     case "Entered":
     case "Left": {
@@ -82,7 +82,7 @@ const connectionRejectionRate = { perSecond: 10, burst: 1000 }
 export const makeMembershipAudit = ({ record }: AuditLog["Service"], clock: Clock.Clock) => {
   const bucket = makeTokenBucket(connectionRejectionRate, clock.currentTimeMillisUnsafe())
   let omitted = 0
-  return (event: MembershipEvent): void => {
+  return (event: ObservedEvent): void => {
     const time = clock.currentTimeMillisUnsafe()
     const fields = membershipFields(event)
     if (event._tag !== "ConnectionRejected") return record({ time, fields })

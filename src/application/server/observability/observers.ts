@@ -87,7 +87,7 @@ export const UpdateObservers = Context.Reference<ReadonlyArray<(update: Computer
 )
 
 /** A join, a leave, or a rejected connection, join or request. */
-export type MembershipEvent =
+export type ObservedEvent =
   | {
       readonly _tag: "Entered" | "Left"
       readonly sid: string
@@ -117,8 +117,8 @@ export type MembershipEvent =
       readonly reason: string
     }
 
-/** Called for every {@link MembershipEvent}, synchronously: metrics, the audit. An observer must not throw. */
-export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(
+/** Called for every {@link ObservedEvent}, synchronously: metrics, the audit. An observer must not throw. */
+export const MembershipObservers = Context.Reference<ReadonlyArray<(event: ObservedEvent) => void>>(
   "a2c-smcp/application/server/observability/MembershipObservers",
   { defaultValue: () => [] }
 )

@@ -13,7 +13,7 @@ import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
-import type { MembershipEvent } from "../observability/observers.ts"
+import type { ObservedEvent } from "../observability/observers.ts"
 
 /** One message of a client; `definition` is missing when its protocol line does not know the event. */
 export interface ClientRequest {
@@ -52,7 +52,7 @@ export const observeRejection = (
   // Beside joins, only a leave fails with a membership error: of another office.
   const code = error._tag === "ProtocolError" ? error.code : errorCodes.notInOffice
   const membership = Option.getOrUndefined(Option.map(registration.session.membership, publicMembership))
-  const rejection: MembershipEvent =
+  const rejection: ObservedEvent =
     definition?.kind === "join"
       ? { _tag: "JoinRejected", sid: link.id, subject, reason }
       : { _tag: "RequestRejected", sid: link.id, subject, membership, event, code, reason }

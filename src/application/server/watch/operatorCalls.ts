@@ -20,7 +20,7 @@ import { withClientSpan } from "../../shared/tracing.ts"
 import { decodeReply, findLine } from "./computers/computerRequests.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
-import { type CallAsOperator, type Operator, operatorName } from "../../shared/page/PageSource.ts"
+import { type CallAsOperator, type Operator, operatorNameOf } from "../../shared/page/PageSource.ts"
 
 /** The HTTP status of a request that the state of the office does not permit. */
 const conflictCode = 409
@@ -48,7 +48,7 @@ class SeatKey implements Equal.Equal {
     this.line = line
     this.office = office
     this.operator = operator
-    this.#id = JSON.stringify([kind, line, office, operatorName(operator)])
+    this.#id = JSON.stringify([kind, line, office, operatorNameOf(operator)])
   }
   [Hash.symbol](): number {
     return Hash.string(this.#id)
@@ -99,7 +99,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
   }: SeatKey): Effect.fn.Return<Seat, ProtocolError, Scope.Scope> {
     const line = yield* findLine(server, lineName)
     const { calls, callStatus, decodeCallStatus } = line
-    const name = operatorName(operator)
+    const name = operatorNameOf(operator)
     const listeners = new Map<string, (status: CallStatus) => void>()
     const onNotification = (event: string, body: Body) => {
       if (event !== callStatus.notification) return
@@ -150,7 +150,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
   const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
     const { computer, office } = request
     const line = yield* findLine(server, request.line)
-    const name = operatorName(operator)
+    const name = operatorNameOf(operator)
     const denial = checkJoinRights(operator.identity, { office, role: "agent", name })
     if (denial !== undefined) return yield* forbidden(denial)
     if (readiness.isDraining()) return yield* shuttingDown()

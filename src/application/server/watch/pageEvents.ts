@@ -6,7 +6,7 @@ import type { PageCall, PageEvent, PageFeatures, PageMember } from "../../../dom
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { Connection } from "../connections/Connections.ts"
 import { truncateText } from "../../shared/logLimits.ts"
-import { callOutcome, type CompletedCall, type MembershipEvent, type StartedCall } from "../observability/observers.ts"
+import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
 
 const toPageFeatures = ({ approvals, inspection, operatorCalls }: PageFeatures): PageFeatures => ({
   approvals,
@@ -41,7 +41,7 @@ export const toPageMember = (connection: Connection, now: number): PageMember | 
 
 /** The event of a join, a leave or a rejection; `undefined` for a join of a connection that has closed. */
 export const toMembershipEvent = (
-  event: MembershipEvent,
+  event: ObservedEvent,
   node: string,
   connection: Connection | undefined,
   at: number

@@ -14,7 +14,7 @@ export interface Operator {
 }
 
 /** The name of an operator among the members of an office. */
-export const operatorName = ({ identity }: Pick<Operator, "identity">): string => nameOfOperator(identity.subject)
+export const operatorNameOf = ({ identity }: Pick<Operator, "identity">): string => nameOfOperator(identity.subject)
 
 export type PageReply = PageReplies[PageCommand["_tag"]]
 

@@ -46,8 +46,12 @@ export const DecideApprovalRequest = Schema.Struct({ ...targetFields, approvalId
 export type DecideApprovalRequest = typeof DecideApprovalRequest.Type
 
 /** A request for the location of a document; `timeout` in whole seconds. The Computer checks the URI and answers 4012. */
-export const DpeRequest = Schema.Struct({ ...targetFields, uri: BoundedText, timeout: optionalField(TimeoutSeconds) })
-export type DpeRequest = typeof DpeRequest.Type
+export const GetDpeRequest = Schema.Struct({
+  ...targetFields,
+  uri: BoundedText,
+  timeout: optionalField(TimeoutSeconds)
+})
+export type GetDpeRequest = typeof GetDpeRequest.Type
 
 /** The URI at which the Agent fetches a document, and what is known of the document; `size` in bytes. */
 export const DocumentLocation = Schema.Struct({

@@ -25,9 +25,9 @@ const isFlatError = (value: unknown): value is JsonObject & { code: number; mess
  * Decodes the error of an acknowledgement, flat or in the older nested envelope, with the names of any line; `undefined`
  * for other values. An object with content is a tool result, whose other members are those of its MCP server.
  */
-export const decodeProtocolError = (value: unknown): ProtocolError | undefined => {
+export const decodeAckError = (value: unknown): ProtocolError | undefined => {
   if (!isJsonObject(value) || (value["content"] ?? null) !== null) return undefined
-  if (isFlatError(value["error"])) return decodeProtocolError(value["error"])
+  if (isFlatError(value["error"])) return decodeAckError(value["error"])
   if (!isFlatError(value)) return undefined
   const { code, details, mcp_server_name: server, message, ...rest } = value
   const extra = server === undefined ? rest : { mcp_server: server, ...rest }
@@ -52,5 +52,5 @@ export const decodeMembershipAck = (values: ReadonlyArray<unknown>): Result.Resu
   if (Array.isArray(first)) return decodeMembershipAck(first)
   if (first === true) return Result.succeed(undefined)
   if (first === false) return Result.fail(typeof second === "string" ? second : "rejected without a reason")
-  return Result.fail(decodeProtocolError(first)?.message ?? "invalid acknowledgement")
+  return Result.fail(decodeAckError(first)?.message ?? "invalid acknowledgement")
 }

@@ -1,6 +1,6 @@
 import { plainNaming } from "../../tools/naming.ts"
 import { makeLine } from "../makeLine.ts"
-import { decodeMembershipAck, decodeProtocolError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
+import { decodeMembershipAck, decodeAckError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
 import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
 import { calls, cancel, serverRequests, unknownCall, updates } from "./events.ts"
 import { decodeNotification, encodeNotification, encodeReplaced, replacedEvent } from "./notifications.ts"
@@ -30,5 +30,5 @@ export const line = makeLine({
   encodeMembershipAck,
   decodeMembershipAck,
   encodeProtocolError,
-  decodeProtocolError
+  decodeProtocolError: decodeAckError
 })

@@ -12,7 +12,7 @@ import {
   DesktopRequest,
   DocumentLocation,
   DocumentSummary,
-  DpeRequest,
+  GetDpeRequest,
   FinderRequest,
   ResourcePage,
   ResourcesRequest,
@@ -85,7 +85,7 @@ export const GetDesktopRet = Schema.Struct({ desktops: Schema.Array(Schema.Strin
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
-export const GetDpeReq = DpeRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
+export const GetDpeReq = GetDpeRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 export const GetDpeRet = Schema.Struct({ ...DocumentLocation.fields, reqId }).pipe(
   Schema.encodeKeys({ mimeType: "mime_type", metadata: "_meta", reqId: "req_id" })

@@ -21,7 +21,7 @@ import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
@@ -77,7 +77,7 @@ export const runAsSharingAgent = <E extends CommandError>(
 }
 
 /** The Computers of the office, or the requested one. */
-export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
+export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.TargetComputerOptions) {
   const members = yield* (yield* Agent).members
   const names = members.filter(({ role }) => role === "computer").map(({ name }) => name)
   if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
@@ -94,7 +94,7 @@ const maxConcurrentQueries = 16
  * the command fails when all of them do.
  */
 export const forEachComputer = Effect.fnUntraced(function* <A, E extends CommandError, R>(
-  options: flags.ComputerOptions,
+  options: flags.TargetComputerOptions,
   query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
 ) {
   const agent = yield* Agent
@@ -125,7 +125,7 @@ export const listMembers = Effect.fnUntraced(function* (options: flags.AgentShar
 }, runAsAgent)
 
 /** Tools that only apps call are listed with `--apps`. */
-export const listTools = Effect.fnUntraced(function* (options: flags.ToolsOptions) {
+export const printTools = Effect.fnUntraced(function* (options: flags.ToolsOptions) {
   const found = yield* forEachComputer(options, (computer, { getToolList, getTools }) => {
     const listing = options.apps ? Effect.map(getToolList(computer), ({ tools }) => tools) : getTools(computer)
     return Effect.map(listing, (list) => list.map((tool) => ({ computer, ...tool })))
@@ -147,14 +147,14 @@ export const showDesktop = Effect.fnUntraced(function* (options: flags.DesktopOp
 }, runAsAgent)
 
 /** Prints configurations in their wire form, which is the form of configuration files. */
-export const showConfig = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+export const showConfig = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
   const found = yield* forEachComputer(options, (name, { getConfig, member }) =>
     Effect.map(getConfig(name), (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const)
   )
   yield* printJson(Object.fromEntries(found))
 }, runAsAgent)
 
-export const listResources = Effect.fnUntraced(function* (options: flags.ResourcesOptions) {
+export const printResources = Effect.fnUntraced(function* (options: flags.ResourcesOptions) {
   const { mcpServer: requested } = options
   const found = yield* forEachComputer(
     options,
@@ -190,14 +190,19 @@ export const resolveDpe = Effect.fnUntraced(function* (options: flags.DpeOptions
   yield* printResult(options, found, found.uri)
 }, runAsAgent)
 
-export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOptions) {
+export const printDocuments = Effect.fnUntraced(function* (options: flags.FindOptions) {
   const { fileType, keywords, limit, offset } = options
   const query = { keywords, limit, offset, ...definedOnly({ fileType }) }
   const found = yield* forEachComputer(options, (computer, agent) =>
     Effect.map(agent.findDocuments(computer, query), (page) => ({ computer, ...page }))
   )
   const rows = found.flatMap(({ computer, documents }) =>
-    documents.map(({ pageCount, title, uri }) => [computer, uri, formatCount(pageCount, "page"), truncateLine(title)])
+    documents.map(({ pageCount, title, uri }) => [
+      computer,
+      uri,
+      formatQuantity(pageCount, "page"),
+      truncateLine(title)
+    ])
   )
   yield* printResult(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
 }, runAsAgent)

@@ -7,7 +7,7 @@ import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
 import { readArguments } from "../arguments/argumentSource.ts"
 import { convertArguments } from "../arguments/convertArguments.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { formatApproval, formatTimeLeft, summarize } from "../output/approvalText.ts"
+import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
 import { forEachComputer, runAsAgent } from "./actions.ts"
@@ -15,7 +15,7 @@ import { makeOnInput } from "./answerAtTerminal.ts"
 import type * as flags from "./flags.ts"
 
 /** The calls that wait at the Computers whose owners let Agents decide. */
-const openApprovals = (options: flags.ComputerOptions) =>
+const openApprovals = (options: flags.TargetComputerOptions) =>
   Effect.map(
     forEachComputer(options, (computer, { getApprovals }) =>
       Effect.catchIf(
@@ -32,7 +32,7 @@ const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
   approval.computer,
   approval.tool,
   formatTimeLeft(approval.expiresIn),
-  summarize(approval),
+  summarizeApproval(approval),
   truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
 ]
 

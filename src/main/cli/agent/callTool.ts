@@ -12,7 +12,7 @@ import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../off
 import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
 import { findTool, hasApp } from "./findTool.ts"
-import type { CallOptions } from "./flags.ts"
+import type { CallCommandOptions } from "./flags.ts"
 
 /** How long the connection stays open at most for other commands that use it. */
 const maxOthersWait = Duration.seconds(5)
@@ -77,7 +77,7 @@ export const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedId
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
 export const prepareCall = Effect.fnUntraced(function* (
   given: ReadonlyArray<GivenArgument>,
-  { computer: wanted, timeout, tool: name }: CallOptions
+  { computer: wanted, timeout, tool: name }: CallCommandOptions
 ) {
   const search = {
     name,
@@ -98,7 +98,7 @@ export const prepareCall = Effect.fnUntraced(function* (
 })
 
 /** Calls a tool. Arguments by key need its schema; all others are sent without a further request. */
-export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
+export const callTool = Effect.fnUntraced(function* (options: CallCommandOptions) {
   const { args, computer, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const call = Effect.gen(function* () {

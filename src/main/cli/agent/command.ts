@@ -69,7 +69,7 @@ const subcommands = [
   subcommand("members", {}, async () => (await actions()).listMembers).pipe(
     Command.withDescription("List the members of the office")
   ),
-  subcommand("tools", flags.toolsFlags, async () => (await actions()).listTools).pipe(
+  subcommand("tools", flags.toolsFlags, async () => (await actions()).printTools).pipe(
     Command.withDescription("List the tools of the Computers")
   ),
   subcommand("tool", flags.toolFlags, async () => (await import("./showTool.ts")).showTool).pipe(
@@ -86,7 +86,7 @@ const subcommands = [
   subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask).pipe(
     Command.withDescription("Wait for the result of a started call; exits with 2 when the tool failed")
   ),
-  subcommand("prompts", flags.computerFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
+  subcommand("prompts", flags.targetComputerFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
     Command.withDescription("List the prompts of the Computers' MCP servers")
   ),
   subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt).pipe(
@@ -98,19 +98,19 @@ const subcommands = [
   subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(
     Command.withDescription("Show the windows of the Computers")
   ),
-  subcommand("config", flags.computerFlags, async () => (await actions()).showConfig).pipe(
+  subcommand("config", flags.targetComputerFlags, async () => (await actions()).showConfig).pipe(
     Command.withDescription("Show the configuration of the Computers, without secrets")
   ),
-  subcommand("resources", flags.resourcesFlags, async () => (await actions()).listResources).pipe(
+  subcommand("resources", flags.resourcesFlags, async () => (await actions()).printResources).pipe(
     Command.withDescription("List the resources of the Computers' MCP servers")
   ),
   subcommand("dpe", flags.dpeFlags, async () => (await actions()).resolveDpe).pipe(
     Command.withDescription("Resolve the URI of a document to a URI that can be fetched")
   ),
-  subcommand("find", flags.findFlags, async () => (await actions()).findDocuments).pipe(
+  subcommand("find", flags.findFlags, async () => (await actions()).printDocuments).pipe(
     Command.withDescription("Find documents")
   ),
-  subcommand("skills", flags.computerFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
+  subcommand("skills", flags.targetComputerFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
     Command.withDescription("List the skills of the Computers")
   ),
   subcommand("skill", flags.skillFlags, async () => (await import("./content/skills.ts")).readSkill).pipe(

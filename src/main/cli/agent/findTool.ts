@@ -12,7 +12,7 @@ import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { didYouMean } from "../../repl/didYouMean.ts"
 import { failCommand } from "../CommandFailed.ts"
 
-export interface OfficeTool {
+export interface FoundTool {
   readonly computer: string
   readonly tool: Tool
 }
@@ -29,7 +29,7 @@ interface Search {
 const computersIn = ({ computers }: OfficeView, computer: string | undefined) =>
   [...computers].filter(([name]) => computer === undefined || name === computer)
 
-const toolsIn = (view: OfficeView, computer: string | undefined): ReadonlyArray<OfficeTool> =>
+const toolsIn = (view: OfficeView, computer: string | undefined): ReadonlyArray<FoundTool> =>
   computersIn(view, computer).flatMap(([owner, { tools = [] }]) => tools.map((tool) => ({ computer: owner, tool })))
 
 /** True for a tool with an app, as far as the view knows the tools. */

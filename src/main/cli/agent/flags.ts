@@ -22,11 +22,11 @@ export const agentFlags = {
 export type AgentSharedOptions = Infer<typeof agentFlags>
 
 /** The flags of subcommands that address one Computer or all. */
-export const computerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
-export type ComputerOptions = AgentSharedOptions & Infer<typeof computerFlags>
+export const targetComputerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
+export type TargetComputerOptions = AgentSharedOptions & Infer<typeof targetComputerFlags>
 
 export const toolsFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   apps: flag.toggle("apps", "list the tools that only apps of MCP servers call, too")
 }
 export type ToolsOptions = AgentSharedOptions & Infer<typeof toolsFlags>
@@ -39,7 +39,7 @@ const callTimeout = (defaultSeconds: number) =>
   })
 
 export const callFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   words: Argument.String("arguments").pipe(
     Argument.withDescription(
@@ -51,7 +51,7 @@ export const callFlags = {
   raw: shared.rawFlag,
   timeout: callTimeout(defaultToolTimeoutSeconds)
 }
-export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
+export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
 
 export const startFlags = { ...callFlags, timeout: callTimeout(maxTimeoutSeconds) }
 
@@ -64,7 +64,7 @@ export const taskFlags = {
 export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
 
 export const promptFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   prompt: Argument.String("prompt").pipe(Argument.withDescription("name of the prompt")),
   words: Argument.String("arguments").pipe(
     Argument.withDescription("KEY=VALUE; or KEY=@FILE, a text file"),
@@ -75,13 +75,13 @@ export const promptFlags = {
 export type PromptOptions = AgentSharedOptions & Infer<typeof promptFlags>
 
 export const toolFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))
 }
 export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
 
 export const desktopFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   size: flag.int("size", "maximum number of windows", { check: between(1) }),
   window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
   raw: shared.rawFlag
@@ -89,19 +89,19 @@ export const desktopFlags = {
 export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
 
 export const resourcesFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
 }
 export type ResourcesOptions = AgentSharedOptions & Infer<typeof resourcesFlags>
 
 export const dpeFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document"))
 }
 export type DpeOptions = AgentSharedOptions & Infer<typeof dpeFlags>
 
 export const findFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   keywords: Argument.String("keyword").pipe(
     Argument.withDescription("words; a document matches when it contains any of them"),
     Argument.variadic()
@@ -113,7 +113,7 @@ export const findFlags = {
 export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
 
 export const skillFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   skill: Argument.String("skill").pipe(Argument.withDescription("name of the skill")),
   path: Argument.String("path").pipe(
     Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
@@ -125,14 +125,14 @@ export const skillFlags = {
 export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>
 
 export const putFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   file: Argument.String("file").pipe(Argument.withDescription("file to send, or - for stdin")),
   as: flag.text("as", "file name to suggest to the Computer; that of the file by default", { metavar: "NAME" })
 }
 export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
 export const approvalsFlags = {
-  ...computerFlags,
+  ...targetComputerFlags,
   action: Argument.Literals("action", ["list", "show", "allow", "deny", "answer"]).pipe(
     Argument.withDescription(
       "list the calls that wait, show all of one, decide about it, or answer its question; list by default"

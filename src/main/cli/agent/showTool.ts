@@ -7,13 +7,13 @@ import { formatColumns } from "../output/format.ts"
 import { printResult } from "../output/print.ts"
 import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
 import { runAsAgent } from "./actions.ts"
-import { findTool, type OfficeTool } from "./findTool.ts"
+import { findTool, type FoundTool } from "./findTool.ts"
 import type { ToolOptions } from "./flags.ts"
 
 /** Longer than the search for tool lists. */
 const searchTimeout = Duration.seconds(15)
 
-const formatTool = ({ computer, tool }: OfficeTool, { office }: ToolOptions): string => {
+const formatTool = ({ computer, tool }: FoundTool, { office }: ToolOptions): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
   const parameters = describeParameters(paramsSchema)

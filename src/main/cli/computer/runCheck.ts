@@ -22,7 +22,7 @@ import { formatServerLocation } from "../output/format.ts"
 import { print, printJson, printLine } from "../output/print.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"
 import type { CheckCommandOptions } from "./flags.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
@@ -132,5 +132,5 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: given, jso
     for (const { id, type, value } of inputs) yield* printLine(`input ${id}: ${type}, ${value}`)
     for (const diagnostic of diagnostics) yield* print(formatDiagnostic(diagnostic).replaceAll("\n", "\n  "))
   }
-  if (errors > 0) return yield* failCommand(formatCount(errors, "error"))
+  if (errors > 0) return yield* failCommand(formatQuantity(errors, "error"))
 })

@@ -41,7 +41,7 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
 })
 
 /** Runs a Computer until it is stopped, as a shell, or for a list of commands. */
-export const runComputer = Effect.fnUntraced(function* (options: ComputerCommandOptions) {
+export const runComputerCommand = Effect.fnUntraced(function* (options: ComputerCommandOptions) {
   const { configFiles, interactive, office, run } = options
   if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
   if (interactive) return yield* runInteractive(options)

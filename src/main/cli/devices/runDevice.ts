@@ -9,7 +9,7 @@ import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { awaitServersStarted } from "../computer/awaitServersStarted.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 
 /** Time for MCP servers to start before the device connects; the tools of later ones are registered then. */
 const startupTimeout = Duration.seconds(5)
@@ -26,7 +26,7 @@ const stayConnected = Effect.fnUntraced(function* (options: ConnectCommandOption
   })
   yield* Stream.runForEach(status, (deviceStatus) => {
     if (deviceStatus._tag === "Registered") {
-      return print(`registered ${formatCount(deviceStatus.services, "service")} at ${addressText}`)
+      return print(`registered ${formatQuantity(deviceStatus.services, "service")} at ${addressText}`)
     }
     return deviceStatus._tag === "Failed" ? Effect.fail(deviceStatus.error) : Effect.void
   })

@@ -22,7 +22,7 @@ const formatArguments = ({ arguments: now, previousArguments: before }: Approval
 }
 
 /** What a call waits for, in a list: the message of a question, or else the arguments. */
-export const summarize = ({ change, input }: Pick<ApprovalView, "change" | "input">): string => {
+export const summarizeApproval = ({ change, input }: Pick<ApprovalView, "change" | "input">): string => {
   if (input !== undefined) return input.mode === "form" ? "question" : "page to open"
   return change === undefined ? "" : "tool has changed"
 }

@@ -70,7 +70,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
 }, Effect.scoped)
 
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
-export const runServer = Effect.fnUntraced(function* (options: ServerCommandOptions) {
+export const runServerCommand = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   tuneGcForRelay()
   yield* surviveHangup
   yield* serve(options, yield* stopSignal)

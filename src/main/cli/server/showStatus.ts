@@ -8,7 +8,7 @@ import { printJson, printLine, printResult, reportFailure } from "../output/prin
 import type { StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/plainRequest.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 
 /** Characters of an error page that a message quotes. */
 const maxQuotedError = 200
@@ -133,7 +133,7 @@ const formatSummary = (report: StatusReport): string => {
     ["version", `${report.version}, protocol ${report.lines.join(", ")}`],
     ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
-    ["members", `${formatCount(members.agents, "agent")}, ${formatCount(members.computers, "computer")}`],
+    ["members", `${formatQuantity(members.agents, "agent")}, ${formatQuantity(members.computers, "computer")}`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
@@ -147,8 +147,8 @@ const formatSummary = (report: StatusReport): string => {
   const list = officeList?.map(({ agents, computers, line, office, otherLines }) => [
     office,
     line,
-    formatCount(agents, "agent"),
-    formatCount(computers, "computer"),
+    formatQuantity(agents, "agent"),
+    formatQuantity(computers, "computer"),
     ...(otherLines === undefined ? [] : [`in use on ${otherLines.join(", ")}, too`])
   ])
   return [rows, list ?? []]
@@ -164,7 +164,7 @@ const formatLine = (now: number, report: StatusReport): string => {
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
     ...failingComponents(report).map((error) => `(component failed: ${error})`),
-    formatCount(offices, "office"),
+    formatQuantity(offices, "office"),
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),

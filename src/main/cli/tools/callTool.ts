@@ -12,7 +12,7 @@ import { packHostFor, packProblems } from "./packHostFor.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** Calls one tool in this process, without a server. */
-export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
+export const callPackTool = Effect.fnUntraced(function* (options: CallToolOptions) {
   const { dir, timeout, tool } = options
   const params = yield* readWholeArguments(options.args)
   const call = Effect.gen(function* () {

@@ -1,8 +1,12 @@
 import { Command } from "effect/cli"
 import { lazyCommand } from "../lazyCommand.ts"
-import { callFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
+import { packCallFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
 
-const serveCommand = lazyCommand("serve", serveFlags, async () => (await import("./serveTools.ts")).serveTools).pipe(
+const serveCommand = lazyCommand(
+  "serve",
+  serveFlags,
+  async () => (await import("./serveTools.ts")).serveToolsCommand
+).pipe(
   Command.withDescription("Serve folders of tools over HTTP and MCP"),
   Command.withExamples([
     { command: "a2c tools serve packs", description: "At http://127.0.0.1:8000, MCP at /mcp" },
@@ -10,11 +14,11 @@ const serveCommand = lazyCommand("serve", serveFlags, async () => (await import(
   ])
 )
 
-const listCommand = lazyCommand("list", listFlags, async () => (await import("./listTools.ts")).listTools).pipe(
+const listCommand = lazyCommand("list", listFlags, async () => (await import("./listTools.ts")).listPackTools).pipe(
   Command.withDescription("List packs, their tools and their problems")
 )
 
-const callCommand = lazyCommand("call", callFlags, async () => (await import("./callTool.ts")).callTool).pipe(
+const callCommand = lazyCommand("call", packCallFlags, async () => (await import("./callTool.ts")).callPackTool).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),
   Command.withExamples([
     {

@@ -65,7 +65,7 @@ export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serve
 export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
-export const callFlags = {
+export const packCallFlags = {
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   dir,
   args: argsFlag,
@@ -74,7 +74,7 @@ export const callFlags = {
   json: jsonFlag,
   raw: rawFlag
 }
-export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
+export type CallToolOptions = Command.Command.Config.Infer<typeof packCallFlags>
 
 export const newFlags = {
   name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),

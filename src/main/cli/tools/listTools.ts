@@ -7,7 +7,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson } from "../output/print.ts"
 import type { ListToolsOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 
 const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
   if (status._tag !== "Ready") {
@@ -26,7 +26,7 @@ const packRows = ({ description, name, status }: PackView): ReadonlyArray<Readon
 }
 
 /** Lists all packs and their tools, then fails when a pack is unusable. */
-export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions) {
+export const listPackTools = Effect.fnUntraced(function* (options: ListToolsOptions) {
   const folders = yield* foldersOrDefault(options.folders)
   const packs = yield* Effect.provide(
     PackHost.use(({ packs: all, rescan }) => Effect.andThen(rescan, all)),
@@ -38,5 +38,5 @@ export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions)
   // The JSON has the problems of each pack.
   if (!options.json) for (const line of packs.flatMap(packProblems)) yield* printFailure(line)
   const broken = packs.filter(({ status }) => status._tag === "Failed").length
-  if (broken > 0) return yield* failCommand(`${broken} of ${formatCount(packs.length, "pack")} cannot be used`)
+  if (broken > 0) return yield* failCommand(`${broken} of ${formatQuantity(packs.length, "pack")} cannot be used`)
 })

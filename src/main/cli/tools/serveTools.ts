@@ -9,7 +9,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
-import { formatCount } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatCount.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {
@@ -72,13 +72,13 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   })
   const ready = found.filter(isReady).length
   return yield* Effect.andThen(
-    printLine(`serving ${ready} of ${formatCount(found.length, "pack")} at ${url}`),
+    printLine(`serving ${ready} of ${formatQuantity(found.length, "pack")} at ${url}`),
     Effect.never
   )
 })
 
 /** Serves packs until the process is stopped. */
-export const serveTools = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
+export const serveToolsCommand = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
   const { folders, force, host, key, mcp, timeout, watch } = options
   if (mcp === "http" && !force) {
     yield* requireCredentials(

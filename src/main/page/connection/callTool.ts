@@ -23,7 +23,7 @@ async function* linesOf(stream: ReadableStream<string>): AsyncGenerator<string> 
 }
 
 /** Calls a tool and yields the messages of the call. The signal cancels the call. */
-export async function* callTool(request: PageCallRequest, signal: AbortSignal): AsyncGenerator<PageCallMessage> {
+export async function* callOfficeTool(request: PageCallRequest, signal: AbortSignal): AsyncGenerator<PageCallMessage> {
   for await (const line of linesOf(await openStream("calls", request, signal))) {
     if (line.trim() !== "") yield parseJson(line) as PageCallMessage
   }

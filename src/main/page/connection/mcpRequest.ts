@@ -1,11 +1,11 @@
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
 import type { PageCallRequest } from "../../../domain/page/PageCommand.ts"
-import { callTool } from "./callTool.ts"
+import { callOfficeTool } from "./callTool.ts"
 
 /** Calls a tool, and resolves with its result as the office has it. */
 export const callToolOnce = async (request: PageCallRequest, signal: AbortSignal): Promise<JsonObject> => {
-  for await (const message of callTool(request, signal)) {
+  for await (const message of callOfficeTool(request, signal)) {
     if (message._tag === "Result") return message.result
     if (message._tag === "Failed") throw new Error(message.error.message)
   }

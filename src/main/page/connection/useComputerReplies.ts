@@ -1,4 +1,4 @@
-import { findOffice } from "../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { PageCommand, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
@@ -19,7 +19,7 @@ export const useComputerReplies = <T extends PageCommand["_tag"]>(
   commandOf: (computer: string) => CommandOf<T>
 ): ComputerReplies<PageReplies[T]> => {
   const state = pageState.value
-  const { computers } = findOffice(state, address)
+  const { computers } = findPageOffice(state, address)
   const updatesOf = (computer: string, part: string): number => state.updates.get(partKey(address, computer, part)) ?? 0
   const replies = useReplies<T>(
     computers.map(({ name, sid }) => ({

@@ -14,7 +14,7 @@ const ImageBlock = ({ block }: { readonly block: JsonObject }) => {
 }
 
 /** A block of a result or of a message: text, an image, a resource; others as JSON. */
-export const ContentBlock = ({ block }: { readonly block: JsonObject }) => {
+export const ContentBlockView = ({ block }: { readonly block: JsonObject }) => {
   switch (block["type"]) {
     case "text":
       return <LongText text={stringOrEmpty(block["text"])} code />

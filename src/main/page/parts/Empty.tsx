@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact"
 import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
 
 /** The command that starts a Computer in an office. */
-export const computerCommand = (office: string): string =>
+export const exampleCommand = (office: string): string =>
   `a2c computer --office ${quoteForShell(office)} --config mcp.json`
 
 /** Explains an empty view, with the command of the next step. */

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
-import { findOffice } from "../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
@@ -7,7 +7,7 @@ import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from 
 import { pageState } from "../connection/store.ts"
 import { readSetting, writeSetting } from "../connection/storage.ts"
 import { type Fetched, useReplies } from "../connection/useReplies.ts"
-import { computerCommand, Empty } from "../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../parts/Empty.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 
@@ -80,7 +80,7 @@ const DesktopOf = ({
 export const DesktopView = ({ address }: { readonly address: OfficeAddress }) => {
   const [isMarkdown, setMarkdown] = useState(readSetting(formatKey) !== "text")
   const state = pageState.value
-  const { computers } = findOffice(state, address)
+  const { computers } = findPageOffice(state, address)
   const replies = useReplies<"GetDesktop">(
     computers.map(({ name, sid }) => ({
       key: name,
@@ -94,7 +94,7 @@ export const DesktopView = ({ address }: { readonly address: OfficeAddress }) =>
   }
   if (computers.length === 0) {
     return (
-      <Empty command={computerCommand(address.office)}>
+      <Empty command={exampleCommand(address.office)}>
         No Computer is in this office. Windows are MCP resources with window:// URIs of its MCP servers:
       </Empty>
     )

@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { DocumentSummary } from "../../../domain/model/messages/requests.ts"
 import { formatCount, formatNumberOf } from "../../../domain/page/format.ts"
-import { findOffice } from "../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
 import type { RouteParameters } from "../../../domain/page/route.ts"
 import { pageState, replaceParameters } from "../connection/store.ts"
 import { useReplies } from "../connection/useReplies.ts"
-import { computerCommand, Empty } from "../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../parts/Empty.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatDateTime } from "../parts/time.ts"
@@ -173,13 +173,13 @@ interface DocumentsViewProps {
 /** The documents of all Computers, with a search and a preview. */
 export const DocumentsView = ({ address, parameters }: DocumentsViewProps) => {
   const state = pageState.value
-  const { computers } = findOffice(state, address)
+  const { computers } = findPageOffice(state, address)
   const search = parameters["q"] ?? ""
   const keywords = search.split(/\s+/).filter((word) => word !== "")
   const { computer, uri } = parameters
   if (computers.length === 0) {
     return (
-      <Empty command={computerCommand(address.office)}>
+      <Empty command={exampleCommand(address.office)}>
         No Computer is in this office. Documents are MCP resources with dpe:// URIs of its MCP servers:
       </Empty>
     )

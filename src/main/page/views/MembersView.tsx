@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact"
 import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../../domain/page/format.ts"
-import { findOffice } from "../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { InspectedServer, Inspection } from "../../../domain/page/Inspection.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import { pageState, session } from "../connection/store.ts"
-import { computerCommand, Empty } from "../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../parts/Empty.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatDateTime, useServerTime } from "../parts/time.ts"
 import { DisconnectButton } from "./OfficesView.tsx"
@@ -132,11 +132,11 @@ const MemberSection = ({ member }: { readonly member: PageMember }) => (
 
 /** The members of an office, with the MCP servers of its Computers. */
 export const MembersView = ({ address }: { readonly address: OfficeAddress }) => {
-  const { agents, computers } = findOffice(pageState.value, address)
+  const { agents, computers } = findPageOffice(pageState.value, address)
   const members = [...agents, ...computers]
   if (members.length === 0) {
     return (
-      <Empty command={computerCommand(address.office)}>
+      <Empty command={exampleCommand(address.office)}>
         This office has no members. It appears again when a member joins, for example a Computer:
       </Empty>
     )

@@ -1,4 +1,4 @@
-import { findOffice } from "../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
 import { formatNumberOf } from "../../../domain/page/format.ts"
 import type { InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
@@ -69,7 +69,7 @@ const Parts = ({ parts }: { readonly parts: ReadonlyArray<InspectedPart> }) =>
 
 /** The devices and tool packs behind the Computers of an office. */
 export const PartsView = ({ address }: { readonly address: OfficeAddress }) => {
-  const { computers } = findOffice(pageState.value, address)
+  const { computers } = findPageOffice(pageState.value, address)
   if (computers.length === 0) {
     return (
       <Empty command={"a2c devices gateway\na2c tools serve"}>

@@ -3,8 +3,8 @@ import { Duration, Exit, Result } from "effect"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import {
   decodeFrameBody,
-  decodeNotification,
-  decodeReply,
+  decodeNotificationFrame,
+  decodeReplyFrame,
   notificationFrame,
   replyFrame,
   requestFrame,
@@ -37,7 +37,7 @@ const transferred = (exit: ReplyExit, isReassembled = false): ReplyExit | undefi
   const reader = new MessageReader(isReassembled ? bytesOf({ ...frame, content: "" }) : bytesOf(frame))
   assert.strictEqual(reader.u32(), 7)
   const tail = Buffer.concat([toBytes(frame.content), Buffer.from("]")])
-  return decodeReply(frame.kind, reader, isReassembled ? tail : undefined)
+  return decodeReplyFrame(frame.kind, reader, isReassembled ? tail : undefined)
 }
 
 const valuesOf = (exit: ReplyExit | undefined): unknown =>
@@ -117,7 +117,7 @@ describe("reply", () => {
 
   it("is invalid when its kind is unknown", () => {
     assert.isUndefined(
-      decodeReply(
+      decodeReplyFrame(
         frameKinds.request,
         fieldsOf(() => undefined),
         undefined
@@ -133,21 +133,21 @@ describe("reply", () => {
     ["lengths above its text", (writer: MessageWriter) => writer.u8(2).u8(0).u8(0).u32(1).u32(2).content("12")],
     ["text without values", (writer: MessageWriter) => writer.u8(0).content("1")]
   ])("with %s is invalid", (_, write) => {
-    assert.isUndefined(decodeReply(frameKinds.reply, fieldsOf(write), undefined))
+    assert.isUndefined(decodeReplyFrame(frameKinds.reply, fieldsOf(write), undefined))
   })
 
   it.each(["{", "1", '{"message":"no"}', '{"code":"1","message":"no"}', '{"code":1}', '{"code":1,"message":2}'])(
     "that rejects with %s has an internal error",
     (json) => {
       const fields = fieldsOf((writer) => writer.content(json))
-      assert.strictEqual(errorOf(decodeReply(frameKinds.rejected, fields, undefined))?.code, 500)
+      assert.strictEqual(errorOf(decodeReplyFrame(frameKinds.rejected, fields, undefined))?.code, 500)
     }
   )
 
   it("leaves out members of an error that have another type", () => {
     const fields = fieldsOf((writer) => writer.content('{"code":1,"message":"no","details":2,"extra":[],"more":{}}'))
     const expected = new ProtocolError({ code: 1, message: "no" })
-    assert.deepStrictEqual(errorOf(decodeReply(frameKinds.rejected, fields, undefined)), membersOf(expected))
+    assert.deepStrictEqual(errorOf(decodeReplyFrame(frameKinds.rejected, fields, undefined)), membersOf(expected))
   })
 })
 
@@ -155,7 +155,7 @@ describe("notification", () => {
   const sids = ["a", "ü€😀", ""]
 
   const decoded = (fields: MessageReader, reassembled?: Buffer) => {
-    const message = decodeNotification(fields, reassembled)
+    const message = decodeNotificationFrame(fields, reassembled)
     return message === undefined ? undefined : { ...message, body: valueOf(message.body) }
   }
 

@@ -3,7 +3,7 @@ import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
-import type { OperatorAccess } from "../../../../src/application/computer/office/operatorAccess.ts"
+import type { ComputerOperatorAccess } from "../../../../src/application/computer/office/operatorAccess.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../src/application/ports/mcp/ServerOutput.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
@@ -17,7 +17,7 @@ const noWait = { waitMillis: 0 }
 /** Runs a Computer with these servers and gives a function that inspects it. */
 const stage = Effect.fnUntraced(function* (
   servers: { readonly [name: string]: Startable },
-  operators: OperatorAccess = {},
+  operators: ComputerOperatorAccess = {},
   configure: { readonly [name: string]: JsonObject } = {},
   to: Link = link,
   more: Pick<Staged, "policy" | "settings"> = {}

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { AuditEvent } from "../../../../src/application/ports/AuditLog.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { auditCall, makeMembershipAudit } from "../../../../src/application/server/observability/auditing.ts"
-import type { CompletedCall, MembershipEvent } from "../../../../src/application/server/observability/observers.ts"
+import type { CompletedCall, ObservedEvent } from "../../../../src/application/server/observability/observers.ts"
 
 const recorder = () => {
   const events: Array<AuditEvent> = []
@@ -67,13 +67,13 @@ describe("the audit of a call", () => {
 })
 
 describe("the audit of memberships", () => {
-  const audited = Effect.fnUntraced(function* (event: MembershipEvent) {
+  const audited = Effect.fnUntraced(function* (event: ObservedEvent) {
     const { audit, events } = recorder()
     makeMembershipAudit(audit, yield* Clock.Clock)(event)
     return events.map(({ fields }) => fields)
   })
   const member = { office: "O1", role: "computer", name: "pc-1" } as const
-  const cases: ReadonlyArray<readonly [string, MembershipEvent, object]> = [
+  const cases: ReadonlyArray<readonly [string, ObservedEvent, object]> = [
     [
       "a join",
       { _tag: "Entered", sid: "s", membership: member, line: "0.3", subject: "u" },
@@ -108,7 +108,7 @@ describe("the audit of memberships", () => {
     Effect.gen(function* () {
       const { audit, events } = recorder()
       const observe = makeMembershipAudit(audit, yield* Clock.Clock)
-      const rejected: MembershipEvent = { _tag: "ConnectionRejected", remoteAddress: "::1", code: 401, reason: "r" }
+      const rejected: ObservedEvent = { _tag: "ConnectionRejected", remoteAddress: "::1", code: 401, reason: "r" }
       for (let count = 0; count < 1003; count += 1) observe(rejected)
       for (let count = 0; count < 3; count += 1)
         observe({ _tag: "JoinRejected", sid: "s", subject: "u", reason: "full" })

@@ -147,7 +147,7 @@ const toolsRows: FlagRows<Own<flags.ToolsOptions>> = {
   computer: subcommand(["tools"], ["--computer", "empty"], [true, false], says("echo"))
 }
 
-const callRows: FlagRows<Own<flags.CallOptions, "tool">> = {
+const callRows: FlagRows<Own<flags.CallCommandOptions, "tool">> = {
   computer: subcommand(["call", "echo"], ["--computer", "empty"], [true, false], says("echoes")),
   words: subcommand(["call", "echo"], ["word=given"], [false, true], says("given")),
   args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], says("given")),
@@ -182,7 +182,7 @@ const hung = (isFinite: boolean, given: ReadonlyArray<string>) =>
     return calling.pollUnsafe() === undefined ? "waits" : "failed"
   }).pipe(Effect.provide(TestClock.layer()))
 
-const startRows: FlagRows<Own<flags.CallOptions, "tool" | "raw" | "timeout">> = {
+const startRows: FlagRows<Own<flags.CallCommandOptions, "tool" | "raw" | "timeout">> = {
   computer: [["--computer", "empty"], [true, false], (given) => started(["word=given", ...given])],
   words: [["word=given"], [false, true], (given) => started(given)],
   args: [["--args", `@${argumentsFile}`], [false, true], (given) => started(given)]
@@ -288,11 +288,11 @@ const toolRows: FlagRows<Own<flags.ToolOptions, "tool">> = {
   computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], says("desk"))
 }
 
-const configRows: FlagRows<Own<flags.ComputerOptions>> = {
+const configRows: FlagRows<Own<flags.TargetComputerOptions>> = {
   computer: subcommand(["config"], ["--computer", "empty"], [true, false], says("alpha"))
 }
 
-const skillsRows: FlagRows<Own<flags.ComputerOptions>> = {
+const skillsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
   computer: subcommand(["skills"], ["--computer", "empty"], [true, false], says("pdf"))
 }
 
@@ -303,7 +303,7 @@ const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
   id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'"))
 }
 
-const promptsRows: FlagRows<Own<flags.ComputerOptions>> = {
+const promptsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
   computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], says("greet"))
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
-import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
+import { listen, makeHttpServer, listeningUrl } from "../../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../../http/unreadResponses.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -112,5 +112,5 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
       { address: bound.address }
     )
   }
-  return { url: `${serverUrl("http", bound)}${mcpPath}` }
+  return { url: `${listeningUrl("http", bound)}${mcpPath}` }
 })

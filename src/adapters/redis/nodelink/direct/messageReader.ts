@@ -1,4 +1,4 @@
-import { maxMessageBytes } from "../messageFormat.ts"
+import { maxNodeMessageBytes } from "../messageFormat.ts"
 
 /** Puts messages, each behind its length, together from the chunks of a connection. False after an invalid length. */
 export const makeMessageReader = (
@@ -19,7 +19,7 @@ export const makeMessageReader = (
         if (headerBytes < 4) return true
         headerBytes = 0
         const length = header.readUInt32BE()
-        if (length > maxMessageBytes) return false
+        if (length > maxNodeMessageBytes) return false
         if (length === 0) {
           onCheck()
           continue

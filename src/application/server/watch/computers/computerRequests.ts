@@ -20,7 +20,7 @@ import {
 } from "../../../ports/Transport.ts"
 import { makeRequestId } from "../../../shared/tracing.ts"
 import { type WatchedServer } from "../WatchedServer.ts"
-import { type Operator, operatorName } from "../../../shared/page/PageSource.ts"
+import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
 
 /** Timeout of an operator's request to a Computer. */
 export const requestTimeout = Duration.seconds(10)
@@ -81,7 +81,7 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
   const member = Option.getOrUndefined(context.registry.findComputer(line.officeKey(office), computer))
   if (member === undefined) return yield* computerNotFound(computer)
   const definition = select(line)
-  const base = { agent: operatorName(operator), reqId: yield* makeRequestId, computer }
+  const base = { agent: operatorNameOf(operator), reqId: yield* makeRequestId, computer }
   const body = yield* Effect.try({
     try: () => jsonBody(definition.request.encode(makePayload(base))),
     catch: (error) => badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))

@@ -13,7 +13,7 @@ import { explainCallEvent, explanationCodecs, type ExplanationView } from "../..
 import type { Codec } from "../../../../domain/validation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
 import type { MemberFeatures } from "../../connections/memberFeatures.ts"
-import { type Operator, operatorName } from "../../../shared/page/PageSource.ts"
+import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
 import { decodeReply, findLine, requestComputer, requestTimeout, toProtocolError } from "./computerRequests.ts"
 import type { RecordAction } from "../recordAction.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
@@ -102,7 +102,7 @@ export const decideApproval = (
   const { _tag, computer, line, office, ...answer } = command
   const { action, id, scope, until } = answer
   const target = { line, office, computer, approval: id, action, ...definedOnly({ scope, until }) }
-  const payload = approvalCodecs.decide.encode({ ...answer, by: operatorName(operator) })
+  const payload = approvalCodecs.decide.encode({ ...answer, by: operatorNameOf(operator) })
   const deciding = orAsCaller(
     requestPermitted(server, command, { ...aboutApprovals, event: decideApprovalEvent }, payload),
     requestComputer(
@@ -122,7 +122,7 @@ export const explainCall = (
   operator: Operator,
   command: ExplainCall
 ): Effect.Effect<ExplanationView, ProtocolError> => {
-  const { params, subject = operatorName(operator), tool } = command
+  const { params, subject = operatorNameOf(operator), tool } = command
   return requestPermitted(
     server,
     command,

@@ -16,7 +16,7 @@ interface FoundPrompt {
   readonly prompt: JsonObject
 }
 
-const promptsOf = (options: flags.ComputerOptions) =>
+const promptsOf = (options: flags.TargetComputerOptions) =>
   Effect.map(
     forEachComputer(options, (computer, { mcpServers }) =>
       Effect.map(mcpServers(computer), (servers) =>
@@ -27,7 +27,7 @@ const promptsOf = (options: flags.ComputerOptions) =>
   )
 
 /** Lists the prompts of the MCP servers of the Computers. */
-export const listPrompts = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+export const listPrompts = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
   const prompts = yield* promptsOf(options)
   const rows = prompts.map(({ computer, prompt, server }) => [
     computer,

@@ -10,7 +10,7 @@ import { printLine, printResult } from "../../output/print.ts"
 import { forEachComputer, runAsAgent } from "../actions.ts"
 import type * as flags from "../flags.ts"
 
-const skillsOf = (options: flags.ComputerOptions) =>
+const skillsOf = (options: flags.TargetComputerOptions) =>
   Effect.map(
     forEachComputer(options, (computer, { skills }) =>
       Effect.map(skills(computer), (list) => list.map((skill) => ({ computer, ...skill })))
@@ -19,7 +19,7 @@ const skillsOf = (options: flags.ComputerOptions) =>
   )
 
 /** Lists the skills of the Computers. */
-export const listSkills = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+export const listSkills = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
   const skills = yield* skillsOf(options)
   const rows = skills.map(({ computer, description, name }) => [computer, name, truncateLine(description)])
   yield* printResult(options, skills, rows.length === 0 ? "no skills" : formatColumns(rows))

@@ -8,7 +8,7 @@ import { mcpRequest } from "../../connection/mcpRequest.ts"
 import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
-import { type AppCallContext, AppFrame, toMcpResult } from "./AppFrame.tsx"
+import { type AppCallContext, AppFrame, toAppResult } from "./AppFrame.tsx"
 
 interface LoadedApp {
   readonly app: ToolApp
@@ -126,7 +126,7 @@ export const AppCard = ({ params, result, target, tool }: AppCardProps) => {
   if (appUriOf(tool.meta) === undefined) return null
   const { appOrigin: origin, mayCall } = session.value ?? {}
   const { description, name, paramsSchema: inputSchema } = tool
-  const call = { target, tool: { name, description, inputSchema }, params, result: toMcpResult(result) }
+  const call = { target, tool: { name, description, inputSchema }, params, result: toAppResult(result) }
   return (
     <section aria-label="App">
       <h2>App</h2>

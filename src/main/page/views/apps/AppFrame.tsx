@@ -47,7 +47,7 @@ interface LinkQuestion {
 }
 
 /** A result of the office as MCP has it. */
-export const toMcpResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
+export const toAppResult = ({ meta, ...rest }: JsonObject): JsonObject => ({
   ...rest,
   ...(meta !== undefined && { _meta: meta })
 })
@@ -100,7 +100,7 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
       send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
       callTool: async (tool, params) => {
         try {
-          const result = toMcpResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
+          const result = toAppResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
           note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
           return result
         } catch (error) {

@@ -4,7 +4,7 @@ import { callPhases, durationOf, phaseOf } from "../../../../domain/page/calls/c
 import { quoteForShell } from "../../../../domain/page/calls/quoteForShell.ts"
 import { callsOfOffice, latencyOf } from "../../../../domain/page/calls/officeCalls.ts"
 import { formatDuration, formatNumberOf } from "../../../../domain/page/format.ts"
-import { findOffice } from "../../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../../domain/page/offices.ts"
 import type { OfficeAddress, PageCall } from "../../../../domain/page/PageEvent.ts"
 import type { PageState, TrackedCall } from "../../../../domain/page/PageState.ts"
 import type { RouteParameters } from "../../../../domain/page/route.ts"
@@ -74,7 +74,7 @@ export const CallsView = ({ address, parameters }: CallsViewProps) => {
     // The duration of running calls is compared again with each batch.
     [calls, filter]
   )
-  const computers = findOffice(state, address).computers.map(({ name }) => name)
+  const computers = findPageOffice(state, address).computers.map(({ name }) => name)
   const chosen = calls.find(({ call }) => call.id === parameters["call"])
   const select = (id: string) => replaceParameters({ call: id })
   return (

@@ -6,7 +6,7 @@ import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { completionsIn, messagesIn, type PromptMessage, type ServerPrompt } from "../../../../domain/page/prompts.ts"
 import { type CommandOf, pageErrorOf, sendCommand } from "../../connection/api.ts"
-import { ContentBlock } from "../../parts/ContentBlock.tsx"
+import { ContentBlockView } from "../../parts/ContentBlock.tsx"
 import { CopyButton } from "../../parts/CopyButton.tsx"
 import { GroupFields } from "../../parts/FormFields.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
@@ -90,7 +90,7 @@ const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage
         <span class="tag">
           <Name of={role} length={40} />
         </span>
-        <ContentBlock block={content} />
+        <ContentBlockView block={content} />
       </div>
     ))}
     <CopyButton

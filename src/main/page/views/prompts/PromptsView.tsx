@@ -3,7 +3,7 @@ import { promptsIn } from "../../../../domain/page/prompts.ts"
 import type { RouteParameters } from "../../../../domain/page/route.ts"
 import { replaceParameters } from "../../connection/store.ts"
 import { useComputerReplies } from "../../connection/useComputerReplies.ts"
-import { computerCommand, Empty } from "../../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../../parts/Empty.tsx"
 import { Name } from "../../parts/Text.tsx"
 import { VirtualList } from "../../parts/VirtualList.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
@@ -46,7 +46,7 @@ export const PromptsView = ({ address, parameters }: PromptsViewProps) => {
         </p>
       )}
       {prompts.length === 0 && !isLoading && (
-        <Empty command={computerCommand(address.office)}>
+        <Empty command={exampleCommand(address.office)}>
           No MCP server of this office offers prompts. The configuration of a Computer names its MCP servers:
         </Empty>
       )}

@@ -4,7 +4,7 @@ import type { Tool } from "../../../../domain/model/Tool.ts"
 import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
 import { describeParameters } from "../../../cli/arguments/describeSchema.ts"
 import { JsonText, LongText, Name } from "../../parts/Text.tsx"
-import type { OfficeTool } from "./useOfficeTools.ts"
+import type { PageTool } from "./useOfficeTools.ts"
 
 const Parameters = ({ tool }: { readonly tool: Tool }) => {
   const rows = useMemo(() => describeParameters(tool.paramsSchema), [tool])
@@ -46,7 +46,7 @@ const Parameters = ({ tool }: { readonly tool: Tool }) => {
 }
 
 /** One tool: description, parameters, annotations and schemas. */
-export const ToolDetails = ({ of: { computer, consent, tool } }: { readonly of: OfficeTool }) => (
+export const ToolDetails = ({ of: { computer, consent, tool } }: { readonly of: PageTool }) => (
   <article>
     <h2>
       <Name of={tool.name} />

@@ -1,9 +1,9 @@
 import { formatServerNames } from "../../../../domain/model/CallStatus.ts"
 import { Name } from "../../parts/Text.tsx"
-import type { OfficeTools } from "./useOfficeTools.ts"
+import type { PageTools } from "./useOfficeTools.ts"
 
 /** States which tools are missing, and why. */
-export const ToolNotes = ({ errors, starting }: Pick<OfficeTools, "errors" | "starting">) => (
+export const ToolNotes = ({ errors, starting }: Pick<PageTools, "errors" | "starting">) => (
   <>
     {starting.map(({ computer, servers }) => (
       <p key={`starting ${computer}`} class="note">

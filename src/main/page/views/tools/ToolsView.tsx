@@ -4,22 +4,22 @@ import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { officeHash, type RouteParameters } from "../../../../domain/page/route.ts"
 import { isAppOnly } from "../../../../domain/tools/appTools.ts"
 import { replaceParameters } from "../../connection/store.ts"
-import { computerCommand, Empty } from "../../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../../parts/Empty.tsx"
 import { Name } from "../../parts/Text.tsx"
 import { truncate } from "../../parts/visibleText.ts"
 import { VirtualList } from "../../parts/VirtualList.tsx"
 import { ToolDetails } from "./ToolDetails.tsx"
 import { ToolNotes } from "./ToolNotes.tsx"
-import { type OfficeTool, useOfficeTools } from "./useOfficeTools.ts"
+import { type PageTool, useOfficeTools } from "./useOfficeTools.ts"
 
 /** The part of a description that is searched and listed. */
 const searchedLength = 2_000
 
-const searchText = ({ computer, tool }: OfficeTool): string =>
+const searchText = ({ computer, tool }: PageTool): string =>
   [tool.name, computer.name, tool.bundleId ?? "", truncate(tool.description, searchedLength)].join("\n").toLowerCase()
 
 /** The tools that contain every word, by Computer and name. */
-const searchTools = (tools: ReadonlyArray<OfficeTool>, search: string): ReadonlyArray<OfficeTool> => {
+const searchTools = (tools: ReadonlyArray<PageTool>, search: string): ReadonlyArray<PageTool> => {
   const words = search.toLowerCase().split(/\s+/)
   return tools.filter((one) => {
     const text = searchText(one)
@@ -40,7 +40,7 @@ export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
   const chosen = tools.find(
     ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
   )
-  const select = ({ computer, tool }: OfficeTool) => replaceParameters({ tool: tool.name, computer: computer.name })
+  const select = ({ computer, tool }: PageTool) => replaceParameters({ tool: tool.name, computer: computer.name })
   const tryIt = chosen && { tool: chosen.tool.name, computer: chosen.computer.name }
   return (
     <>
@@ -58,7 +58,7 @@ export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
         </span>
       </div>
       {tools.length === 0 && !isLoading ? (
-        <Empty command={computerCommand(address.office)}>
+        <Empty command={exampleCommand(address.office)}>
           No Computer of this office offers tools. The configuration of a Computer names its MCP servers:
         </Empty>
       ) : (

@@ -5,7 +5,7 @@ import { pageState } from "../../connection/store.ts"
 import { type ComputerReplies, useComputerReplies } from "../../connection/useComputerReplies.ts"
 
 /** A tool with its Computer and the rule of consent, where it is known. */
-export interface OfficeTool {
+export interface PageTool {
   /** Unique in the office. */
   readonly key: string
   readonly computer: PageMember
@@ -13,14 +13,14 @@ export interface OfficeTool {
   readonly consent?: string
 }
 
-export interface OfficeTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
-  readonly tools: ReadonlyArray<OfficeTool>
+export interface PageTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
+  readonly tools: ReadonlyArray<PageTool>
   /** MCP servers that start, with their Computers. */
   readonly starting: ReadonlyArray<{ readonly computer: string; readonly servers: ReadonlyArray<string> }>
 }
 
 /** Fetches the tools of all Computers of an office, and again when they change. */
-export const useOfficeTools = (address: OfficeAddress): OfficeTools => {
+export const useOfficeTools = (address: OfficeAddress): PageTools => {
   const { inspections } = pageState.value
   const { replies, ...progress } = useComputerReplies<"GetTools">(address, (computer) => ({
     _tag: "GetTools",
@@ -29,7 +29,7 @@ export const useOfficeTools = (address: OfficeAddress): OfficeTools => {
   }))
   const tools = replies.flatMap(({ computer, reply }) => {
     const consent = inspections.get(computerKey(address, computer.name))?.consent ?? []
-    return reply.tools.map((tool, index): OfficeTool => {
+    return reply.tools.map((tool, index): PageTool => {
       const rule = consent.find((one) => one.tool === tool.name)?.rule
       const key = JSON.stringify([computer.name, tool.name, index])
       return { key, computer, tool, ...(rule !== undefined && { consent: rule }) }

@@ -1,5 +1,5 @@
 import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
-import { ContentBlock } from "../../parts/ContentBlock.tsx"
+import { ContentBlockView } from "../../parts/ContentBlock.tsx"
 import { JsonText } from "../../parts/Text.tsx"
 
 /** Blocks of a result that are shown; the whole result is below as JSON. */
@@ -15,7 +15,7 @@ export const CallResult = ({ result }: { readonly result: JsonObject }) => {
         {isError === true ? "The tool returned an error" : "The tool succeeded"}
       </p>
       {blocks.slice(0, maxBlocks).map((block, index) => (
-        <ContentBlock key={index} block={block} />
+        <ContentBlockView key={index} block={block} />
       ))}
       {structuredContent !== undefined && (
         <>

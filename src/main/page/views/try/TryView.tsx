@@ -6,7 +6,7 @@ import { formatDuration } from "../../../../domain/page/format.ts"
 import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
 import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/page/form/schemaForm.ts"
-import { findOffice } from "../../../../domain/page/offices.ts"
+import { findPageOffice } from "../../../../domain/page/offices.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
@@ -15,16 +15,16 @@ import { pageState, replaceParameters, session } from "../../connection/store.ts
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { GroupFields } from "../../parts/FormFields.tsx"
 import { CopyButton } from "../../parts/CopyButton.tsx"
-import { computerCommand, Empty } from "../../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../../parts/Empty.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { AppCard } from "../apps/AppCard.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
-import { type OfficeTool, useOfficeTools } from "../tools/useOfficeTools.ts"
+import { type PageTool, useOfficeTools } from "../tools/useOfficeTools.ts"
 import { CallApproval } from "./CallApproval.tsx"
 import { CallResult } from "./CallResult.tsx"
 import { ExplainCall } from "./Explanation.tsx"
-import { type ToolCall, useToolCall } from "./useToolCall.ts"
+import { type PageToolCall, useToolCall } from "./useToolCall.ts"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -35,7 +35,7 @@ const minRows = 5
 const maxRows = 16
 
 interface RunningCallProps {
-  readonly call: ToolCall
+  readonly call: PageToolCall
   readonly request: PageCallRequest
   readonly tool: Tool
 }
@@ -84,7 +84,7 @@ const RunningCall = ({ call, request, tool }: RunningCallProps) => {
 const formatJson = (value: unknown): string => escapeLinesForTerminal(JSON.stringify(value, null, 2))
 
 /** The form and the JSON text of the arguments, which follow each other. */
-const useArguments = ({ key, tool }: OfficeTool) => {
+const useArguments = ({ key, tool }: PageTool) => {
   const form = useMemo(() => formOfSchema(tool.paramsSchema), [tool])
   const [state, setState] = useState<{ readonly draft: Draft; readonly text: string }>(() => {
     const last = parseJson(readInput(key) ?? "")
@@ -114,13 +114,13 @@ const useArguments = ({ key, tool }: OfficeTool) => {
   }
 }
 
-const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: OfficeTool }) => {
+const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
   const { draft, error, form, params, problems, setDraft, setText, text } = useArguments(chosen)
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
   const { call, cancel, run } = useToolCall()
   const [request, setRequest] = useState<PageCallRequest>()
   const isRunning = call?._tag === "Running"
-  const { agents } = findOffice(pageState.value, address)
+  const { agents } = findPageOffice(pageState.value, address)
   const { approvals, operatorCalls } = chosen.computer.features
   const isOfAgent = session.value?.office !== undefined
   const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
@@ -244,7 +244,7 @@ export const TryView = ({ address, parameters }: TryViewProps) => {
     <>
       <ToolNotes errors={errors} starting={starting} />
       {tools.length === 0 && !isLoading ? (
-        <Empty command={computerCommand(address.office)}>No Computer of this office offers tools:</Empty>
+        <Empty command={exampleCommand(address.office)}>No Computer of this office offers tools:</Empty>
       ) : (
         <div class="field">
           <label for="try-tool">Tool</label>

@@ -4,10 +4,10 @@ import { definedOnly } from "../../../../domain/objects.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { PageCallMessage, PageCallRequest, PageError } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf } from "../../connection/api.ts"
-import { callTool } from "../../connection/callTool.ts"
+import { callOfficeTool } from "../../connection/callTool.ts"
 
 /** A call that the page makes. */
-export type ToolCall =
+export type PageToolCall =
   | {
       readonly _tag: "Running"
       readonly as: string
@@ -24,7 +24,7 @@ const describeCaller = (started: Extract<PageCallMessage, { readonly _tag: "Star
     ? `The call runs as the Agent ${started.name} of the office.`
     : `The call runs beside the Agent of the office, as ${started.name}.`
 
-const applyCallMessage = (call: ToolCall, message: PageCallMessage, took: number): ToolCall => {
+const applyCallMessage = (call: PageToolCall, message: PageCallMessage, took: number): PageToolCall => {
   switch (message._tag) {
     case "Started":
       return call._tag === "Running" ? { ...call, as: describeCaller(message) } : call
@@ -50,11 +50,11 @@ const applyCallMessage = (call: ToolCall, message: PageCallMessage, took: number
   }
 }
 
-const isRunning = (call: ToolCall | undefined): boolean => call?._tag === "Running"
+const isRunning = (call: PageToolCall | undefined): boolean => call?._tag === "Running"
 
 /** Calls tools, one at a time. Leaving the view cancels the call. */
 export const useToolCall = () => {
-  const [call, setCall] = useState<ToolCall>()
+  const [call, setCall] = useState<PageToolCall>()
   const abort = useRef<AbortController>(undefined)
   useEffect(() => () => abort.current?.abort(), [])
 
@@ -63,14 +63,14 @@ export const useToolCall = () => {
     const controller = new AbortController()
     abort.current = controller
     const start = performance.now()
-    let current: ToolCall = { _tag: "Running", as: "", status: "" }
-    const show = (next: ToolCall): void => {
+    let current: PageToolCall = { _tag: "Running", as: "", status: "" }
+    const show = (next: PageToolCall): void => {
       current = next
       if (abort.current === controller) setCall(next)
     }
     show(current)
     try {
-      for await (const message of callTool(request, controller.signal)) {
+      for await (const message of callOfficeTool(request, controller.signal)) {
         show(applyCallMessage(current, message, performance.now() - start))
       }
       if (isRunning(current)) throw new Error("The Server ended the reply before the result")

@@ -5,7 +5,7 @@ import {
   type DirectAddress,
   DirectConnections
 } from "../../../../../src/adapters/redis/nodelink/direct/DirectConnections.ts"
-import { maxMessageBytes } from "../../../../../src/adapters/redis/nodelink/messageFormat.ts"
+import { maxNodeMessageBytes } from "../../../../../src/adapters/redis/nodelink/messageFormat.ts"
 import { NodeMessenger } from "../../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
 import { jsonBody } from "../../../../../src/application/ports/Body.ts"
 import { makeEcho, memberOf, outcomeOf, until, valueOf } from "../../../nodeLink.contract.ts"
@@ -75,7 +75,7 @@ for (const secure of [false, true]) {
         const one = yield* listening("one", secure)
         const two = yield* listening("two", secure)
         const { id, send } = yield* opened(one.connections, two.address)
-        const long = "x".repeat(maxMessageBytes - 1)
+        const long = "x".repeat(maxNodeMessageBytes - 1)
         for (let count = 0; count < 20; count++) send(`${count % 10}${count % 3 === 0 ? long : ""}`)
         yield* Effect.sleep("50 millis")
         assert.deepStrictEqual(two.received, [])
@@ -84,7 +84,7 @@ for (const secure of [false, true]) {
         assert.strictEqual(two.received.map((text) => text.slice(0, 1)).join(""), "01234567890123456789")
         assert.deepStrictEqual(
           two.received.map(({ length }) => length),
-          Array.from({ length: 20 }, (_, count) => (count % 3 === 0 ? maxMessageBytes : 1))
+          Array.from({ length: 20 }, (_, count) => (count % 3 === 0 ? maxNodeMessageBytes : 1))
         )
       })
     )
@@ -159,7 +159,7 @@ describe("a node with direct connections", () => {
     Effect.gen(function* () {
       const { address } = yield* listening("two", false)
       const length = Buffer.alloc(4)
-      length.writeUInt32BE(maxMessageBytes + 1)
+      length.writeUInt32BE(maxNodeMessageBytes + 1)
       yield* timeToClose(address, Buffer.concat([greetingOf(address.secret), length]))
     })
   )

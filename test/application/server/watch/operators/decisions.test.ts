@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings } from "../../../../../src/application/computer/ComputerSettings.ts"
-import type { OperatorAccess } from "../../../../../src/application/computer/office/operatorAccess.ts"
+import type { ComputerOperatorAccess } from "../../../../../src/application/computer/office/operatorAccess.ts"
 import * as RulePolicy from "../../../../../src/application/computer/calls/RulePolicy.ts"
 import type { InputRequest } from "../../../../../src/domain/model/InputRequest.ts"
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
@@ -15,7 +15,7 @@ const target = { line, office: "O", computer: "pc" }
 
 interface Owner {
   readonly settings?: Partial<ComputerSettings>
-  readonly operators?: OperatorAccess
+  readonly operators?: ComputerOperatorAccess
   readonly rules?: ReadonlyArray<Rule>
 }
 
