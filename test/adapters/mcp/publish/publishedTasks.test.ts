@@ -2,7 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makePublishedTasks } from "../../../../src/adapters/mcp/publish/publishedTasks.ts"
-import { type McpCallOptions, type McpProgress, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import {
+  type InputResponder,
+  type McpCallOptions,
+  type McpProgress,
+  McpSessionError
+} from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 
 const form = { type: "object", properties: { name: { type: "string" } } }
@@ -13,7 +18,7 @@ const bounds = { followed: 1024, hours: 2 }
 
 interface Running {
   readonly options: McpCallOptions
-  readonly end: (exit: Exit.Exit<JsonObject, McpSessionError>) => Effect.Effect<unknown>
+  readonly end: Deferred.Deferred<JsonObject, McpSessionError>
 }
 
 /** Published tasks over tasks that the test drives, by their ids in the order of their starts. */
@@ -22,8 +27,8 @@ const makeTasks = Effect.gen(function* () {
   const found: Array<string> = []
   const cancelled: Array<string> = []
   const toTask = Effect.fnUntraced(function* (id: string, options: McpCallOptions) {
-    const end = yield* Deferred.make<JsonObject, McpSessionError>()
-    running.set(id, { options, end: (exit) => Effect.andThen(Deferred.done(end, exit), TestClock.adjust(0)) })
+    const end = running.get(id)?.end ?? (yield* Deferred.make<JsonObject, McpSessionError>())
+    running.set(id, { options, end })
     const createdAt = yield* Effect.clockWith(({ currentTimeMillis }) => currentTimeMillis)
     const cancel = Effect.andThen(
       Effect.sync(() => void cancelled.push(id)),
@@ -34,13 +39,13 @@ const makeTasks = Effect.gen(function* () {
   const published = yield* makePublishedTasks({
     start: (name, _, options = {}) =>
       name === "quick" ? Effect.undefined : Effect.suspend(() => toTask(`t${running.size + 1}`, options)),
-    find: (id, options = {}) =>
-      Effect.suspend(() => {
-        found.push(id)
-        return id === "never"
-          ? Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "unknown" }))
-          : toTask(id, options)
-      })
+    // The Computer of the task replies later.
+    find: Effect.fnUntraced(function* (id, options = {}) {
+      found.push(id)
+      yield* Effect.yieldNow
+      if (id !== "never") return yield* toTask(id, options)
+      return yield* new McpSessionError({ reason: "protocol", code: -32602, message: "unknown" })
+    })
   })
   const { callModern, get, startLegacy } = published
   return {
@@ -48,8 +53,11 @@ const makeTasks = Effect.gen(function* () {
     found,
     cancelled,
     running: (id: string) => running.get(id)?.options ?? {},
-    end: (id: string, exit: Exit.Exit<JsonObject, McpSessionError> = Exit.succeed(done)) =>
-      running.get(id)?.end(exit) ?? Effect.void,
+    end: Effect.fnUntraced(function* (id: string, exit: Exit.Exit<JsonObject, McpSessionError> = Exit.succeed(done)) {
+      const task = running.get(id)
+      if (task !== undefined) yield* Deferred.done(task.end, exit)
+      yield* TestClock.adjust(0)
+    }),
     state: (id: string, era: "legacy" | "modern" = "modern") => get({ taskId: id }, era, ["form"]),
     startLegacy: () => startLegacy("work", {}, ["form"]),
     call: (sendProgress?: (step: McpProgress) => Effect.Effect<void>) =>
@@ -98,6 +106,25 @@ describe("a published task", () => {
       const [question = ""] = Object.keys(asObject(asking["inputRequests"]))
       yield* update({ taskId: "t1" }, { [question]: { action: "decline" } }, ["form"])
       assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(5000), status: "working" })
+    })
+  )
+
+  it.effect("asks its question again when the request that asked it ends without an answer", () =>
+    Effect.gen(function* () {
+      const { result, running, startLegacy } = yield* makeTasks
+      yield* startLegacy()
+      const answering = yield* Effect.forkChild(
+        running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never,
+        { startImmediately: true }
+      )
+      const answersWith = (answer: InputResponder["answer"]) =>
+        Effect.forkChild(result({ taskId: "t1" }, { modes: ["form"], answer }), { startImmediately: true })
+      const lost = yield* answersWith(() => Effect.never)
+      yield* TestClock.adjust(0)
+      yield* Fiber.interrupt(lost)
+      yield* answersWith(() => Effect.succeed({ action: "decline" }))
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(answering.pollUnsafe(), Exit.succeed({ action: "decline" }))
     })
   )
 
@@ -238,6 +265,30 @@ describe("a task that a published office follows", () => {
       yield* state("earlier")
       yield* state("earlier")
       assert.deepStrictEqual(found, ["earlier"])
+    })
+  )
+
+  it.effect("asks questions of the kinds that the client answers which finds it", () =>
+    Effect.gen(function* () {
+      const { get, running } = yield* makeTasks
+      yield* get({ taskId: "earlier" }, "modern", ["url"])
+      assert.deepStrictEqual(running("earlier").responder?.modes, ["url"])
+    })
+  )
+
+  it.effect("gives its result to two requests that find it at the same time", () =>
+    Effect.gen(function* () {
+      const { end, result } = yield* makeTasks
+      const waiting = yield* Effect.forEach([1, 2], () =>
+        Effect.forkChild(result({ taskId: "earlier" }, { modes: [], answer: () => Effect.never }))
+      )
+      yield* TestClock.adjust(0)
+      yield* end("earlier")
+      const results = yield* Effect.forEach(waiting, Fiber.join)
+      assert.deepStrictEqual(
+        results.map((given: JsonObject) => given["content"]),
+        [done["content"], done["content"]]
+      )
     })
   )
 
