@@ -51,6 +51,10 @@ describe("an approval that the host of a published office decides", () => {
     })
   )
 
+  it("leaves questions of other kinds than those of the host to others", () => {
+    assert.deepStrictEqual(answerAsHost({ modes: ["url"], answer: () => Effect.never }).inputModes, ["url"])
+  })
+
   it("needs a host that shows forms", () => {
     assert.isUndefined(answerAsHost({ modes: ["url"], answer: () => Effect.never }).onApproval)
     assert.isUndefined(answerAsHost({ modes: [], answer: () => Effect.never }).onInput)

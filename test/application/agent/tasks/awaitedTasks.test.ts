@@ -216,10 +216,12 @@ describe("a task at a Computer that runs none", () => {
       return Effect.delay(Effect.succeed({ content: [], isError: false }), "10 seconds")
     })
     yield* TestClock.adjust("1 second")
-    const task = yield* start({ computer: "desk", tool: "work" })
+    const received: Array<CallStatus> = []
+    const onStatus = (status: CallStatus) => Effect.sync(() => void received.push(status))
+    const task = yield* start({ computer: "desk", tool: "work", onStatus })
     yield* TestClock.adjust(0)
     const report = (status: CallStatus) => Effect.forEach(statuses, (receive) => receive(status), { discard: true })
-    return { task, report }
+    return { task, received, report }
   })
 
   it.effect("has the times of its start and of its end", () =>
@@ -238,6 +240,15 @@ describe("a task at a Computer that runs none", () => {
       const status: CallStatus = { _tag: "Progressing", computer: "desk", progress: 1 }
       yield* report(status)
       assert.deepInclude(yield* task.status, { latest: status, updatedAt: 5000 })
+    })
+  )
+
+  it.effect("passes its statuses on", () =>
+    Effect.gen(function* () {
+      const { received, report } = yield* started
+      const status: CallStatus = { _tag: "Progressing", computer: "desk", progress: 1 }
+      yield* report(status)
+      assert.deepStrictEqual(received, [status])
     })
   )
 

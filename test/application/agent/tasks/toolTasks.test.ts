@@ -100,6 +100,39 @@ describe("tool tasks", () => {
     })
   )
 
+  it.effect("asks the Agent that started it, while it awaits the result", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const greet = tool("greet", (_, { ask }) =>
+        Effect.map(ask({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
+          textResult(action)
+        )
+      )
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [greet] })
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+      const agent = yield* agentUnderTest(place)
+      const onInput = () => Effect.succeed({ action: "accept", content: {} } as const)
+      const { result } = yield* agent.startTool({ computer: "desk", tool: "greet", onInput })
+      const waiting = yield* Effect.forkChild(result)
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).content, [{ type: "text", text: "accept" }])
+    })
+  )
+
+  it.effect("has the large data of its result, not handles", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const data = "AAAA".repeat(100_000)
+      const draw = tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] }))
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [draw] })
+      yield* computerUnderTest(place, { name: "desk", protocol: "0.3", servers: { alpha } })
+      const agent = yield* agentUnderTest(place, { protocol: "0.3" })
+      const [exposed] = yield* agent.getTools("desk")
+      const { result } = yield* agent.startTool({ computer: "desk", tool: exposed?.name ?? "" })
+      assert.deepStrictEqual((yield* result).content, [{ type: "image", mimeType: "image/png", data }])
+    })
+  )
+
   it.effect("survives the Agent that started it, and its result is fetched by its id", () =>
     Effect.gen(function* () {
       const { cancelled, done, place, runs, started } = yield* makeWorld
