@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { makeComputerMcpSession } from "../../../src/application/computer/ComputerMcpSession.ts"
 import type { Approval } from "../../../src/domain/approvals/Approval.ts"
-import type { McpChange } from "../../../src/application/ports/McpSession.ts"
+import type { InputResponder, McpChange } from "../../../src/application/ports/McpSession.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
 import { type Staged, staged } from "./stage.ts"
 
@@ -78,6 +78,35 @@ describe("ComputerMcpSession", () => {
         })),
         [{ requester: "editor", computer: "pc", params: { x: 1 }, server: "alpha", name: "t" }]
       )
+    })
+  )
+
+  it.effect("lists no tool that only apps may call", () =>
+    Effect.gen(function* () {
+      const appOnly = tool("refresh", undefined, { _meta: { ui: { visibility: ["app"] } } })
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("show"), appOnly] })
+      const { listTools } = yield* sessionOf({ servers: { alpha } })
+      assert.deepStrictEqual(
+        (yield* listTools()).items.map(({ name }) => name),
+        ["show"]
+      )
+    })
+  )
+
+  it.effect("lets the client answer the questions of the MCP server", () =>
+    Effect.gen(function* () {
+      const greet = tool("greet", (_, { ask }) =>
+        Effect.map(ask({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
+          textResult(action)
+        )
+      )
+      const alpha = yield* makeMemoryMcpServer({ tools: [greet] })
+      const { callTool } = yield* sessionOf({ servers: { alpha }, configure: { alpha: auto } })
+      const responder: InputResponder = {
+        modes: ["form"],
+        answer: () => Effect.succeed({ action: "accept", content: {} })
+      }
+      assert.deepInclude(yield* callTool("greet", {}, { responder }), textResult("accept"))
     })
   )
 

@@ -6,7 +6,7 @@ import * as RulePolicy from "../../../../src/application/computer/calls/RulePoli
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { Rule } from "../../../../src/domain/policy/Rule.ts"
-import type { Confirm } from "../../../../src/application/computer/ComputerSettings.ts"
+import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { joined, link, provingLink } from "../stage.ts"
@@ -16,19 +16,23 @@ const form = { mode: "form", message: "Who?", schema: { type: "object" } } as co
 /** What a call waits for: the answer to a question of its MCP server, or consent. */
 type Kind = "question" | "approval"
 
-/** A Computer in an office, whose tool `work` waits. `ask` sends a request in the name of an Agent. */
-const waiting = Effect.fnUntraced(function* (kind: Kind, confirm: Confirm = () => Effect.never) {
+/**
+ * A Computer in an office, whose tool `work` waits, and whose tool `consented` needs consent. `ask` sends a request in the
+ * name of an Agent.
+ */
+const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSettings["approvers"] = ["agent"]) {
   const work = tool("work", (_, { ask }) =>
     Effect.as(kind === "question" ? ask(form) : Effect.void, textResult("done"))
   )
   const alpha = yield* makeMemoryMcpServer({ tools: [work] })
+  const beta = yield* makeMemoryMcpServer({ tools: [tool("consented")] })
   const lost = yield* Deferred.make<string>()
   let connections = 0
   const { ask, computer, receive } = yield* joined(
     {
-      servers: { alpha },
+      servers: { alpha, beta },
       configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
-      settings: { approvers: ["agent"], confirm, onInput: () => Effect.never }
+      settings: { approvers, confirm: () => Effect.never, onInput: () => Effect.never }
     },
     Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
   )
@@ -120,6 +124,18 @@ describe("approval of a task", () => {
       assert.isUndefined(yield* task("brain", "tasks/start", { ...start, params: { other: 1 } }))
       assert.isEmpty(yield* list("brain"))
       yield* task("brain", "tasks/start", start)
+      assert.deepStrictEqual(yield* list("brain"), [id])
+      assert.isUndefined(yield* decide("brain", id))
+    })
+  )
+
+  it.effect("is answered by a later member that holds the task, also where Agents decide about no calls", () =>
+    Effect.gen(function* () {
+      const { decide, list, openId, receive, task } = yield* waiting("question", [])
+      yield* task("brain", "tasks/start", start)
+      const id = yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      yield* task("brain", "tasks/get", { id: "t1" })
       assert.deepStrictEqual(yield* list("brain"), [id])
       assert.isUndefined(yield* decide("brain", id))
     })
@@ -273,6 +289,18 @@ describe("rules about operators", () => {
 })
 
 describe("the list of the approvals of an Agent", () => {
+  it.effect("has its questions only where Agents decide about no calls", () =>
+    Effect.gen(function* () {
+      const { ask, call, computer, list, openId } = yield* waiting("question", [])
+      yield* call("brain", "r1")
+      const question = yield* openId
+      const consented = { agent: "brain", req_id: "r2", tool_name: "consented", params: {}, timeout: 60 }
+      yield* Effect.forkScoped(ask("client:tool_call", consented))
+      yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
+      assert.deepStrictEqual(yield* list("brain"), [question])
+    })
+  )
+
   it.effect("has the oldest 100", () =>
     Effect.gen(function* () {
       const { call, computer, list } = yield* waiting("approval")

@@ -8,7 +8,7 @@ import { CatalogueStore, CatalogueUnavailable } from "../../../../src/applicatio
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
-import { joined, link, type Staged, staged } from "../stage.ts"
+import { joined, link, setupOf, type Staged, staged } from "../stage.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -714,6 +714,50 @@ describe("prompt of a lazy server", () => {
       assert.strictEqual(alpha.process.starts, 0)
       assert.deepStrictEqual(yield* send("prompts/get", { name: "greet" }), { messages: [], name: "greet" })
       assert.strictEqual(alpha.process.starts, 1)
+    })
+  )
+})
+
+describe("changed settings of a lazy server", () => {
+  /** Changes settings of the server that need no restart. */
+  const reconfiguring = Effect.map(lazily(), (world) => ({
+    ...world,
+    change: (settings: JsonObject) =>
+      Effect.andThen(
+        world.computer.reconfigure(setupOf(["alpha"], { configure: { alpha: { ...lazy, ...settings } } })),
+        letGo
+      )
+  }))
+  const renamed = { tool_meta: { t: { alias: "renamed" } } }
+
+  it.effect("hold at once while the server is idle, and start no process", () =>
+    Effect.gen(function* () {
+      const { change, computer, process } = yield* reconfiguring
+      yield* change(renamed)
+      assert.deepStrictEqual([yield* names(computer), process.starts], [["renamed"], 1])
+    })
+  )
+
+  it.effect("hold on when the server is idle again", () =>
+    Effect.gen(function* () {
+      const { change, computer, process, state } = yield* reconfiguring
+      yield* change(renamed)
+      yield* computer.callTool({ tool: "renamed", params: {} })
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual([(yield* state)?._tag, process.starts], ["Idle", 2])
+      assert.deepStrictEqual(yield* names(computer), ["renamed"])
+    })
+  )
+
+  it.effect("are its idle time, also while the server runs", () =>
+    Effect.gen(function* () {
+      const { call, change, process } = yield* reconfiguring
+      yield* call()
+      yield* change({ idle: "10m" })
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(process.open, 1)
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(process.open, 0)
     })
   )
 })
