@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Result } from "effect"
+import { Duration, Effect, Logger, Result } from "effect"
 import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
 import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
@@ -173,4 +173,41 @@ describe("AgentRequests", () => {
       })
     )
   }
+})
+
+describe("AgentRequests to MCP servers", () => {
+  /** The seconds for which requests wait at the Server. */
+  const waitsOf = Effect.fnUntraced(function* (
+    serverPassesMcp: boolean,
+    send: (requests: AgentRequests) => Effect.Effect<unknown, unknown>
+  ) {
+    const seconds: Array<number> = []
+    const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
+      line,
+      maxBytes: () => Number.POSITIVE_INFINITY,
+      notify: () => Effect.void,
+      request: (_event, _body, timeout) => {
+        seconds.push(Duration.toSeconds(timeout))
+        return Effect.fail(new LinkClosed({ reason: "test" }))
+      }
+    }
+    const peers = { serverPassesMcp, computers: new Map([["pc-1", true]]) }
+    const requests = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
+    yield* Effect.forkChild(Effect.ignore(send(requests)), { startImmediately: true })
+    return seconds
+  })
+
+  it.effect.each([true, false])("wait longer than their Computer, also as tool calls: %s", (serverPassesMcp) =>
+    Effect.gen(function* () {
+      const request = { server: "s", method: "prompts/get", params: {}, timeout: 100 } as const
+      const waits = yield* waitsOf(serverPassesMcp, ({ mcpRequest }) => mcpRequest("pc-1", request))
+      assert.deepStrictEqual(waits, [105])
+    })
+  )
+
+  it.effect("wait for a change of a task as long as their Computer, and a little longer", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* waitsOf(true, ({ task }) => task("pc-1", "t").result), [25])
+    })
+  )
 })
