@@ -121,6 +121,19 @@ describe("OfficeMcpSession", () => {
     })
   )
 
+  it.effect("ends a call after its timeout", () =>
+    Effect.gen(function* () {
+      const { hanging, started } = yield* hangingTool("hang")
+      const { session } = yield* bridged({ tools: [hanging] }, { timeout: 7 })
+      const calling = yield* Effect.forkChild(session.callTool("desk__hang", {}))
+      yield* started
+      yield* TestClock.adjust("6 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.isTrue((yield* Fiber.join(calling))["isError"])
+    })
+  )
+
   it.effect("adds advice to a call that needs the owner's consent", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged(

@@ -52,6 +52,44 @@ describe("OfficeMcpSession with MCP servers", () => {
     })
   )
 
+  it.effect("names the second prompt of a name at a Computer by its MCP server, too", () =>
+    Effect.gen(function* () {
+      const place = yield* makePlace
+      const options = { answer: answering([]), capabilities: { prompts: true } }
+      const [alpha, beta] = [
+        yield* MemoryMcp.makeMemoryMcpServer(options),
+        yield* MemoryMcp.makeMemoryMcpServer(options)
+      ]
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha, beta } })
+      const agent = yield* agentUnderTest(place)
+      const { request } = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+      yield* agent.settled
+      const { prompts } = yield* request?.("prompts/list", {}) ?? Effect.die("no requests")
+      assert.deepStrictEqual(
+        (prompts as ReadonlyArray<JsonObject>).map(({ name }) => name),
+        ["desk__greet", "desk__beta__greet"]
+      )
+    })
+  )
+
+  it.effect("gives each part of a resource the URI by which the office reads it", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({
+        resources: [
+          {
+            definition: { uri: "note://1", name: "note" },
+            read: Effect.succeed(["note://1", "note://1/more"].map((uri) => ({ uri, text: "x" })))
+          }
+        ]
+      })
+      const contents = yield* session.readResource("mcp://desk/alpha/note://1")
+      assert.deepStrictEqual(
+        contents.map(({ uri }) => uri),
+        ["mcp://desk/alpha/note://1", "mcp://desk/alpha/note://1/more"]
+      )
+    })
+  )
+
   it.effect("gets a prompt by its own name, and passes the result unchanged", () =>
     Effect.gen(function* () {
       const { asked, request } = yield* bridged()

@@ -308,6 +308,18 @@ describe("a task that a published office follows", () => {
     })
   )
 
+  it.effect(`is kept after its end, also when it ran for more than ${bounds.hours} hours`, () =>
+    Effect.gen(function* () {
+      const { end, found, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      yield* TestClock.adjust("3 hours")
+      yield* end("t1")
+      yield* startLegacy()
+      assert.strictEqual((yield* state("t1"))["status"], "completed")
+      assert.deepStrictEqual(found, [])
+    })
+  )
+
   it.effect("is kept while it runs", () =>
     Effect.gen(function* () {
       const { found, startLegacy, state } = yield* makeTasks
