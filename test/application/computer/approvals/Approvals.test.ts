@@ -5,6 +5,8 @@ import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryAppr
 import { type ApprovalRequest, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
+import { SchemaValidator } from "../../../../src/application/ports/SchemaValidator.ts"
+import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import type { Approver, Caller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
@@ -135,6 +137,26 @@ describe("Approvals", () => {
       const late = yield* Effect.flip(approvals.decide(id, once, eve))
       assert.strictEqual(late.message, "The approval was allowed by ann")
       assert.strictEqual((yield* Fiber.join(waiting)).state, "allowed")
+    })
+  )
+
+  it.effect("accepts the first of two answers to a question that are validated at the same time", () =>
+    Effect.gen(function* () {
+      const { approvals, open } = yield* Effect.provideService(deciding(), SchemaValidator, {
+        check: () => Effect.delay(Effect.succeed([]), "1 second")
+      })
+      const { askedBy: _, reason: __, ...call } = callOf()
+      const input: InputRequest = { mode: "form", message: "who?", schema: { type: "object" } }
+      const announce = () => Effect.succeed(false)
+      yield* Effect.forkScoped(approvals.ask({ ...call, input }, { limit: Duration.minutes(1), announce }))
+      yield* settle
+      const { id } = open()
+      const answer: ApprovalAnswer = { action: "allow", scope: "once", content: {} }
+      const answering = yield* Effect.forEach([ann, eve], (by) =>
+        Effect.forkChild(Effect.result(approvals.decide(id, answer, by)))
+      )
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual((yield* Effect.forEach(answering, Fiber.join)).map(codeOf), [undefined, 409])
     })
   )
 

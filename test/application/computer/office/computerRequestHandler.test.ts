@@ -362,6 +362,15 @@ describe("upload to a Computer", () => {
     })
   )
 
+  it.effect("has at most the bytes that the Computer allows", () =>
+    Effect.gen(function* () {
+      const { layer } = makeMemoryLandingFolder()
+      const stage = { servers: {}, uploads: { folder: "/uploads", maxBytes: 1 } }
+      const { ask } = yield* Effect.provide(joined(stage, Effect.succeed(link), "0.4"), layer)
+      assert.strictEqual(codeIn(yield* ask("client:put_blob", chunk)), "4019")
+    })
+  )
+
   it.effect("is an unknown event on lines without uploads", () =>
     Effect.gen(function* () {
       const ask = yield* asked({})

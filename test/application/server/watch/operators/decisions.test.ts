@@ -65,7 +65,8 @@ describe("a question of a call of an operator", () => {
       assert.deepInclude(yield* execute(get), { requester: "operator:olga", state: "open" })
       const answer = { ...get, _tag: "DecideApproval", action: "allow", content: { pin: "1" } } as const
       assert.deepInclude(yield* execute(answer), { state: "allowed" })
-      assert.include(JSON.stringify(yield* Fiber.join(calling)), "accept")
+      const given = JSON.stringify({ action: "accept", content: { pin: "1" } })
+      assert.deepInclude((yield* Fiber.join(calling)).at(-1), { result: { ...textResult(given), isError: false } })
     })
   )
 
