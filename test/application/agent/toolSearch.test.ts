@@ -17,16 +17,22 @@ interface Behavior {
   readonly failures?: number
   /** Never replies about its desktop. */
   readonly hidesDesktop?: boolean
+  /** Never replies to a call. */
+  readonly hangsCalls?: boolean
 }
 
 const hangs: Behavior = {}
 const owns: Behavior = { lists: 0, tools: ["t"] }
 const lacks: Behavior = { lists: 0, tools: ["u"] }
 
-const answerOf = (name: string, { failures = 0, hidesDesktop = false, later, lists, tools = [] }: Behavior) => {
+const answerOf = (
+  name: string,
+  { failures = 0, hangsCalls = false, hidesDesktop = false, later, lists, tools = [] }: Behavior
+) => {
   let count = 0
   return (event: string, value: unknown): Effect.Effect<unknown> => {
     const { req_id } = value as JsonObject
+    if (event === "client:tool_call" && hangsCalls) return Effect.never
     if (event === "client:tool_call") return Effect.succeed({ content: [{ type: "text", text: name }] })
     if (event !== "client:get_tools") return hidesDesktop ? Effect.never : Effect.succeed({ desktops: [], req_id })
     count++
@@ -110,6 +116,13 @@ describe("call without a Computer", () => {
   it.effect("ends within the timeout of the call", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* callIn({ z: hangs }, { timeout: 3 }), { outcome: silent("z"), seconds: 3 })
+    })
+  )
+
+  it.effect("ends within its timeout, of which the search is a part", () =>
+    Effect.gen(function* () {
+      const { seconds } = yield* callIn({ a: { ...owns, lists: 3, hangsCalls: true } }, { timeout: 5 })
+      assert.strictEqual(seconds, 5)
     })
   )
 

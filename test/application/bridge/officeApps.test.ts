@@ -210,6 +210,9 @@ describe("app in an office", () => {
       const inOffice = "ui://outer/alpha/desk/alpha/draw/form"
       assert.deepStrictEqual(uiOf(listed, "outer__desk__draw"), { resourceUri: inOffice })
       assert.deepStrictEqual(uiOf(listed, "outer__desk__refresh"), { resourceUri: inOffice, visibility: ["app"] })
+      const listing = listed.items.find(({ name }) => name === "outer__desk__refresh")
+      const server = ["outer", "alpha", "desk", "alpha"]
+      assert.deepStrictEqual(asObject(listing?.["_meta"])["a2c_app"], { server, tool: "refresh" })
       assert.deepStrictEqual(yield* session.readResource(inOffice), [{ ...html, uri: inOffice }])
       const { content } = yield* session.callTool("outer__desk__draw", {})
       assert.deepStrictEqual(content, [{ ...link, uri: inOffice }])

@@ -28,8 +28,9 @@ const makeSession = Effect.gen(function* () {
     createdAt: Date.UTC(2026, 10, 26),
     result: Effect.gen(function* () {
       yield* onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
-      const answer =
-        asks === true && (yield* responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never)
+      // As a Computer does, which asks only those that announce it.
+      const canAsk = asks === true && responder?.modes.includes("form") === true
+      const answer = canAsk && (yield* responder.answer({ mode: "form", message: "who?", schema: form }))
       yield* Effect.raceFirst(
         Deferred.await(done),
         Effect.repeat(Effect.sleep(5), { until: () => cancelled.length > 0 })

@@ -146,6 +146,32 @@ describe("sending node", () => {
     assert.isAbove(messenger.load().queuedBytes, 2 * mib)
   })
 
+  it("waits longer for a reply by the time of an extension", () => {
+    const { messenger } = messengerOf("here")
+    let extension = minute
+    const extend = () => {
+      const taken = extension
+      extension = Duration.zero
+      return taken
+    }
+    let ticks = 0
+    let endedAt: number | undefined
+    messenger.startRequest(
+      "there",
+      memberOf(),
+      "echo",
+      jsonBody(1),
+      Duration.seconds(1),
+      () => (endedAt ??= ticks),
+      extend
+    )
+    while (endedAt === undefined && ticks < 1000) {
+      ticks++
+      messenger.tick()
+    }
+    assert.isAtLeast(endedAt ?? 0, 4 * 60)
+  })
+
   it("queues no more than the limit of its Server", async () => {
     const { ends, messenger } = await queueEverywhere(3 * mib, { maxAllQueuedBytes: 12 * mib })
     assert.lengthOf(ends, 6)
