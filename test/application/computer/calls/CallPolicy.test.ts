@@ -343,6 +343,16 @@ describe("the explanation of a call", () => {
     })
   )
 
+  it.effect("takes a caller in a named office for a member of it, also while the Computer is outside", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust(0)
+      const explanation = yield* computer.explain({ tool: "write", params: {}, subject: "operator:ann", office: "lab" })
+      assert.deepInclude(explanation?.call, { office: "lab", subject: "operator:ann" })
+    })
+  )
+
   it.effect("shows the rules up to the one that decides", () =>
     Effect.gen(function* () {
       const { computer } = yield* deciding(

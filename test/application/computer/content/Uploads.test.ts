@@ -273,22 +273,45 @@ describe("upload", () => {
     })
   )
 
+  /** An upload that has begun, whose chunks take a second each. */
+  const slowly = Effect.gen(function* () {
+    const { files, layer } = makeMemoryLandingFolder()
+    const landing = yield* Effect.provide(LandingFolder, layer)
+    const slow = LandingFolder.of({
+      ...landing,
+      openPart: (path) =>
+        Effect.map(landing.openPart(path), (part) => ({
+          ...part,
+          append: (bytes) => Effect.delay(part.append(bytes), "1 second")
+        }))
+    })
+    const uploads = yield* Effect.provideService(makeUploads({ folder }), LandingFolder, slow)
+    const beginning = yield* Effect.forkChild(begin(uploads))
+    yield* TestClock.adjust("1 second")
+    const { uploadId } = yield* Fiber.join(beginning)
+    return { files, uploadId, uploads }
+  })
+
+  it.effect("ends for the chunks that wait while an earlier one fails", () =>
+    Effect.gen(function* () {
+      const { files, uploadId, uploads } = yield* slowly
+      const wrong = { ...rest(uploadId), blob: base64(new Uint8Array(20)) }
+      const failing = yield* Effect.forEach([wrong, rest(uploadId)], (chunk) =>
+        Effect.forkChild(failureOf(uploads.putBlob(chunk, caller)))
+      )
+      yield* TestClock.adjust("2 seconds")
+      const failures = yield* Effect.forEach(failing, Fiber.join)
+      assert.deepStrictEqual(failures, [
+        [4019, "integrity"],
+        [4019, "invalid_upload"]
+      ])
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
   it.effect("takes chunks that arrive together in their order", () =>
     Effect.gen(function* () {
-      const { files, layer } = makeMemoryLandingFolder()
-      const landing = yield* Effect.provide(LandingFolder, layer)
-      const slow = LandingFolder.of({
-        ...landing,
-        openPart: (path) =>
-          Effect.map(landing.openPart(path), (part) => ({
-            ...part,
-            append: (bytes) => Effect.delay(part.append(bytes), "1 second")
-          }))
-      })
-      const uploads = yield* Effect.provideService(makeUploads({ folder }), LandingFolder, slow)
-      const beginning = yield* Effect.forkChild(begin(uploads))
-      yield* TestClock.adjust("1 second")
-      const { uploadId } = yield* Fiber.join(beginning)
+      const { files, uploadId, uploads } = yield* slowly
       const middle = { ...rest(uploadId), eof: false, blob: base64(content.subarray(10, 20)) }
       const last = { ...rest(uploadId), chunkOffset: 20, blob: base64(content.subarray(20)) }
       const sent = yield* Effect.forEach([middle, last], (chunk) => Effect.forkChild(uploads.putBlob(chunk, caller)))

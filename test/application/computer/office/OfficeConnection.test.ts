@@ -139,6 +139,28 @@ describe("OfficeConnection", () => {
     })
   )
 
+  it.effect("stays in its next office while the link of the last one closes", () =>
+    Effect.gen(function* () {
+      let opened = 0
+      const closeSlowly = (count: number) => (count === 1 ? Effect.sleep("1 second") : Effect.void)
+      const { join, leave, office } = yield* connected(
+        Effect.as(
+          Effect.acquireRelease(
+            Effect.sync(() => ++opened),
+            closeSlowly
+          ),
+          link
+        )
+      )
+      yield* join("o")
+      const leaving = yield* Effect.forkChild(leave, { startImmediately: true })
+      yield* join("o2")
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(leaving)
+      assert.strictEqual(office(), "o2")
+    })
+  )
+
   it.effect("cancels a join when it leaves", () =>
     Effect.gen(function* () {
       let isInterrupted = false

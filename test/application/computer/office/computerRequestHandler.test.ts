@@ -5,7 +5,7 @@ import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryL
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
-import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { asObject, type JsonObject, objectsIn } from "../../../../src/domain/json.ts"
 import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { recorder } from "../../../recorder.ts"
@@ -421,6 +421,42 @@ describe("notification to a Computer", () => {
       const ignored = logs.filter((line) => line.includes("message ignored"))
       assert.lengthOf(ignored, 2)
       assert.include(ignored[0], '"event":"notify:tool_call_cancel","reason":"')
+    })
+  )
+})
+
+describe("request of an Agent to the MCP servers of a Computer", () => {
+  const mcpResult = (reply: unknown) => asObject(asObject(reply)["result"])
+
+  it.effect("lists tools by their names in the office, with those at their MCP server", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("read"), tool("write")] })
+      const ask = yield* asked({ alpha }, { alpha: { tool_meta: { read: { alias: "peek" } } } })
+      const { servers } = mcpResult(yield* ask("client:mcp", { method: "servers/list", params: {} }))
+      const tools = objectsIn(servers).flatMap((server) => objectsIn(server["tools"]))
+      assert.deepStrictEqual(
+        tools.map(({ name, originalName }) => [name, originalName]),
+        [
+          ["peek", "read"],
+          ["write", undefined]
+        ]
+      )
+    })
+  )
+
+  it.effect("gives large data of the result of a task as a handle, as that of a call", () =>
+    Effect.gen(function* () {
+      const image = { type: "image", mimeType: "image/png", data: "AAAA".repeat(100_000) }
+      const draw = tool("draw", () => Effect.succeed({ content: [image] }))
+      const alpha = yield* makeMemoryMcpServer({ tools: [draw] })
+      const { ask, computer } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, undefined, "0.3")
+      yield* TestClock.adjust(0)
+      const [name] = (yield* computer.catalogue).entries.keys()
+      const start = { id: "t1", tool: name, params: {}, timeout: 60 }
+      yield* ask("client:mcp", { method: "tasks/start", params: start })
+      yield* TestClock.adjust(0)
+      const { result } = mcpResult(yield* ask("client:mcp", { method: "tasks/get", params: { id: "t1" } }))
+      assert.include(JSON.stringify(result), "a2c_blob_handle")
     })
   )
 })
