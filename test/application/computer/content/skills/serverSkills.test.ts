@@ -294,6 +294,34 @@ describe("skill of an MCP server", () => {
     })
   )
 
+  it.effect("is staged again after an update during its staging", () =>
+    Effect.gen(function* () {
+      let description = "before"
+      const [skill] = inResources()
+      const main: MemoryResource = {
+        definition: { uri: `${uri}/SKILL.md`, name: "main" },
+        read: Effect.sync(() => [{ uri, text: skillText("pdf", description) }])
+      }
+      const server = yield* makeMemoryMcpServer({ resources: skill === undefined ? [] : [skill, main] })
+      const alpha = counted(server, (session) => ({
+        ...session,
+        readResource: (read) =>
+          Effect.flatMap(session.readResource(read), (all) => Effect.delay(Effect.succeed(all), "1 second"))
+      }))
+      const { list } = yield* withSkills({}, { servers: { alpha } })
+      yield* TestClock.adjust("5 seconds")
+      const update = (text: string) => {
+        description = text
+        return server.notify({ _tag: "ResourceUpdated", uri: `${uri}/SKILL.md` })
+      }
+      yield* update("after")
+      yield* TestClock.adjust("500 millis")
+      yield* update("later")
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(descriptions(yield* list), ["later"])
+    })
+  )
+
   it.effect("has updates of 256 resources of its server at most", () =>
     Effect.gen(function* () {
       const files = Array.from({ length: 300 }, (_, index) => resource(`${uri}/file${index}.md`, ["x"]))
