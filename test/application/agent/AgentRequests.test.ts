@@ -175,7 +175,7 @@ describe("AgentRequests", () => {
   }
 })
 
-describe("AgentRequests to MCP servers", () => {
+describe("a request of an Agent to MCP servers", () => {
   /** The seconds for which requests wait at the Server. */
   const waitsOf = Effect.fnUntraced(function* (
     serverPassesMcp: boolean,
@@ -197,7 +197,7 @@ describe("AgentRequests to MCP servers", () => {
     return seconds
   })
 
-  it.effect.each([true, false])("wait longer than their Computer, also as tool calls: %s", (serverPassesMcp) =>
+  it.effect.each([true, false])("waits longer than its Computer, also as a tool call: %s", (serverPassesMcp) =>
     Effect.gen(function* () {
       const request = { server: "s", method: "prompts/get", params: {}, timeout: 100 } as const
       const waits = yield* waitsOf(serverPassesMcp, ({ mcpRequest }) => mcpRequest("pc-1", request))
@@ -205,7 +205,7 @@ describe("AgentRequests to MCP servers", () => {
     })
   )
 
-  it.effect("wait for a change of a task as long as their Computer, and a little longer", () =>
+  it.effect("waits for a change of a task as long as its Computer, and a little longer", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* waitsOf(true, ({ task }) => task("pc-1", "t").result), [25])
     })

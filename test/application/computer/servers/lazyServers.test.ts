@@ -718,7 +718,7 @@ describe("prompt of a lazy server", () => {
   )
 })
 
-describe("changed settings of a lazy server", () => {
+describe("a lazy server with changed settings", () => {
   /** Changes settings of the server that need no restart. */
   const reconfiguring = Effect.map(lazily(), (world) => ({
     ...world,
@@ -730,7 +730,7 @@ describe("changed settings of a lazy server", () => {
   }))
   const renamed = { tool_meta: { t: { alias: "renamed" } } }
 
-  it.effect("hold at once while the server is idle, and start no process", () =>
+  it.effect("shows them at once while it is idle, and starts no process", () =>
     Effect.gen(function* () {
       const { change, computer, process } = yield* reconfiguring
       yield* change(renamed)
@@ -738,7 +738,7 @@ describe("changed settings of a lazy server", () => {
     })
   )
 
-  it.effect("hold on when the server is idle again", () =>
+  it.effect("keeps them when it is idle again", () =>
     Effect.gen(function* () {
       const { change, computer, process, state } = yield* reconfiguring
       yield* change(renamed)
@@ -749,7 +749,7 @@ describe("changed settings of a lazy server", () => {
     })
   )
 
-  it.effect("are its idle time, also while the server runs", () =>
+  it.effect("takes its idle time from them, also while it runs", () =>
     Effect.gen(function* () {
       const { call, change, process } = yield* reconfiguring
       yield* call()
