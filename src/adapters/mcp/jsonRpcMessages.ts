@@ -1,6 +1,6 @@
 import { asObject, isJsonObject, type JsonObject, parseJson, toSafeJson } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
-import { repairDescription } from "../../domain/tools/mcpListings.ts"
+import { repairDescription } from "../../domain/tools/listings/mcpListings.ts"
 
 type RequestId = string | number
 

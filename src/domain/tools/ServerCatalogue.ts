@@ -4,7 +4,7 @@ import type { ServerConfig } from "../config/computerConfig.ts"
 import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
-import { repairListing, reservedKeysOf, type ListName } from "./mcpListings.ts"
+import { repairListing, reservedKeysOf, type ListName } from "./listings/mcpListings.ts"
 
 const McpInfo = Schema.Struct({
   name: Schema.String,

@@ -8,7 +8,7 @@ import { McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { type LazyServers, runLazily } from "./runLazily.ts"
+import { type LazyServers, runLazily } from "./lazy/runLazily.ts"
 import { withLastOffer } from "./ServersSnapshot.ts"
 import {
   failureOf,

@@ -7,7 +7,7 @@ import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import type { LazySession } from "./LazySession.ts"
+import type { LazySession } from "./lazy/LazySession.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
 import { type Listings, runSession, type SessionCallbacks } from "./runSession.ts"
 import {

@@ -4,7 +4,7 @@ import { forbidden, notFound, type ProtocolError } from "../../../domain/model/P
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
-import { toExactTools } from "../../../domain/tools/exactTools.ts"
+import { toExactTools } from "../../../domain/tools/listings/exactTools.ts"
 import { makeListingReport } from "../../shared/listings/listingReport.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { decideApproval, explainCall, getApproval } from "./computers/operatorRequests.ts"

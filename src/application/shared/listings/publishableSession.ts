@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { publishListed } from "../../../domain/tools/mcpConversion.ts"
-import type { ListName } from "../../../domain/tools/mcpListings.ts"
+import type { ListName } from "../../../domain/tools/listings/mcpListings.ts"
 import {
   type RepairedReply,
   repairCompletion,

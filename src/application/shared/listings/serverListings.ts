@@ -7,7 +7,7 @@ import {
   type RepairedListing,
   repairListing,
   reservedKeysOf
-} from "../../../domain/tools/mcpListings.ts"
+} from "../../../domain/tools/listings/mcpListings.ts"
 import type { McpMethod, McpPage, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import { collectPages, type PagedList, parseCursor } from "../paging.ts"
 

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
-import { booleanValue, listOf, objectOf, text } from "../mcpListings.ts"
+import { booleanValue, listOf, objectOf, text } from "../listings/mcpListings.ts"
 import { publishBlocks, repairContents } from "./repairResult.ts"
 
 /** A reply in the form that every MCP client accepts, or the reason why it has no meaning. */

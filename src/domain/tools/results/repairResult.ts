@@ -7,7 +7,7 @@ import {
   isKnownContentBlock
 } from "../../model/ContentBlock.ts"
 import { definedOnly } from "../../objects.ts"
-import { repairAnnotations, repairListed } from "../mcpListings.ts"
+import { repairAnnotations, repairListed } from "../listings/mcpListings.ts"
 
 const textBlock = (text: string): ContentBlock => ({ type: "text", text })
 

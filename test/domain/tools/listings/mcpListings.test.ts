@@ -7,8 +7,8 @@ import {
   repairListing,
   reservedKeysOf,
   withoutReservedKeys
-} from "../../../src/domain/tools/mcpListings.ts"
-import { wholeItems } from "../../application/bridge/listings/oddItems.ts"
+} from "../../../../src/domain/tools/listings/mcpListings.ts"
+import { wholeItems } from "../../../application/bridge/listings/oddItems.ts"
 
 const icon = { src: "https://a/i.png", mimeType: "image/png", sizes: ["48x48"], theme: "dark" }
 const argument = { name: "city", description: "where", required: true }

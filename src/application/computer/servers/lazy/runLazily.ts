@@ -1,13 +1,13 @@
 import { Deferred, Effect, Result, type Scope, type Semaphore, Stream } from "effect"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { definedOnly } from "../../../domain/objects.ts"
-import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
-import type { McpConnector } from "../../ports/McpSession.ts"
-import type { Inputs } from "../inputs/Inputs.ts"
-import type { Catalogues } from "./Catalogues.ts"
+import type { ServerConfig } from "../../../../domain/config/computerConfig.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import type { ServerCatalogue } from "../../../../domain/tools/ServerCatalogue.ts"
+import type { McpConnector } from "../../../ports/McpSession.ts"
+import type { Inputs } from "../../inputs/Inputs.ts"
+import type { Catalogues } from "../Catalogues.ts"
 import { type LazySession, makeLazySession } from "./LazySession.ts"
-import { runSession } from "./runSession.ts"
-import type { ServerFailure } from "./ServersSnapshot.ts"
+import { runSession } from "../runSession.ts"
+import type { ServerFailure } from "../ServersSnapshot.ts"
 import {
   endpointOf,
   failureOf,
@@ -18,7 +18,7 @@ import {
   type SessionEnd,
   type SupervisedServer,
   updateState
-} from "./supervisedSession.ts"
+} from "../supervisedSession.ts"
 
 /** What lazy servers of a Computer share. */
 export interface LazyServers {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { makeLazySession } from "../../../../src/application/computer/servers/LazySession.ts"
-import { type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { makeLazySession } from "../../../../../src/application/computer/servers/lazy/LazySession.ts"
+import { type McpSession, McpSessionError } from "../../../../../src/application/ports/McpSession.ts"
 
 const info = { name: "alpha", version: "1", capabilities: { tools: true, resources: true, subscribe: false } }
 

@@ -1,9 +1,9 @@
 import { Array, Result } from "effect"
-import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
-import { definedOnly } from "../objects.ts"
-import { repairSchema } from "../schemas/repairSchema.ts"
-import { withoutRoundedIntegers } from "../schemas/roundedIntegers.ts"
-import { toolMetaKey } from "./toolMeta.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { definedOnly } from "../../objects.ts"
+import { repairSchema } from "../../schemas/repairSchema.ts"
+import { withoutRoundedIntegers } from "../../schemas/roundedIntegers.ts"
+import { toolMetaKey } from "../toolMeta.ts"
 
 /** Gives a value in the form that MCP requires; `undefined` where its meaning is not plain. */
 type Repair = (value: unknown) => unknown

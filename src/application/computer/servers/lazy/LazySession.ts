@@ -1,9 +1,15 @@
 import { Clock, Deferred, Duration, Effect, Exit, Latch, type Scope, Stream } from "effect"
-import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import type { JsonObject } from "../../../domain/json.ts"
-import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
-import { type McpInfo, type McpMethod, type McpPage, type McpSession, McpSessionError } from "../../ports/McpSession.ts"
-import { type Backoff, backoffDelay } from "../../shared/backoff.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import type { JsonObject } from "../../../../domain/json.ts"
+import type { ServerCatalogue } from "../../../../domain/tools/ServerCatalogue.ts"
+import {
+  type McpInfo,
+  type McpMethod,
+  type McpPage,
+  type McpSession,
+  McpSessionError
+} from "../../../ports/McpSession.ts"
+import { type Backoff, backoffDelay } from "../../../shared/backoff.ts"
 
 /** For starts on request: a caller waits. */
 const startBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }

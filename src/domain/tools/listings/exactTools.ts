@@ -1,7 +1,7 @@
-import { asObject } from "../json.ts"
-import type { Tool } from "../model/Tool.ts"
-import { definedOnly } from "../objects.ts"
-import { withoutRoundedIntegers } from "../schemas/roundedIntegers.ts"
+import { asObject } from "../../json.ts"
+import type { Tool } from "../../model/Tool.ts"
+import { definedOnly } from "../../objects.ts"
+import { withoutRoundedIntegers } from "../../schemas/roundedIntegers.ts"
 import type { RoundedItem } from "./mcpListings.ts"
 
 /** The tools of a Computer of any implementation without rounded integers, and those that had some. */
