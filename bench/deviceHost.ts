@@ -84,7 +84,7 @@ const bare = Effect.callback<Host>((resume) => {
   })
 })
 
-const tell = (report: Report) => process.send?.(report)
+const notify = (report: Report) => process.send?.(report)
 
 const timed = (call: Call, latencies: Array<number>, failures: Array<string>) => (device: number) =>
   Effect.suspend(() => {
@@ -100,7 +100,7 @@ const obey = Effect.fnUntraced(function* (order: Order, call: Call) {
     case "Memory": {
       collect()
       const { heapUsed, rss } = process.memoryUsage()
-      return tell({ _tag: "Memory", rss, heap: heapUsed })
+      return notify({ _tag: "Memory", rss, heap: heapUsed })
     }
     case "Call": {
       const latencies: Array<number> = []
@@ -111,7 +111,7 @@ const obey = Effect.fnUntraced(function* (order: Order, call: Call) {
         concurrency: order.atOnce,
         discard: true
       })
-      return tell({ _tag: "Called", took: performance.now() - begun, latencies, failures })
+      return notify({ _tag: "Called", took: performance.now() - begun, latencies, failures })
     }
     case "Stop":
       return process.exit(0)
@@ -122,7 +122,7 @@ const program = Effect.gen(function* () {
   const { call, port } = yield* process.argv[2] === "bare" ? bare : gateway
   const run = Effect.runForkWith(yield* Effect.context<never>())
   process.on("message", (order: Order) => void run(obey(order, call)))
-  tell({ _tag: "Listening", port })
+  notify({ _tag: "Listening", port })
   return yield* Effect.never
 })
 

@@ -6,7 +6,7 @@
 import { fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { fileURLToPath } from "node:url"
-import { leash } from "../test/leash.ts"
+import { guardChild } from "../test/childGuard.ts"
 import type { Order, Report } from "./deviceHost.ts"
 import { maxOpenFiles } from "./openFiles.ts"
 
@@ -68,8 +68,8 @@ const connectDevice = (port: number): Promise<Socket> =>
   })
 
 const host = async (kind: "gateway" | "bare") => {
-  const child = leash(fork(fileURLToPath(new URL("deviceHost.ts", import.meta.url)), [kind]))
-  const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
+  const child = guardChild(fork(fileURLToPath(new URL("deviceHost.ts", import.meta.url)), [kind]))
+  const received = <Tag extends Report["_tag"]>(tag: Tag) =>
     new Promise<Extract<Report, { readonly _tag: Tag }>>((resolve, reject) => {
       child.once("exit", () => reject(new Error(`the ${kind} has ended`)))
       child.once("message", (report: Report) => {
@@ -79,16 +79,16 @@ const host = async (kind: "gateway" | "bare") => {
       })
     })
   const order = (wanted: Order) => void child.send(wanted)
-  const { port } = await heard("Listening")
+  const { port } = await received("Listening")
   return {
     port,
     memory: async () => {
       order({ _tag: "Memory" })
-      return heard("Memory")
+      return received("Memory")
     },
     call: async (times: number, atOnce: number) => {
       order({ _tag: "Call", devices, times, atOnce })
-      const called = await heard("Called")
+      const called = await received("Called")
       if (called.failures.length > 0) {
         throw new Error(`${called.failures.length} calls failed, the first: ${called.failures[0]}`)
       }

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
-import { leash } from "../test/leash.ts"
+import { guardChild } from "../test/childGuard.ts"
 import { demoServers } from "../src/main/demo/demoServers.ts"
 import { startLocalRegistry } from "../scripts/tutorial/localRegistry.ts"
 import { median } from "./relay/statistics.ts"
@@ -65,7 +65,7 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
   // The registry of this process must be able to reply meanwhile.
   const run = async (command: string, args: ReadonlyArray<string>, cwd = folder): Promise<number> => {
     const begun = performance.now()
-    const child = leash(spawn(command, args, { cwd, env, stdio: "ignore" }))
+    const child = guardChild(spawn(command, args, { cwd, env, stdio: "ignore" }))
     const [code] = (await once(child, "exit")) as [number | null]
     if (code !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${code}`)
     return performance.now() - begun
@@ -79,7 +79,7 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
   const medianOf = (command: string, ...args: ReadonlyArray<string>) => medianIn(folder, command, ...args)
   const started: Array<ChildProcess> = []
   const start = (...args: ReadonlyArray<string>): ChildProcess => {
-    const child = leash(
+    const child = guardChild(
       spawn(join(folder, "node_modules/.bin/a2c"), args, { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] })
     )
     started.push(child)

@@ -13,7 +13,7 @@ import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { connectAgent } from "../src/main/entrypoints/promise.ts"
-import { leash } from "../test/leash.ts"
+import { guardChild } from "../test/childGuard.ts"
 import { descendants } from "../test/processes.ts"
 import { builtCommand } from "./relay/builtCommand.ts"
 import { median, quantile } from "./relay/statistics.ts"
@@ -68,7 +68,7 @@ const root = mkdtempSync(join(tmpdir(), "a2c-lazy-"))
 const started: Array<ChildProcess> = []
 const start = (...args: ReadonlyArray<string>): ChildProcess => {
   const env = { PATH: process.env["PATH"] ?? "", HOME: root, NODE_COMPILE_CACHE: join(root, "compiled") }
-  const child = leash(
+  const child = guardChild(
     spawn(process.execPath, [command, ...args], { cwd: root, env, stdio: ["ignore", "pipe", "ignore"] })
   )
   started.push(child)

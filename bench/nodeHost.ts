@@ -19,7 +19,7 @@ export interface Report {
 }
 
 const [, , kind = "redis", url = "", node = "node"] = process.argv
-const tell = (report: Report) => void process.send?.(report)
+const notify = (report: Report) => void process.send?.(report)
 
 const bodies = new Map<number, Body>()
 /** A body of this size, made once: its creation is not measured. */
@@ -65,7 +65,7 @@ const host = Effect.gen(function* () {
           times.push(performance.now() - begun)
           if (performance.now() < end) ask()
           else if (open === 0) {
-            tell({
+            notify({
               calls: times.length,
               latency: times.toSorted((one, other) => one - other)[times.length >> 1] ?? 0
             })
@@ -76,7 +76,7 @@ const host = Effect.gen(function* () {
     for (let count = 0; count < atOnce; count++) ask()
   }
   process.on("message", work)
-  tell({ calls: 0, latency: 0 })
+  notify({ calls: 0, latency: 0 })
   return yield* Effect.never
 })
 

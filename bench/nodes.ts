@@ -7,7 +7,7 @@ import { fork, type ChildProcess } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect, Scope } from "effect"
 import { startRedis } from "../test/fixtures/redis.ts"
-import { leash } from "../test/leash.ts"
+import { guardChild } from "../test/childGuard.ts"
 import { cpuTimeOf } from "./cpuTime.ts"
 import type { Order, Report } from "./nodeHost.ts"
 
@@ -31,14 +31,14 @@ setTimeout(() => {
 // Children end with this process.
 const redis = await Effect.runPromise(Scope.provide(startRedis, Scope.makeUnsafe()))
 
-const heard = (child: ChildProcess): Promise<Report> =>
+const received = (child: ChildProcess): Promise<Report> =>
   new Promise((resolve, reject) => {
     child.once("message", (report: Report) => resolve(report))
     child.once("exit", () => reject(new Error("a node has ended")))
   })
 const start = async (node: string, kind: "redis" | "local") => {
-  const child = leash(fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, redis.url, node]))
-  await heard(child)
+  const child = guardChild(fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, redis.url, node]))
+  await received(child)
   return child
 }
 const callee = await start("answerer", "redis")
@@ -48,11 +48,11 @@ const local = await start("answerer", "local")
 const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order: Order) => {
   const pids = [child.pid ?? 0, ...others]
   child.send(order satisfies Order)
-  const { calls: warm } = await heard(child)
+  const { calls: warm } = await received(child)
   if (warm === 0) throw new Error("no replies")
   const before = pids.map(cpuTimeOf)
   child.send(order satisfies Order)
-  const { calls, latency } = await heard(child)
+  const { calls, latency } = await received(child)
   const each = pids.map((pid, index) => (cpuTimeOf(pid) - (before[index] ?? 0)) / calls)
   return { each, calls, latency, all: each.reduce((sum, one) => sum + one, 0) }
 }

@@ -50,12 +50,12 @@ const program = Effect.gen(function* () {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   yield* Effect.forkScoped(publishStdio(session, { stdin, stdout }))
 
-  let told = 0
+  let notified = 0
   const older = new Client({ name: "older", version: "0" })
-  older.fallbackNotificationHandler = async () => void told++
+  older.fallbackNotificationHandler = async () => void notified++
   yield* Effect.promise(() => older.connect(new StdioServerTransport(stdout, stdin)))
   const younger = new ModernClient({ name: "younger", version: "0" }, { versionNegotiation: { mode: "auto" } })
-  younger.setNotificationHandler("notifications/tools/list_changed", () => void told++)
+  younger.setNotificationHandler("notifications/tools/list_changed", () => void notified++)
   yield* Effect.promise(() => younger.connect(new ModernHttpTransport(new URL(url))))
   yield* Effect.promise(() => younger.listen({ toolsListChanged: true }))
 
@@ -66,7 +66,7 @@ const program = Effect.gen(function* () {
     )
   )
   yield* soak("joins", rounds, () => Effect.promise(() => joinAndLeave(url)))
-  process.stdout.write(`${told} notifications\n`)
+  process.stdout.write(`${notified} notifications\n`)
   yield* Effect.promise(() => Promise.all([older.close(), younger.close()]))
 })
 

@@ -37,8 +37,8 @@ const frame = (message: string): Buffer => {
   return bytes
 }
 
-/** Calls `hear` with every text of a server. All are shorter than 64 KiB. */
-const readFrames = (hear: (message: string) => void) => {
+/** Calls `receive` with every text of a server. All are shorter than 64 KiB. */
+const readFrames = (receive: (message: string) => void) => {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk: Buffer): void => {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
@@ -51,7 +51,7 @@ const readFrames = (hear: (message: string) => void) => {
       if (rest.length < header + length) return
       const message = rest.toString("utf8", header, header + length)
       rest = rest.subarray(header + length)
-      hear(message)
+      receive(message)
     }
   }
 }
@@ -62,19 +62,19 @@ const member = async (port: number, role: "agent" | "computer", number: number, 
   const joined = Promise.withResolvers<Socket>()
   socket.on("error", joined.reject)
   socket.on("close", () => joined.reject(new Error("the server closed a connection")))
-  let hear = (message: string) => {
+  let receive = (message: string) => {
     if (message.startsWith("0")) socket.write(frame(`40/smcp,{"role":"${role}"}`))
     else if (message.startsWith("40/smcp,")) {
       const session = JSON.stringify({ role, name: `${role}-${number}`, office_id: `raw-${number}` })
       socket.write(frame(`42/smcp,0["server:join_office",${session}]`))
     } else if (message.startsWith("43/smcp,0[true")) {
-      hear = onPacket
+      receive = onPacket
       joined.resolve(socket)
     }
   }
   const onFrames = readFrames((message) => {
     if (message === "2") socket.write(frame("3"))
-    else hear(message)
+    else receive(message)
   })
   let head = ""
   const onHead = (chunk: Buffer) => {

@@ -5,12 +5,12 @@ import { node } from "./main/processes.ts"
 import { alive, descendants, gone } from "./processes.ts"
 
 const start = Effect.fnUntraced(function* (seconds: number) {
-  const parent = yield* node([fileURLToPath(new URL("fixtures/leashed.ts", import.meta.url)), String(seconds)])
-  const pid = Number((yield* parent.says("started ")).slice("started ".length))
+  const parent = yield* node([fileURLToPath(new URL("fixtures/guardedChild.ts", import.meta.url)), String(seconds)])
+  const pid = Number((yield* parent.prints("started ")).slice("started ".length))
   return { parent, pid }
 })
 
-describe("process on a leash", () => {
+describe("child process with a guard", () => {
   for (const signal of ["SIGTERM", "SIGHUP", "SIGKILL"] as const) {
     it.live(`ends with its parent on ${signal}, though it is stopped`, () =>
       Effect.scoped(
@@ -29,7 +29,7 @@ describe("process on a leash", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const { parent } = yield* start(0)
-        yield* parent.says("ended")
+        yield* parent.prints("ended")
         const left = descendants(parent.pid)
         yield* gone(left)
         assert.isTrue(alive(parent.pid))

@@ -455,12 +455,12 @@ describe("runComputer", () => {
   it(
     "calls its hooks and treats a throwing hook as a no",
     inOffice(async ({ agent, computer, logs }) => {
-      const asked: Array<string> = []
+      const requests: Array<string> = []
       await computer(
         { contract: node("test/fixtures/contractServer.ts", "stdio") },
         {
           confirm: async ({ params, tool }) => {
-            asked.push(tool)
+            requests.push(tool)
             if (params["bad"] === true) throw new Error("the dialogue broke")
             return true
           }
@@ -469,7 +469,7 @@ describe("runComputer", () => {
       const thinker = await agent()
       assert.isFalse((await thinker.callTool({ tool: "echo" })).isError)
       assert.isTrue((await thinker.callTool({ tool: "echo", params: { bad: true } })).isError)
-      assert.deepStrictEqual(asked, ["echo", "echo"])
+      assert.deepStrictEqual(requests, ["echo", "echo"])
       assert.isTrue(logs.some(({ cause }) => cause?.includes("the dialogue broke")))
     })
   )

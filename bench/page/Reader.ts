@@ -1,6 +1,6 @@
 import { fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { leash } from "../../test/leash.ts"
+import { guardChild } from "../../test/childGuard.ts"
 import { timeout } from "../relay/limits.ts"
 import { pin, processors } from "../relay/pinning.ts"
 
@@ -26,7 +26,7 @@ export interface Reader {
 
 /** Starts the process, on the processor of the load. It ends with this one. */
 export const startReader = async (): Promise<Reader> => {
-  const child = leash(
+  const child = guardChild(
     fork(fileURLToPath(new URL("readerHost.ts", import.meta.url)), { stdio: ["ignore", 2, 2, "ipc"] })
   )
   if (child.pid !== undefined) pin(child.pid, processors.load)

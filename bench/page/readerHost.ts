@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from "node:http"
 import { once } from "node:events"
 import type { ReaderOrder, ReaderReport } from "./Reader.ts"
 
-const tell = (report: ReaderReport) => void process.send?.(report)
+const notify = (report: ReaderReport) => void process.send?.(report)
 
 const request = async (url: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> => {
   const [response]: ReadonlyArray<IncomingMessage> = await once(get(url, { headers }), "response")
@@ -31,13 +31,13 @@ const open = async (page: string): Promise<void> => {
 const obey = async (order: ReaderOrder): Promise<void> => {
   if (order._tag === "Open") {
     await open(order.page)
-    return tell({ _tag: "Opened" })
+    return notify({ _tag: "Opened" })
   }
   stream?.destroy()
   stream = undefined
-  tell({ _tag: "Closed", bytes, messages })
+  notify({ _tag: "Closed", bytes, messages })
   bytes = messages = 0
 }
 
 process.on("message", (order: ReaderOrder) => void obey(order))
-tell({ _tag: "Ready" })
+notify({ _tag: "Ready" })

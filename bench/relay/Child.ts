@@ -1,12 +1,12 @@
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import { leash } from "../../test/leash.ts"
+import { guardChild } from "../../test/childGuard.ts"
 import { timeout } from "./limits.ts"
 import type { Order, Report } from "./orders.ts"
 import { pin, processors } from "./pinning.ts"
 
-type Told<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
+type Notified<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
 
 /** A measured server in a separate process. */
 export interface Child {
@@ -23,7 +23,8 @@ export interface Child {
   readonly stop: () => Promise<void>
 }
 
-const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> => report._tag === tag
+const isNotified = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Notified<Tag> =>
+  report._tag === tag
 
 /** Starts a script of `servers` or an absolute path, which ends with this process. Rejects when it does not listen in time. */
 export const startChild = async (
@@ -31,7 +32,7 @@ export const startChild = async (
   environment: { readonly [name: string]: string } = {}
 ): Promise<Child> => {
   const file = fileURLToPath(new URL(script, new URL("servers/", import.meta.url)))
-  const child = leash(
+  const child = guardChild(
     fork(file, {
       env: { ...process.env, ...environment },
       execArgv: ["--expose-gc"],
@@ -43,16 +44,16 @@ export const startChild = async (
   pin(pid, processors.servers)
 
   /** Orders do not overlap: the next report belongs to the last order. */
-  const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
-    new Promise<Told<Tag>>((resolve, reject) => {
+  const received = <Tag extends Report["_tag"]>(tag: Tag) =>
+    new Promise<Notified<Tag>>((resolve, reject) => {
       const settle = (act: () => void) => {
         clearTimeout(timer)
-        child.off("message", told).off("exit", gone)
+        child.off("message", notified).off("exit", gone)
         act()
       }
-      const told = (report: Report) =>
+      const notified = (report: Report) =>
         settle(() =>
-          isTold(report, tag)
+          isNotified(report, tag)
             ? resolve(report)
             : reject(new Error(`${script} reported ${report._tag} instead of ${tag}`))
         )
@@ -61,17 +62,17 @@ export const startChild = async (
         settle(() => reject(new Error(`${script} did not report ${tag} within ${timeout} ms`)))
         child.kill("SIGKILL")
       }, timeout)
-      child.on("message", told).on("exit", gone)
+      child.on("message", notified).on("exit", gone)
     })
   // A failed write needs no handling: the exit event reports an ended process.
   const order = (wanted: Order) => void child.send(wanted, () => undefined)
   const ask = <Tag extends Report["_tag"]>(wanted: Order, tag: Tag) => {
-    const report = heard(tag)
+    const report = received(tag)
     order(wanted)
     return report
   }
 
-  const { address } = await heard("Listening")
+  const { address } = await received("Listening")
   return {
     address,
     pid,

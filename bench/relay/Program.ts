@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
-import { leash } from "../../test/leash.ts"
+import { guardChild } from "../../test/childGuard.ts"
 import { residentMegabytes } from "../residentMemory.ts"
 import type { Child } from "./Child.ts"
 import { timeout } from "./limits.ts"
@@ -23,7 +23,9 @@ export interface Program {
  */
 export const startProgram = async ({ args, environment, file, name }: Program): Promise<Child> => {
   if (process.platform !== "linux") throw new Error(`${name} needs /proc, which only Linux has`)
-  const child = leash(spawn(file, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"] }))
+  const child = guardChild(
+    spawn(file, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"] })
+  )
   const { pid } = child
   if (pid !== undefined) pin(pid, processors.servers)
 

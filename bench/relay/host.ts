@@ -3,7 +3,7 @@ import { Session } from "node:inspector/promises"
 import { releaseUnusedMemory } from "../../src/adapters/process/gcTuning.ts"
 import type { Order, Report } from "./orders.ts"
 
-const tell = (report: Report) => void process.send?.(report)
+const notify = (report: Report) => void process.send?.(report)
 
 const profiler = new Session()
 
@@ -18,23 +18,23 @@ const obey = async (order: Order): Promise<void> => {
   switch (order._tag) {
     case "Cpu": {
       const { system, user } = process.cpuUsage()
-      return tell({ _tag: "Cpu", micros: user + system })
+      return notify({ _tag: "Cpu", micros: user + system })
     }
     case "Memory": {
       collect()
       const { heapUsed, rss } = process.memoryUsage()
-      return tell({ _tag: "Memory", rss, heap: heapUsed })
+      return notify({ _tag: "Memory", rss, heap: heapUsed })
     }
     case "StartProfile":
       profiler.connect()
       await profiler.post("Profiler.enable")
       await profiler.post("Profiler.start")
-      return tell({ _tag: "Profiling" })
+      return notify({ _tag: "Profiling" })
     case "StopProfile": {
       const { profile } = await profiler.post("Profiler.stop")
       profiler.disconnect()
       writeFileSync(order.file, JSON.stringify(profile))
-      return tell({ _tag: "Profiled" })
+      return notify({ _tag: "Profiled" })
     }
     case "Stop":
       return process.exit(0)
@@ -44,5 +44,5 @@ const obey = async (order: Order): Promise<void> => {
 /** Reports the address of a measured server, then follows the orders of the benchmark. */
 export const obeyOrders = (address: string): void => {
   process.on("message", (order: Order) => void obey(order))
-  tell({ _tag: "Listening", address })
+  notify({ _tag: "Listening", address })
 }

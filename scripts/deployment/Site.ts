@@ -5,7 +5,7 @@ import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { leash } from "../../test/leash.ts"
+import { guardChild } from "../../test/childGuard.ts"
 import { loopbackAddress } from "../../test/loopbackAddress.ts"
 
 /** A command line with its environment. */
@@ -95,7 +95,7 @@ export class Site implements AsyncDisposable {
 
   start({ args, env }: Start): Service {
     const [command = "", ...rest] = args.map((arg) => this.localize(arg))
-    const child = leash(spawn(command, rest, { cwd: this.root, env: this.env(env), stdio: ["ignore", "pipe", "pipe"] }))
+    const child = guardChild(spawn(command, rest, { cwd: this.root, env: this.env(env), stdio: ["ignore", "pipe", "pipe"] }))
     this.#children.push(child)
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {

@@ -166,32 +166,32 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     promise(
       "passes session, office, event and timeout to the other node",
       Effect.fnUntraced(function* (cluster) {
-        const heard: Array<unknown> = []
+        const received: Array<unknown> = []
         const { one } = yield* pair(cluster, {
           startRequest: ({ office, sid }, event, body, timeout, onReply) => {
-            heard.push(sid, office, event, valueOf(body), Duration.toMillis(timeout))
+            received.push(sid, office, event, valueOf(body), Duration.toMillis(timeout))
             queueMicrotask(() => onReply(Exit.succeed([])))
             return () => {}
           },
           notify: () => {}
         })
         yield* request(one, "two", "client:ünknown", 7, { sid: "s-é", timeout: Duration.millis(12_345) })
-        assert.deepStrictEqual(heard, ["s-é", "Büro 1", "client:ünknown", 7, 12_345])
+        assert.deepStrictEqual(received, ["s-é", "Büro 1", "client:ünknown", 7, 12_345])
       })
     )
 
     promise(
       "delivers requests and notifications for a member in order at any size",
       Effect.fnUntraced(function* (cluster) {
-        const heard: Array<unknown> = []
+        const received: Array<unknown> = []
         const { one } = yield* pair(
           cluster,
           answering(
             (_, body) => {
-              heard.push(valueOf(body))
+              received.push(valueOf(body))
               return Exit.succeed([])
             },
-            { notify: (_, __, body) => void heard.push(String(valueOf(body)).slice(0, 2)) }
+            { notify: (_, __, body) => void received.push(String(valueOf(body)).slice(0, 2)) }
           )
         )
         const long = "x".repeat(700_000)
@@ -199,24 +199,24 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           one.notify("two", ["sid"], "tell", jsonBody(`${count}${count % 3 === 0 ? long : ""}`))
         }
         yield* request(one, "two", "last", 30)
-        assert.deepStrictEqual(heard, [...Array.from({ length: 20 }, (_, index) => String(index + 10)), 30])
+        assert.deepStrictEqual(received, [...Array.from({ length: 20 }, (_, index) => String(index + 10)), 30])
       })
     )
 
     promise(
       "delivers one notification for many members",
       Effect.fnUntraced(function* (cluster) {
-        const told = yield* Deferred.make<unknown>()
+        const notified = yield* Deferred.make<unknown>()
         const { one } = yield* pair(
           cluster,
           answering(() => undefined, {
             notify: (sids, event, body) =>
-              Deferred.doneUnsafe(told, Exit.succeed([sids.length, sids[1999], event, valueOf(body)]))
+              Deferred.doneUnsafe(notified, Exit.succeed([sids.length, sids[1999], event, valueOf(body)]))
           })
         )
         const sids = Array.from({ length: 2000 }, (_, index) => `member-${index}`)
         one.notify("two", sids, "notify:x", jsonBody({ a: 1 }))
-        assert.deepStrictEqual(yield* Deferred.await(told), [2000, "member-1999", "notify:x", { a: 1 }])
+        assert.deepStrictEqual(yield* Deferred.await(notified), [2000, "member-1999", "notify:x", { a: 1 }])
       })
     )
 
@@ -322,10 +322,10 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     promise(
       "delivers nothing of a node that has ended, whose name another node has taken",
       Effect.fnUntraced(function* (cluster) {
-        const heard: Array<unknown> = []
+        const received: Array<unknown> = []
         const one = yield* cluster.node("one")
         const handler = answering(() => Exit.succeed([]), {
-          notify: (_, __, body) => void heard.push(valueOf(body))
+          notify: (_, __, body) => void received.push(valueOf(body))
         })
         yield* one.serve(handler)
         const home = yield* Scope.make()
@@ -336,7 +336,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         assert.strictEqual(yield* request(ended, "one", "echo", 1), "NodeUnreachable")
         next.notify("one", ["sid"], "tell", jsonBody("next"))
         assert.deepStrictEqual(yield* request(next, "one", "echo", 1), [])
-        assert.deepStrictEqual(heard, ["next"])
+        assert.deepStrictEqual(received, ["next"])
         assert.strictEqual(handler.reached(), 1)
       })
     )

@@ -131,7 +131,7 @@ describe("a Server with a certificate", () => {
   )
 
   /** Waits until a log line has the text. */
-  const said = (logs: ReadonlyArray<string>, text: string) =>
+  const hasLogged = (logs: ReadonlyArray<string>, text: string) =>
     Effect.repeat(
       Effect.sync(() => logs.some((line) => line.includes(text))),
       { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
@@ -143,7 +143,7 @@ describe("a Server with a certificate", () => {
       const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
       const old = yield* connect(url, { ca: first.cert })
       yield* Queue.offer(renewed, second)
-      yield* said(logs, "certificate reloaded")
+      yield* hasLogged(logs, "certificate reloaded")
       yield* connect(url, { ca: second.cert })
       yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
     }).pipe(Effect.scoped)
@@ -192,11 +192,11 @@ describe("a Server with a certificate", () => {
       const renewed = yield* Queue.unbounded<TlsIdentity>()
       const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
       yield* Queue.offer(renewed, identity)
-      yield* said(logs, reason)
+      yield* hasLogged(logs, reason)
       assert.include(logs.join(), "certificate reload failed, keeping the current certificate")
       yield* connect(url, { ca: first.cert })
       yield* Queue.offer(renewed, second)
-      yield* said(logs, "certificate reloaded")
+      yield* hasLogged(logs, "certificate reloaded")
       yield* connect(url, { ca: second.cert })
     }).pipe(Effect.scoped)
   )
@@ -221,7 +221,7 @@ describe("a Server with a certificate", () => {
       const { logs: later } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
       assert.notInclude(later.join(), warning)
       yield* Queue.offer(renewed, expired)
-      yield* said(later, "certificate reloaded")
+      yield* hasLogged(later, "certificate reloaded")
       assert.include(later.join(), warning)
     }).pipe(Effect.scoped)
   )

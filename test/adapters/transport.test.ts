@@ -135,13 +135,13 @@ const contract = (name: string, start: Open) => {
     promise(
       "delivers messages in order",
       Effect.gen(function* () {
-        const heard: Array<unknown> = []
-        const site = yield* start((_, body) => Effect.sync(() => [jsonBody(heard.push(valueOf(body)))]))
+        const received: Array<unknown> = []
+        const site = yield* start((_, body) => Effect.sync(() => [jsonBody(received.push(valueOf(body)))]))
         const member = yield* site.connect()
         for (let count = 1; count < 50; count++) yield* member.notify("count", jsonBody(count))
         yield* request(member, "last", 50)
         assert.deepStrictEqual(
-          heard,
+          received,
           Array.from({ length: 50 }, (_, index) => index + 1)
         )
       })

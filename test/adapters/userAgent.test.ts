@@ -5,7 +5,7 @@ import { packageVersion } from "../../src/domain/packageVersion.ts"
 import { makeVictim } from "./http/victim.ts"
 import { type Headers, type Sender, senders } from "./requestSenders.ts"
 
-interface Asked {
+interface Requested {
   readonly url: string
   readonly headers: IncomingHttpHeaders
 }
@@ -13,17 +13,19 @@ interface Asked {
 /** The requests that reach a web server. */
 const requestsOf = ({ send, status = 403 }: Sender, headers: Headers = {}) =>
   Effect.gen(function* () {
-    const asked: Array<Asked> = []
+    const requests: Array<Requested> = []
     const { url } = yield* makeVictim((request, response) => {
-      asked.push({ url: request.url ?? "", headers: request.headers })
+      requests.push({ url: request.url ?? "", headers: request.headers })
       response.writeHead(status).end()
     })
     yield* Effect.exit(send(`${url}/`, headers))
-    assert.isNotEmpty(asked)
-    return asked
+    assert.isNotEmpty(requests)
+    return requests
   })
 
-const agents = (asked: ReadonlyArray<Asked>) => [...new Set(asked.map(({ headers }) => headers["user-agent"]))]
+const agents = (requests: ReadonlyArray<Requested>) => [
+  ...new Set(requests.map(({ headers }) => headers["user-agent"]))
+]
 
 describe("the User-Agent", () => {
   it.live.each(Object.entries(senders))("names this package and its version in the requests of %s", ([, sender]) =>

@@ -7,7 +7,7 @@ import type { Engine } from "../../src/main/layers/transportLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { type ServerState, type Order, order, type Measurements } from "./children/orders.ts"
 import { goodKey } from "./credentials.ts"
-import { leash } from "../leash.ts"
+import { guardChild } from "../childGuard.ts"
 
 /** The engines that every attack is tried on. */
 export const engines: ReadonlyArray<Engine> = ["relay", "socket.io"]
@@ -84,7 +84,7 @@ export const startChild = (file: string, ...args: ReadonlyArray<string>): Effect
   Effect.gen(function* () {
     const path = fileURLToPath(new URL(file, import.meta.url))
     const child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.sync(() => leash(fork(path, args, { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] }))),
+      Effect.sync(() => guardChild(fork(path, args, { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] }))),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )
     let logged = ""

@@ -39,7 +39,7 @@ const replyingComputer = Effect.fnUntraced(function* (office: string, replies: n
   })
   const allReplied = Effect.sync(() => replied === replies).pipe(
     Effect.repeat({ until: (all) => all, schedule: Schedule.spaced("10 millis") }),
-    Effect.andThen(computer.ask("server:leave_office", { office_id: "nowhere" }))
+    Effect.andThen(computer.request("server:leave_office", { office_id: "nowhere" }))
   )
   return { allReplied }
 })

@@ -17,13 +17,13 @@ export interface Raw {
   readonly rest: Effect.Effect<ReadonlyArray<string>>
   readonly closed: Effect.Effect<void>
   /** Sends an event and returns the values of its acknowledgement. */
-  readonly ask: (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
+  readonly request: (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
 }
 
 /** Opens a WebSocket without a connect packet. */
 export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.gen(function* () {
   const { url } = yield* Site
-  const heard = yield* Queue.unbounded<string>()
+  const received = yield* Queue.unbounded<string>()
   const closed = yield* Deferred.make<void>()
   const socket = yield* Effect.acquireRelease(
     Effect.promise(() => openSocket(url)),
@@ -31,15 +31,15 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
   )
   socket.on("message", (data: Buffer) => {
     const text = data.toString()
-    if (text.startsWith("4")) Queue.offerUnsafe(heard, text.slice(1))
+    if (text.startsWith("4")) Queue.offerUnsafe(received, text.slice(1))
     else if (text === "2") socket.send("3")
   })
   socket.on("error", () => socket.terminate())
   socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
-  const next = Queue.take(heard)
+  const next = Queue.take(received)
   const waitFor = (start: string): Effect.Effect<string> =>
     Effect.repeat(next, { until: (text) => text.startsWith(start) })
-  let asked = 0
+  let requests = 0
   const send: Raw["send"] = (...frames) => {
     for (const frame of frames) socket.send(frame)
   }
@@ -48,13 +48,13 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
     send,
     next,
     waitFor,
-    rest: Queue.clear(heard),
+    rest: Queue.clear(received),
     closed: Deferred.await(closed),
-    ask: (event, body) =>
+    request: (event, body) =>
       Effect.suspend(() => {
-        asked += 1
-        const start = `3/smcp,${asked}`
-        send(eventText(asked, event, body))
+        requests += 1
+        const start = `3/smcp,${requests}`
+        send(eventText(requests, event, body))
         return Effect.map(waitFor(`${start}[`), (text) => JSON.parse(text.slice(start.length)) as Array<unknown>)
       })
   }
@@ -70,14 +70,14 @@ export const sendConnect = (client: Raw, auth: unknown): Effect.Effect<string> =
 /** An admitted client outside any office. */
 export const admitted = Effect.fnUntraced(function* (role: string, more: object = {}) {
   const client = yield* unauthenticated
-  const said = yield* sendConnect(client, { role, token: goodKey, ...more })
-  if (!said.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not admitted: ${said}`))
+  const reply = yield* sendConnect(client, { role, token: goodKey, ...more })
+  if (!reply.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not admitted: ${reply}`))
   return client
 })
 
 /** Joins an office and returns the reply. */
 export const joining = (client: Raw, role: string, name: string, office: string) =>
-  client.ask("server:join_office", { role, name, office_id: office })
+  client.request("server:join_office", { role, name, office_id: office })
 
 /** A member of an office. */
 export const member = Effect.fnUntraced(function* (

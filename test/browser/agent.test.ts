@@ -80,7 +80,7 @@ describe.skipIf(chromiumPath === undefined)("browser Agent", () => {
       const { faults, result } = await inPage(`visit("${server.url}", ${how}, "milk")`)
       assert.deepStrictEqual(faults, [])
       assert.deepStrictEqual(result, {
-        said: "Note 1 is on the board.",
+        printed: "Note 1 is on the board.",
         window: "window://a2c.demo.notes/board?priority=80\n\n- milk"
       })
     })

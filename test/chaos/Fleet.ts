@@ -4,7 +4,7 @@ import { Effect, type Scope } from "effect"
 import { startRedis, type TestRedis } from "../fixtures/redis.ts"
 import { type FaultyRedis, openFaultyRedis } from "../fixtures/redisErrors.ts"
 import { temporaryFolder } from "../main/processes.ts"
-import type { Cast, Load } from "./cast.ts"
+import type { Members, Load } from "./members.ts"
 import { type Execution, Ledger, type Pair } from "./Ledger.ts"
 import {
   type AgentPart,
@@ -31,24 +31,24 @@ export interface Fleet {
 
 /** Starts all parts until the scope closes. Members join as soon as they can. */
 export const startFleet = Effect.fnUntraced(function* (
-  cast: Cast,
+  members: Members,
   load: Load
 ): Effect.fn.Return<Fleet, never, Scope.Scope> {
   const redis = yield* startRedis
   const redisProxy = yield* openFaultyRedis(() => redis)
   const folder = join(yield* temporaryFolder, "journals")
   mkdirSync(folder)
-  const servers = yield* Effect.forEach(Array.from({ length: cast.servers }), (_, index) =>
+  const servers = yield* Effect.forEach(Array.from({ length: members.servers }), (_, index) =>
     startServer(redisProxy, `server ${index + 1}`)
   )
-  const pauseClock = new Map(cast.offices.map(({ agent }) => [agent.name, makePauseClock()]))
+  const pauseClock = new Map(members.offices.map(({ agent }) => [agent.name, makePauseClock()]))
   const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()
   const ledger = new Ledger(load.timeout * 1000 + load.grace, (agent) => pauseClockOf(agent).total())
   const computers = yield* Effect.forEach(
-    cast.offices.flatMap((office) => office.computers.map((home) => ({ home, office }))),
+    members.offices.flatMap((office) => office.computers.map((home) => ({ home, office }))),
     ({ home, office }) => startComputer(home, office, servers, folder)
   )
-  const agents = yield* Effect.forEach(cast.offices, (office) =>
+  const agents = yield* Effect.forEach(members.offices, (office) =>
     startAgent(office, servers, load, ledger, pauseClockOf(office.agent.name))
   )
   return {
@@ -57,7 +57,7 @@ export const startFleet = Effect.fnUntraced(function* (
     servers,
     agents,
     computers,
-    pairs: cast.offices.flatMap(({ agent, computers: those }) =>
+    pairs: members.offices.flatMap(({ agent, computers: those }) =>
       those.map(({ name }) => ({ agent: agent.name, computer: name }))
     ),
     ledger,

@@ -72,7 +72,7 @@ export const openInspector = Effect.fnUntraced(function* (
     waiting.get(answer.id)?.(answer)
     waiting.delete(answer.id)
   })
-  const ask = (method: string, params: object = {}) =>
+  const request = (method: string, params: object = {}) =>
     Effect.callback<Answer>((resume) => {
       const id = ++last
       waiting.set(id, (answer) => resume(Effect.succeed(answer)))
@@ -81,11 +81,11 @@ export const openInspector = Effect.fnUntraced(function* (
   const evaluate = (expression: string) =>
     Effect.map(
       // Makes `require` available.
-      ask("Runtime.evaluate", { expression: `JSON.stringify(${expression})`, includeCommandLineAPI: true }),
+      request("Runtime.evaluate", { expression: `JSON.stringify(${expression})`, includeCommandLineAPI: true }),
       ({ result }): unknown => JSON.parse(result?.result?.value ?? "{}")
     )
   const holdings = Effect.gen(function* () {
-    for (let count = 0; count < collections; count++) yield* ask("HeapProfiler.collectGarbage")
+    for (let count = 0; count < collections; count++) yield* request("HeapProfiler.collectGarbage")
     const { code, external, handles, heapUsed, rss } = (yield* evaluate(question)) as Found
     return { live: heapUsed + external - code, code, rss, handles }
   })

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Deferred, Effect, Exit, Latch, type Scope } from "effect"
-import { leash } from "../leash.ts"
+import { guardChild } from "../childGuard.ts"
 
 /** A child process. */
 export interface Process {
@@ -40,7 +40,7 @@ export const startNode = Effect.fnUntraced(function* (
   const words: Array<string> = []
   const child: ChildProcess = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(
+      guardChild(
         spawn(process.execPath, [...args], {
           env: { ...environment, ...variables },
           stdio: ["ignore", "pipe", "pipe", ...(onMessage === undefined ? [] : (["ipc"] as const))]

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { withoutRedis } from "../fixtures/redis.ts"
 import { runChaos } from "./chaos.ts"
-import { smallCast } from "./cast.ts"
+import { smallMembers } from "./members.ts"
 import { problemsOf, formatTable } from "./report.ts"
 
 /** A few seconds of faults for each change; `npm run chaos` runs longer. */
@@ -14,7 +14,7 @@ it.live.skipIf(withoutRedis)(
   () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const report = yield* runChaos({ cast: smallCast, seconds, seed, quick: true, note: () => undefined })
+        const report = yield* runChaos({ members: smallMembers, seconds, seed, quick: true, note: () => undefined })
         assert.deepStrictEqual(problemsOf(report), [], formatTable(report))
         assert.isAbove(report.tally.answered, 100)
         assert.isAtLeast(Object.keys(report.faults).length, 2)

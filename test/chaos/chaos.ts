@@ -1,5 +1,5 @@
 import { Duration, Effect, Fiber, Schedule, type Scope } from "effect"
-import type { Cast, Load } from "./cast.ts"
+import type { Members, Load } from "./members.ts"
 import { diagnose } from "./diagnosis.ts"
 import { type Fault, faultsOf, slowKinds } from "./faults.ts"
 import { type Fleet, startFleet } from "./Fleet.ts"
@@ -9,7 +9,7 @@ import { type Planned, planOf } from "./plan.ts"
 
 /** Options of a run. */
 export interface ChaosOptions {
-  readonly cast: Cast
+  readonly members: Members
   /** Duration of the faults. */
   readonly seconds: number
   readonly seed: number
@@ -162,13 +162,13 @@ const drained = ({ ledger }: Fleet) =>
 
 /** Runs calls during faults and counts the outcomes. Dies when the pairs do not work at the start. */
 export const runChaos = Effect.fnUntraced(function* ({
-  cast,
+  members,
   note,
   quick,
   seconds,
   seed
 }: ChaosOptions): Effect.fn.Return<ChaosReport, never, Scope.Scope> {
-  const fleet = yield* startFleet(cast, load)
+  const fleet = yield* startFleet(members, load)
   const never = yield* deadSince(fleet, 0, startTime)
   if (never.length > 0) {
     const reason = yield* diagnose(fleet, never, 0)

@@ -3,7 +3,7 @@
  * Usage: node test/chaos/run.ts [--help]
  */
 import { Effect, Exit, Result } from "effect"
-import { largeCast, smallCast } from "./cast.ts"
+import { largeMembers, smallMembers } from "./members.ts"
 import { maxSecondsOf, runChaos } from "./chaos.ts"
 import { helpText, readOptions } from "./options.ts"
 import { messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
@@ -16,7 +16,7 @@ const program = Effect.gen(function* () {
   const runs = yield* Effect.forEach(
     seeds,
     Effect.fnUntraced(function* (seed) {
-      const one = runChaos({ cast: quick ? smallCast : largeCast, seconds, seed, quick, note })
+      const one = runChaos({ members: quick ? smallMembers : largeMembers, seconds, seed, quick, note })
       const exit = yield* Effect.exit(within(maxSecondsOf(seconds), Effect.scoped(one)))
       const run: Run = {
         seed,

@@ -35,7 +35,7 @@ import { type LineName, linesNamed, PROTOCOL_VERSION } from "../../src/domain/wi
 import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
 
 /** A received message as on the wire. */
-interface Heard {
+interface Received {
   readonly event: string
   readonly body: unknown
 }
@@ -58,13 +58,13 @@ export class Refused extends Data.TaggedError("Refused")<{
 export interface Peer {
   readonly sid: () => string
   /** Sends with an acknowledgement callback; gives the values of the acknowledgement. */
-  readonly ask: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<unknown>>
+  readonly request: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<unknown>>
   /** Sends without an acknowledgement callback. */
-  readonly tell: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<void>
+  readonly notify: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<void>
   /** Takes the next message of this event. */
-  readonly hear: (event: string) => Effect.Effect<unknown>
+  readonly receive: (event: string) => Effect.Effect<unknown>
   /** All messages received so far. */
-  readonly heard: () => ReadonlyArray<Heard>
+  readonly received: () => ReadonlyArray<Received>
   /** Sets the handler of requests; until then the peer never replies. */
   readonly answers: (answering: Answering) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
@@ -96,28 +96,28 @@ export interface World {
 }
 
 const inbox = () => {
-  const heard: Array<Heard> = []
-  const taken = new Set<Heard>()
+  const received: Array<Received> = []
+  const taken = new Set<Received>()
   const waiting: Array<{ readonly event: string; readonly deferred: Deferred.Deferred<unknown> }> = []
   let answering: Answering = () => Effect.succeed([])
   return {
-    heard,
+    received,
     answering: (event: string, body: unknown) => answering(event, body),
     answers: (next: Answering) =>
       Effect.sync(() => {
         answering = next
       }),
-    arrive: (message: Heard) => {
-      heard.push(message)
+    arrive: (message: Received) => {
+      received.push(message)
       const index = waiting.findIndex(({ event }) => event === message.event)
       const [waiter] = index < 0 ? [] : waiting.splice(index, 1)
       if (waiter === undefined) return
       taken.add(message)
       Deferred.doneUnsafe(waiter.deferred, Exit.succeed(message.body))
     },
-    hear: (event: string): Effect.Effect<unknown> =>
+    receive: (event: string): Effect.Effect<unknown> =>
       Effect.suspend(() => {
-        const found = heard.find((message) => message.event === event && !taken.has(message))
+        const found = received.find((message) => message.event === event && !taken.has(message))
         if (found !== undefined) {
           taken.add(found)
           return Effect.succeed(found.body)
@@ -137,7 +137,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   const transport = yield* TransportClient
   const scope = yield* Effect.scope
   const own = yield* Scope.fork(scope)
-  const { answering, answers, arrive, hear, heard } = inbox()
+  const { answering, answers, arrive, receive, received } = inbox()
   const link = yield* transport
     .connect({
       version: options.version ?? PROTOCOL_VERSION,
@@ -156,15 +156,15 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     )
   const peer: Peer = {
     sid: () => link.id,
-    ask: (event, ...payload) =>
+    request: (event, ...payload) =>
       link.request(event, jsonBody(payload[0]), hour).pipe(
         Effect.map((reply) => reply.map(({ head }) => valueOf(head))),
         Effect.catchTag("SendFailed", ({ error }) => Effect.succeed([{ code: error.code, message: error.message }])),
         Effect.orDie
       ),
-    tell: (event, ...payload) => Effect.ignore(link.notify(event, jsonBody(payload[0]))),
-    hear,
-    heard: () => heard,
+    notify: (event, ...payload) => Effect.ignore(link.notify(event, jsonBody(payload[0]))),
+    receive,
+    received: () => received,
     answers,
     close: Scope.close(own, Exit.void),
     closed: link.closed
@@ -178,7 +178,7 @@ const transportsOf = (way: Way): Array<"polling" | "websocket"> =>
   way === "polling" ? ["polling"] : ["polling", "websocket"]
 
 const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: ConnectOptions) {
-  const { answering, answers, arrive, hear, heard } = inbox()
+  const { answering, answers, arrive, receive, received } = inbox()
   const closed = yield* Deferred.make<string>()
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() =>
@@ -210,13 +210,13 @@ const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: 
   })
   const peer: Peer = {
     sid: () => socket.id ?? "",
-    ask: (event, ...payload) =>
+    request: (event, ...payload) =>
       Effect.callback((resume) => {
         socket.emit(event, ...payload, (...values: ReadonlyArray<unknown>) => resume(Effect.succeed(values)))
       }),
-    tell: (event, ...payload) => Effect.sync(() => void socket.emit(event, ...payload)),
-    hear,
-    heard: () => heard,
+    notify: (event, ...payload) => Effect.sync(() => void socket.emit(event, ...payload)),
+    receive,
+    received: () => received,
     answers,
     close: Effect.andThen(
       Effect.sync(() => socket.disconnect()),

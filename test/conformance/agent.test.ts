@@ -3,7 +3,7 @@ import { Duration, Effect, Fiber, Layer, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import { computerIn, settled } from "./cast.ts"
+import { computerIn, settled } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, hangingTool, resource, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
@@ -77,8 +77,8 @@ describe("Agent", () => {
       )
       const agent = yield* agentUnderTest(world)
       yield* agent.settled
-      yield* c1.tell("server:update_finder", { computer: "pc-1" })
-      yield* c1.hear("client:get_finder")
+      yield* c1.notify("server:update_finder", { computer: "pc-1" })
+      yield* c1.receive("client:get_finder")
     })
   )
 
@@ -97,13 +97,13 @@ describe("Agent", () => {
       const agent = yield* agentUnderTest(world)
       yield* c1.answers(() => Effect.never)
       const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "t", timeout: 1 }))
-      const request = (yield* c1.hear("client:tool_call")) as { readonly req_id: string }
+      const request = (yield* c1.receive("client:tool_call")) as { readonly req_id: string }
       yield* world.elapse("1 second")
       const result = yield* Fiber.join(calling)
       assert.isTrue(result.isError)
       assert.deepStrictEqual(result.content, [{ type: "text", text: "Tool call timeout" }])
       assert.deepInclude(result.meta, { timeout: true, a2c_timeout: true })
-      assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), {
+      assert.deepStrictEqual(yield* c1.receive("notify:tool_call_cancel"), {
         agent: "agent-1",
         req_id: request.req_id
       })
@@ -145,7 +145,7 @@ describe("Agent", () => {
       const dpe = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d"))
       assert.isTrue(dpe._tag === "ProtocolError" && dpe.code === 4013 && dpe.extra?.["category"] === "brand_new")
       yield* settled([c1])
-      assert.strictEqual(c1.heard().filter(({ event }) => event === "client:tool_call").length, 1)
+      assert.strictEqual(c1.received().filter(({ event }) => event === "client:tool_call").length, 1)
     })
   )
 
@@ -173,7 +173,7 @@ describe("Agent", () => {
       const error = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d?x=1"))
       assert.isTrue(error._tag === "ProtocolError" && error.code === 4012)
       yield* settled([c1])
-      assert.isFalse(c1.heard().some(({ event }) => event === "client:get_dpe"))
+      assert.isFalse(c1.received().some(({ event }) => event === "client:get_dpe"))
     })
   )
 

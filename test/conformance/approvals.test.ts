@@ -7,7 +7,7 @@ import type { ComputerSettings } from "../../src/application/computer/ComputerSe
 import type { ApprovalView } from "../../src/domain/approvals/ApprovalView.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
-import { agentIn, bodiesOf } from "./cast.ts"
+import { agentIn, bodiesOf } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, conformInMemory, type World } from "./World.ts"
 
@@ -114,7 +114,7 @@ describe("approval of a call", () => {
       const { computer, ran } = yield* officeWith(world, { approvers: ["page"] })
       const plain = yield* agentIn(world, "O1")
       const request = { agent: "agent-1", req_id: "r1", computer: "pc-1", tool_name: "write", params: {}, timeout: 2 }
-      const calling = yield* start(plain.ask("client:tool_call", request))
+      const calling = yield* start(plain.request("client:tool_call", request))
       yield* nextOpen(world, computer)
       yield* world.elapse("1 second")
       const [result] = yield* Fiber.join(calling)

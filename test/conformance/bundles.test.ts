@@ -11,15 +11,15 @@ const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 /** A raw Agent on a line with bundle ids. */
 const agentOn = Effect.fnUntraced(function* (world: World, line: LineName) {
   const peer = yield* world.connect({ version: formatVersion(lineNamed(line).version), auth: {} })
-  assert.deepStrictEqual(yield* peer.ask("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" }), [
-    true,
-    null
-  ])
+  assert.deepStrictEqual(
+    yield* peer.request("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" }),
+    [true, null]
+  )
   return peer
 })
 
-const ask = <A>(peer: Peer, event: string, more: object = {}) =>
-  Effect.map(peer.ask(event, { ...base, ...more }), ([reply]) => reply as A)
+const request = <A>(peer: Peer, event: string, more: object = {}) =>
+  Effect.map(peer.request(event, { ...base, ...more }), ([reply]) => reply as A)
 
 interface WireTool {
   readonly name: string
@@ -27,7 +27,7 @@ interface WireTool {
 }
 
 const call = (peer: Peer, tool_name: string, req_id: string) =>
-  ask<{ readonly isError: boolean; readonly meta?: { readonly error_code?: number }; readonly content: unknown }>(
+  request<{ readonly isError: boolean; readonly meta?: { readonly error_code?: number }; readonly content: unknown }>(
     peer,
     "client:tool_call",
     { tool_name, req_id, params: {}, timeout: 5 }
@@ -59,7 +59,7 @@ describe("bundle ids of a Computer", () => {
     Effect.gen(function* () {
       yield* computerUnderTest(world, { ...(yield* cut), protocol })
       const agent = yield* agentOn(world, protocol)
-      const { tools } = yield* ask<{ readonly tools: ReadonlyArray<WireTool> }>(agent, "client:get_tools")
+      const { tools } = yield* request<{ readonly tools: ReadonlyArray<WireTool> }>(agent, "client:get_tools")
       assert.deepStrictEqual(
         tools.map(({ bundle_id, name }) => [name, bundle_id]),
         [
@@ -103,7 +103,7 @@ describe("bundle ids of a Computer", () => {
   onBundleLines("key its configuration", (world, protocol) =>
     Effect.gen(function* () {
       yield* computerUnderTest(world, { ...(yield* cut), protocol })
-      const { servers } = yield* ask<{
+      const { servers } = yield* request<{
         readonly servers: { readonly [id: string]: { readonly name: string; readonly bundle_id: string } }
       }>(yield* agentOn(world, protocol), "client:get_config")
       assert.deepStrictEqual(
@@ -121,7 +121,7 @@ describe("bundle ids of a Computer", () => {
     Effect.gen(function* () {
       yield* computerUnderTest(world, { ...(yield* cut), protocol })
       const agent = yield* agentOn(world, protocol)
-      const found = yield* ask<{ readonly resources: ReadonlyArray<{ readonly uri: string }> }>(
+      const found = yield* request<{ readonly resources: ReadonlyArray<{ readonly uri: string }> }>(
         agent,
         "client:get_resources",
         { mcp_server: "files_two" }
@@ -130,7 +130,7 @@ describe("bundle ids of a Computer", () => {
         found.resources.map(({ uri }) => uri),
         ["file:///read"]
       )
-      const missing = yield* ask<object>(agent, "client:get_resources", { mcp_server: "second" })
+      const missing = yield* request<object>(agent, "client:get_resources", { mcp_server: "second" })
       assert.deepInclude(missing, { code: 4014, mcp_server: "second" })
       assert.notProperty(missing, "mcp_server_name")
     })

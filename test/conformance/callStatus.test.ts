@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Queue } from "effect"
 import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
-import { bodiesOf, computerIn, settled, statusAgentIn } from "./cast.ts"
+import { bodiesOf, computerIn, settled, statusAgentIn } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
@@ -25,23 +25,23 @@ describe("status of a call", () => {
           Effect.as([{ ...textResult("done"), isError: false }])
         )
       )
-      yield* c1.tell(update, status)
-      const calling = yield* Effect.forkChild(a1.ask("client:tool_call", call), { startImmediately: true })
+      yield* c1.notify(update, status)
+      const calling = yield* Effect.forkChild(a1.request("client:tool_call", call), { startImmediately: true })
       yield* Deferred.await(started)
-      yield* c2.tell(update, { ...status, computer: "pc-2" })
-      yield* c2.tell(update, status)
-      yield* sameName.tell(update, status)
-      yield* a1.tell(update, status)
-      yield* c1.tell(update, { ...status, req_id: "r2" })
-      yield* c1.tell(update, { ...status, servers: ["x".repeat(40_000)] })
-      for (const malformed of [null, "text", [], { ...status, computer: 5 }]) yield* c1.tell(update, malformed)
+      yield* c2.notify(update, { ...status, computer: "pc-2" })
+      yield* c2.notify(update, status)
+      yield* sameName.notify(update, status)
+      yield* a1.notify(update, status)
+      yield* c1.notify(update, { ...status, req_id: "r2" })
+      yield* c1.notify(update, { ...status, servers: ["x".repeat(40_000)] })
+      for (const malformed of [null, "text", [], { ...status, computer: 5 }]) yield* c1.notify(update, malformed)
       const later = { ...status, status: "a later kind", more: { deep: [1, null, "ü"] } }
-      yield* c1.tell(update, later)
+      yield* c1.notify(update, later)
       yield* settled([a1, c1, c2, sameName], [a1, c2])
       assert.deepStrictEqual(bodiesOf(a1, notification), [later])
       yield* Deferred.succeed(go, undefined)
       yield* Fiber.join(calling)
-      yield* c1.tell(update, status)
+      yield* c1.notify(update, status)
       yield* settled([c1], [a1, c2])
       assert.deepStrictEqual(bodiesOf(a1, notification), [later])
       assert.deepStrictEqual([...bodiesOf(c2, notification), ...bodiesOf(c1, notification)], [])
@@ -50,7 +50,7 @@ describe("status of a call", () => {
 
   conform("says that the call waits for consent, but not when consent needs no time", (world) =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
       const done = yield* Deferred.make<void>()
       const slowTool = tool("slow", () => Effect.as(Deferred.await(done), textResult("slow")))
@@ -62,7 +62,7 @@ describe("status of a call", () => {
           confirm: (request) =>
             request.tool === "quick"
               ? Effect.succeed(true)
-              : Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(go)), Effect.as(true))
+              : Deferred.succeed(requests, undefined).pipe(Effect.andThen(Deferred.await(go)), Effect.as(true))
         }
       })
       const agent = yield* agentUnderTest(world)
@@ -75,7 +75,7 @@ describe("status of a call", () => {
         })
       yield* calling("quick")
       const slow = yield* Effect.forkChild(calling("slow"), { startImmediately: true })
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       yield* world.elapse("1 second")
       const waiting = yield* Queue.take(statuses)
       assert.strictEqual(waiting._tag === "WaitingForConsent" && waiting.approval?.tool, "slow")

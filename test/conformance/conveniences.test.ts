@@ -4,7 +4,7 @@ import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import type { ResolvedDpe } from "../../src/application/computer/ComputerSettings.ts"
 import { DocumentReader, DocumentUnreadable } from "../../src/application/ports/files/DocumentReader.ts"
-import { computerIn } from "./cast.ts"
+import { computerIn } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
@@ -161,9 +161,9 @@ describe("document fetch", () => {
 
   conform("requests the location from the Computer, and reads it there", (world) =>
     Effect.gen(function* () {
-      const asked: Array<unknown> = []
+      const requests: Array<unknown> = []
       const agent = yield* reading(world, (uri, maxBytes) => {
-        asked.push([uri, maxBytes])
+        requests.push([uri, maxBytes])
         return Effect.succeed({ bytes, mimeType: "text/plain" })
       })
       assert.deepStrictEqual(yield* agent.fetchDocument("pc-1", report.definition.uri, { maxBytes: 9 }), {
@@ -171,7 +171,7 @@ describe("document fetch", () => {
         mimeType: "text/plain",
         bytes
       })
-      assert.deepStrictEqual(asked, [["http://x/d", 9]])
+      assert.deepStrictEqual(requests, [["http://x/d", 9]])
     })
   )
 

@@ -1,13 +1,13 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRejected, bodiesOf, settled } from "./cast.ts"
+import { agentIn, assertRejected, bodiesOf, settled } from "./joinedMembers.ts"
 import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
 import { conform, type Peer, type World } from "./World.ts"
 
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const desktop = (peer: Peer, more: object = {}) =>
-  Effect.map(peer.ask("client:get_desktop", { ...base, ...more }), ([answer]) => {
+  Effect.map(peer.request("client:get_desktop", { ...base, ...more }), ([answer]) => {
     const { desktops, req_id } = answer as {
       readonly desktops: ReadonlyArray<string>
       readonly req_id: string
@@ -68,7 +68,7 @@ describe("client:get_desktop", () => {
           beta: { resources: [window("h/other")] }
         })
         assert.sameMembers([...(yield* desktop(a1))], ["window://h/small\n\nT", "window://h/other\n\nT"])
-        assertRejected(yield* a1.ask("client:get_desktop", { ...base, window: "window://h/huge" }), 413)
+        assertRejected(yield* a1.request("client:get_desktop", { ...base, window: "window://h/huge" }), 413)
       }),
     { maxMessageBytes: 100_000 }
   )
@@ -94,7 +94,7 @@ describe("client:get_desktop", () => {
       })
       assert.deepStrictEqual(yield* uris(a1), ["window://alpha", "window://beta", "window://gamma"])
       const call = (tool_name: string, req_id: string) =>
-        a1.ask("client:tool_call", { ...base, tool_name, req_id, params: {}, timeout: 5 })
+        a1.request("client:tool_call", { ...base, tool_name, req_id, params: {}, timeout: 5 })
       yield* call("b", "1")
       assert.deepStrictEqual(yield* uris(a1), ["window://beta", "window://alpha", "window://gamma"])
       yield* call("a", "2")
@@ -119,7 +119,7 @@ describe("client:get_desktop", () => {
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {})
       for (const bad of [{ desktop_size: "2" }, { desktop_size: 1.5 }, { window: 5 }]) {
-        assertRejected(yield* a1.ask("client:get_desktop", { ...base, ...bad }), 400)
+        assertRejected(yield* a1.request("client:get_desktop", { ...base, ...bad }), 400)
       }
     })
   )
@@ -161,13 +161,13 @@ describe("desktop update", () => {
         beta: { resources: [] }
       })
       yield* server("alpha").setResources([window("h/1"), window("h/2")])
-      assert.deepStrictEqual(yield* a1.hear("notify:update_desktop"), { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:update_desktop"), { computer: "pc-1" })
       yield* server("alpha").setResources([window("h/1")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* server("alpha").setResources([window("h/1?priority=3")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* server("beta").setResources([window("h/9")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* settled([a1])
       assert.strictEqual(updates(a1), 4)
     })
@@ -180,7 +180,7 @@ describe("desktop update", () => {
       yield* server("alpha").setResources([window("h/1"), resource("file:///x"), window("h?priority=x")])
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "file:///x" })
       yield* server("alpha").setResources([window("h/1"), window("h/2")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* settled([a1])
       assert.strictEqual(updates(a1), 1)
     })
@@ -190,14 +190,14 @@ describe("desktop update", () => {
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* server("alpha").setResources([window("h/2")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* Effect.repeat(settled([a1]), {
         until: () => server("alpha").subscriptions().join() === "window://h/2"
       })
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/2" })
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
       yield* settled([a1])
       assert.strictEqual(updates(a1), 3)
@@ -212,7 +212,7 @@ describe("desktop update", () => {
       })
       yield* server("deaf").setResources([window("h/1"), resource("dpe://h/d")])
       yield* server("alpha").setResources([window("h/2")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* settled([a1])
       assert.deepStrictEqual([updates(a1), bodiesOf(a1, "notify:update_finder").length], [1, 0])
     })
@@ -223,7 +223,7 @@ describe("desktop update", () => {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
       assert.strictEqual((yield* uris(a1)).length, 1)
       yield* server("alpha").crash("gone")
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       assert.deepStrictEqual(yield* uris(a1), [])
     })
   )
@@ -233,12 +233,12 @@ describe("desktop update", () => {
       const doc = (path: string) => resource(`dpe://h/${path}`, ["{}"], { _meta: { page_count: 1 } })
       const { a1, server } = yield* office(world, { alpha: { resources: [doc("1")] } })
       yield* server("alpha").setResources([doc("1"), doc("2")])
-      assert.deepStrictEqual(yield* a1.hear("notify:update_finder"), { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:update_finder"), { computer: "pc-1" })
       assert.strictEqual(updates(a1), 0)
       yield* server("alpha").setResources([doc("1"), doc("2"), window("h/1")])
-      yield* a1.hear("notify:update_desktop")
+      yield* a1.receive("notify:update_desktop")
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "dpe://h/1" })
-      yield* a1.hear("notify:update_finder")
+      yield* a1.receive("notify:update_finder")
       yield* server("alpha").notify({ _tag: "ResourcesChanged" })
       yield* settled([a1])
       assert.deepStrictEqual([updates(a1), bodiesOf(a1, "notify:update_finder").length], [1, 2])

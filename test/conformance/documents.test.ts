@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings, DpeRequest } from "../../src/application/computer/ComputerSettings.ts"
-import { agentIn, assertRejected } from "./cast.ts"
+import { agentIn, assertRejected } from "./joinedMembers.ts"
 import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
@@ -20,9 +20,9 @@ const office = Effect.fnUntraced(function* (
   }
   const computer = yield* computerUnderTest(world, { servers: made, settings, configure })
   const a1 = yield* agentIn(world, "O1")
-  const ask = (event: string, more: object) =>
-    Effect.map(a1.ask(event, { ...base, ...more }), ([answer]) => answer as Record<string, unknown>)
-  return { computer, ask, server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer }
+  const request = (event: string, more: object) =>
+    Effect.map(a1.request(event, { ...base, ...more }), ([answer]) => answer as Record<string, unknown>)
+  return { computer, request, server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer }
 })
 
 const report = resource("dpe://com.ex.docs/rpt", ['{"page_count":1}'], { mimeType: "application/json" })
@@ -35,7 +35,7 @@ describe("client:get_dpe", () => {
       const seen: Array<DpeRequest> = []
       const long = resource("dpe://com.ex.docs/reports/2026/annual")
       const escaped = resource("dpe://com.ex.docs/a%2Fb")
-      const { ask } = yield* office(
+      const { request } = yield* office(
         world,
         { alpha: { resources: [report, long, escaped] } },
         {
@@ -45,14 +45,14 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      assert.deepStrictEqual(yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt")), {
+      assert.deepStrictEqual(yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt")), {
         uri: "oss://b/k",
         mime_type: "application/json",
         size: 3,
         req_id: "r1"
       })
-      yield* ask("client:get_dpe", dpe(long.definition.uri))
-      yield* ask("client:get_dpe", dpe(escaped.definition.uri))
+      yield* request("client:get_dpe", dpe(long.definition.uri))
+      yield* request("client:get_dpe", dpe(escaped.definition.uri))
       assert.deepStrictEqual(
         seen.map(({ uri }) => uri),
         [report, long, escaped].map(({ definition }) => definition.uri)
@@ -71,11 +71,11 @@ describe("client:get_dpe", () => {
     Effect.gen(function* () {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => void reads++ as never) }
-      const { ask } = yield* office(world, { alpha: { resources: [counted] } })
-      const error = yield* ask("client:get_dpe", dpe(report.definition.uri))
+      const { request } = yield* office(world, { alpha: { resources: [counted] } })
+      const error = yield* request("client:get_dpe", dpe(report.definition.uri))
       assertRejected([error], 4011)
       assert.strictEqual(error["uri"], report.definition.uri)
-      assertRejected([yield* ask("client:get_dpe", dpe("junk"))], 4012)
+      assertRejected([yield* request("client:get_dpe", dpe("junk"))], 4012)
       assert.strictEqual(reads, 0)
     })
   )
@@ -84,9 +84,9 @@ describe("client:get_dpe", () => {
 
   conform("case 279: rejects a URI without a document", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, {}, { resolveDpe })
+      const { request } = yield* office(world, {}, { resolveDpe })
       for (const uri of ["dpe://com.ex.docs", "dpe://com.ex.docs/", "dpe:///x", "http://a/b", "dpe://", "", "junk"]) {
-        const error = yield* ask("client:get_dpe", dpe(uri))
+        const error = yield* request("client:get_dpe", dpe(uri))
         assertRejected([error], 4012)
         assert.strictEqual(error["uri"], uri)
         assert.isString(error["reason"])
@@ -96,8 +96,8 @@ describe("client:get_dpe", () => {
 
   conform("case 283: drops a query", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
-      const found = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
+      const { request } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
+      const found = yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
       assert.strictEqual(found["uri"], "https://x/1")
       assert.isTrue(
         world.logs.some(({ level, text }) => level === "Warn" && text.includes("query and fragment ignored"))
@@ -108,7 +108,7 @@ describe("client:get_dpe", () => {
   conform("cases 285, 286, 287: finds the server by its host, the first one of two", (world) =>
     Effect.gen(function* () {
       const names: Array<string> = []
-      const { ask, computer, server } = yield* office(
+      const { request, computer, server } = yield* office(
         world,
         { alpha: { resources: [report] }, beta: { resources: [report] } },
         {
@@ -125,13 +125,13 @@ describe("client:get_dpe", () => {
         [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
         ["Ready", "Ready"]
       )
-      assertRejected([yield* ask("client:get_dpe", dpe("dpe://unknown/x"))], 4013)
-      yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      assertRejected([yield* request("client:get_dpe", dpe("dpe://unknown/x"))], 4013)
+      yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
       yield* Effect.repeat(computer.servers, {
         until: (states) => states.get("alpha")?._tag === "BackingOff"
       })
-      yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous")))
     })
@@ -141,7 +141,7 @@ describe("client:get_dpe", () => {
     Effect.gen(function* () {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => (reads++, [])) }
-      const { ask } = yield* office(world, { alpha: { resources: [counted] } }, { resolveDpe })
+      const { request } = yield* office(world, { alpha: { resources: [counted] } }, { resolveDpe })
       const hosts = [
         "evil-com.ex.docs",
         "evil.com.ex.docs",
@@ -151,12 +151,12 @@ describe("client:get_dpe", () => {
         "com.ex.docs:1"
       ]
       for (const host of hosts) {
-        const error = yield* ask("client:get_dpe", dpe(`dpe://${host}/rpt`))
+        const error = yield* request("client:get_dpe", dpe(`dpe://${host}/rpt`))
         assertRejected([error], 4013)
         assert.strictEqual(error["reason"], `no MCP server has documents of host '${host}'`)
       }
       assert.strictEqual(reads, 0)
-      const found = yield* ask("client:get_dpe", dpe("dpe://COM.ex.DOCS/rpt"))
+      const found = yield* request("client:get_dpe", dpe("dpe://COM.ex.DOCS/rpt"))
       assert.strictEqual(found["reason"], "the MCP server failed to read it")
     })
   )
@@ -171,17 +171,17 @@ describe("client:get_dpe", () => {
         Effect.promise(async () => ({ uri: "https://late" }))
       ]
       let turn = 0
-      const { ask } = yield* office(
+      const { request } = yield* office(
         world,
         { alpha: { resources: [report, unreadable("dpe://com.ex.docs/gone")] } },
         { resolveDpe: () => results[turn++] ?? Effect.succeed({ uri: "https://x" }) }
       )
-      const unread = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/gone"))
+      const unread = yield* request("client:get_dpe", dpe("dpe://com.ex.docs/gone"))
       assertRejected([unread], 4013)
       assert.strictEqual(unread["category"], "upstream_unavailable")
       const categories = []
       for (let count = 0; count < 4; count++) {
-        const failed = yield* ask("client:get_dpe", dpe(report.definition.uri))
+        const failed = yield* request("client:get_dpe", dpe(report.definition.uri))
         assertRejected([failed], 4013)
         assert.notInclude(JSON.stringify(failed), "s3cret")
         categories.push(failed["category"])
@@ -192,20 +192,20 @@ describe("client:get_dpe", () => {
         "resolver_returned_invalid",
         "resolver_returned_invalid"
       ])
-      assert.strictEqual((yield* ask("client:get_dpe", dpe(report.definition.uri)))["uri"], "https://late")
+      assert.strictEqual((yield* request("client:get_dpe", dpe(report.definition.uri)))["uri"], "https://late")
     })
   )
 
   conform("case 293: fails when the resolver exceeds the timeout", (world) =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const { ask } = yield* office(
+      const requests = yield* Deferred.make<void>()
+      const { request } = yield* office(
         world,
         { alpha: { resources: [report] } },
-        { resolveDpe: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
+        { resolveDpe: () => Effect.andThen(Deferred.succeed(requests, undefined), Effect.never) }
       )
-      const asking = yield* Effect.forkChild(ask("client:get_dpe", { uri: report.definition.uri, timeout: 1 }))
-      yield* Deferred.await(asked)
+      const asking = yield* Effect.forkChild(request("client:get_dpe", { uri: report.definition.uri, timeout: 1 }))
+      yield* Deferred.await(requests)
       yield* world.elapse("1 second")
       assertRejected([yield* Fiber.join(asking)], 4013)
     })
@@ -213,9 +213,9 @@ describe("client:get_dpe", () => {
 
   conform("case 294: rejects other types of the fields", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, {}, { resolveDpe })
+      const { request } = yield* office(world, {}, { resolveDpe })
       for (const bad of [{}, { uri: 5 }, { uri: "dpe://h/d", timeout: "x" }, { uri: "dpe://h/d", timeout: 0 }]) {
-        assertRejected([yield* ask("client:get_dpe", bad)], 400)
+        assertRejected([yield* request("client:get_dpe", bad)], 400)
       }
     })
   )
@@ -229,15 +229,15 @@ describe("client:get_resources", () => {
 
   conform("cases 296, 298, 303, 304: returns resources as listed", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, {
+      const { request } = yield* office(world, {
         alpha: { resources: five, capabilities: { subscribe: false } }
       })
       // With the names of MCP and those of published peers.
       const withBothNames = ({ definition }: MemoryMcp.MemoryResource) =>
         "mimeType" in definition ? { ...definition, mime_type: definition["mimeType"] } : definition
       const all = { resources: five.map(withBothNames), req_id: "r1" }
-      assert.deepStrictEqual(yield* ask("client:get_resources", listing({})), all)
-      assert.deepStrictEqual(yield* ask("client:get_resources", listing({ cursor: null })), all)
+      assert.deepStrictEqual(yield* request("client:get_resources", listing({})), all)
+      assert.deepStrictEqual(yield* request("client:get_resources", listing({ cursor: null })), all)
     })
   )
 
@@ -264,7 +264,7 @@ describe("client:get_resources", () => {
       do {
         cursors.push(cursor)
         const request = { ...base, ...listing(cursor === undefined ? {} : { cursor }) }
-        const [answer] = yield* a1.ask("client:get_resources", request)
+        const [answer] = yield* a1.request("client:get_resources", request)
         const page = answer as { readonly resources: ReadonlyArray<unknown>; readonly next_cursor?: unknown }
         sizes.push(page.resources.length)
         cursor = page.next_cursor
@@ -276,7 +276,7 @@ describe("client:get_resources", () => {
 
   conform("cases 299, 300, 301, 302: rejects unavailable servers", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(
+      const { request } = yield* office(
         world,
         {
           alpha: { resources: five },
@@ -286,14 +286,14 @@ describe("client:get_resources", () => {
         {},
         { off: { disabled: true } }
       )
-      const unknown = yield* ask("client:get_resources", { mcp_server: "nope" })
+      const unknown = yield* request("client:get_resources", { mcp_server: "nope" })
       assertRejected([unknown], 404)
       assert.include(unknown["message"], "nope")
-      const incapable = yield* ask("client:get_resources", { mcp_server: "toolsOnly" })
+      const incapable = yield* request("client:get_resources", { mcp_server: "toolsOnly" })
       assertRejected([incapable], 4015)
       assert.deepInclude(incapable, { mcp_server_name: "toolsOnly", capability: "resources" })
-      assertRejected([yield* ask("client:get_resources", { mcp_server: "off" })], 404)
-      const rejected = yield* ask("client:get_resources", listing({ cursor: "no such" }))
+      assertRejected([yield* request("client:get_resources", { mcp_server: "off" })], 404)
+      const rejected = yield* request("client:get_resources", listing({ cursor: "no such" }))
       assertRejected([rejected], 500)
       assert.deepStrictEqual(rejected["details"], { mcp_error: "Invalid cursor" })
     })
@@ -301,13 +301,13 @@ describe("client:get_resources", () => {
 
   conform("cases 305, 306: finds the server by its key in the configuration", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, { alpha: {}, beta: {} })
+      const { request } = yield* office(world, { alpha: {}, beta: {} })
       for (const bad of [{}, { mcp_server: 7 }, listing({ cursor: 5 })]) {
-        assertRejected([yield* ask("client:get_resources", bad)], 400)
+        assertRejected([yield* request("client:get_resources", bad)], 400)
       }
-      const { servers } = (yield* ask("client:get_config", {})) as { readonly servers?: object }
+      const { servers } = (yield* request("client:get_config", {})) as { readonly servers?: object }
       for (const mcp_server of Object.keys(servers ?? {})) {
-        assert.isArray((yield* ask("client:get_resources", { mcp_server }))["resources"])
+        assert.isArray((yield* request("client:get_resources", { mcp_server }))["resources"])
       }
     })
   )
@@ -322,7 +322,7 @@ describe("client:get_finder", () => {
       let reads = 0
       const readable = resource("dpe://h/read", ['{"page_count": 4, "title": "Read"}'])
       const read = Effect.suspend(() => (reads++, readable.read))
-      const { ask } = yield* office(world, {
+      const { request } = yield* office(world, {
         alpha: {
           resources: [
             doc("listed", { page_count: 2, file_type: "pdf", keywords: ["k"], file_uri: "file:///l" }),
@@ -334,7 +334,7 @@ describe("client:get_finder", () => {
         },
         deaf: { resources: [doc("deaf")], capabilities: { subscribe: false } }
       })
-      const found = yield* ask("client:get_finder", {})
+      const found = yield* request("client:get_finder", {})
       assert.deepInclude(found, { total_count: 2, req_id: "r1" })
       assert.strictEqual(reads, 1)
       assert.deepStrictEqual((found["documents"] as ReadonlyArray<{ page_count: number }>)[1]?.page_count, 4)
@@ -354,9 +354,9 @@ describe("client:get_finder", () => {
   conform("cases 319, 320, 322, 335: returns pages under both names of the event", (world) =>
     Effect.gen(function* () {
       const many = Array.from({ length: 150 }, (_, index) => doc(`d${index}`))
-      const { ask } = yield* office(world, { alpha: { resources: many } })
+      const { request } = yield* office(world, { alpha: { resources: many } })
       const size = (more: object, event = "client:get_finder") =>
-        Effect.map(ask(event, more), ({ documents, total_count }) => [
+        Effect.map(request(event, more), ({ documents, total_count }) => [
           (documents as ReadonlyArray<unknown>).length,
           total_count
         ])
@@ -369,14 +369,14 @@ describe("client:get_finder", () => {
 
   conform("case 323: rejects other types and values of the fields", (world) =>
     Effect.gen(function* () {
-      const { ask } = yield* office(world, {})
+      const { request } = yield* office(world, {})
       const bad = [
         ...[0, -1, 1.5, "5"].map((limit) => ({ limit })),
         ...[-1, "0"].map((offset) => ({ offset })),
         ...["x", [1]].map((keywords) => ({ keywords })),
         { file_type: 3 }
       ]
-      for (const fields of bad) assertRejected([yield* ask("client:get_finder", fields)], 400)
+      for (const fields of bad) assertRejected([yield* request("client:get_finder", fields)], 400)
     })
   )
 })

@@ -60,10 +60,10 @@ for (const [engine, makeServer] of engines) {
   }
 
   /** Sends a raw WebSocket handshake; gives the HTTP response. */
-  const upgrade = (url: string) => ask(url, { headers: upgradeHeaders })
+  const upgrade = (url: string) => request(url, { headers: upgradeHeaders })
 
   /** Sends an HTTP request; gives its response. */
-  const ask = (url: string, options: { readonly method?: string; readonly headers: Record<string, string> }) =>
+  const request = (url: string, options: { readonly method?: string; readonly headers: Record<string, string> }) =>
     Effect.callback<HttpAnswer>((resume) => {
       const request = httpRequest(url, options)
       request.on("upgrade", (response, socket) => {
@@ -241,8 +241,8 @@ for (const [engine, makeServer] of engines) {
     const ofPage = (origin: string) => ({ Host: new URL(origin).host, Origin: origin })
     const statuses = (url: string, origin: string) =>
       Effect.gen(function* () {
-        const one = yield* ask(url + polling, { headers: ofPage(origin), method: "POST" })
-        const two = yield* ask(url + webSocket, { headers: { ...upgradeHeaders, ...ofPage(origin) } })
+        const one = yield* request(url + polling, { headers: ofPage(origin), method: "POST" })
+        const two = yield* request(url + webSocket, { headers: { ...upgradeHeaders, ...ofPage(origin) } })
         return [one.status, two.status]
       })
 
@@ -393,13 +393,13 @@ for (const [engine, makeServer] of engines) {
           ack({ first: true })
           ack({ second: true })
         })
-        const ask = (socket: typeof agent, event: string, body: object) =>
+        const request = (socket: typeof agent, event: string, body: object) =>
           Effect.promise(() => socket.emitWithAck(event, body) as Promise<unknown>)
-        yield* ask(agent, "server:join_office", { role: "agent", name: "a", office_id: "O" })
-        yield* ask(computer, "server:join_office", { role: "computer", name: "c", office_id: "O" })
-        const request = { agent: "a", req_id: "r", computer: "c" }
+        yield* request(agent, "server:join_office", { role: "agent", name: "a", office_id: "O" })
+        yield* request(computer, "server:join_office", { role: "computer", name: "c", office_id: "O" })
+        const query = { agent: "a", req_id: "r", computer: "c" }
         for (let count = 0; count < 3; count++) {
-          assert.deepStrictEqual(yield* ask(agent, "client:get_tools", request), { first: true })
+          assert.deepStrictEqual(yield* request(agent, "client:get_tools", query), { first: true })
         }
       }).pipe(Effect.scoped)
     )
@@ -425,10 +425,10 @@ for (const [engine, makeServer] of engines) {
         // Both namespaces share one ordered connection: the message to "/" has been handled before.
         const [common, smcp] = [yield* socket("/"), yield* socket("/smcp")]
         common.emit("server:join_office", { role: "computer", name: "ghost", office_id: "O1" })
-        const ask = (event: string, body: object) =>
+        const request = (event: string, body: object) =>
           Effect.promise(() => smcp.emitWithAck(event, body) as Promise<unknown>)
-        yield* ask("server:join_office", { role: "agent", name: "a", office_id: "O1" })
-        const listed = yield* ask("server:list_room", { agent: "a", req_id: "r", office_id: "O1" })
+        yield* request("server:join_office", { role: "agent", name: "a", office_id: "O1" })
+        const listed = yield* request("server:list_room", { agent: "a", req_id: "r", office_id: "O1" })
         assert.notInclude(JSON.stringify(listed), "ghost")
       }).pipe(Effect.scoped)
     )
@@ -467,9 +467,9 @@ for (const [engine, makeServer] of engines) {
       (world) =>
         Effect.gen(function* () {
           for (const attempt of [agentUnderTest, computerUnderTest]) {
-            const said = yield* rejectionOf(world, attempt)
-            assert.include(said, "VersionRejected")
-            assert.include(said, "0.3.0")
+            const rejection = yield* rejectionOf(world, attempt)
+            assert.include(rejection, "VersionRejected")
+            assert.include(rejection, "0.3.0")
           }
         }),
       { lines: ["0.3"] }

@@ -12,12 +12,12 @@ import {
   malformed,
   newsSince,
   settled
-} from "./cast.ts"
+} from "./joinedMembers.ts"
 import { computerUnderTest } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
 const namesIn = Effect.fnUntraced(function* (peer: Peer, office: string) {
-  const [answer] = yield* peer.ask("server:list_room", { agent: "a", req_id: "r", office_id: office })
+  const [answer] = yield* peer.request("server:list_room", { agent: "a", req_id: "r", office_id: office })
   return (answer as { sessions: ReadonlyArray<{ name: string }> }).sessions.map(({ name }) => name).sort()
 })
 
@@ -32,7 +32,7 @@ describe("namespace and auth", () => {
     Effect.gen(function* () {
       const peer = yield* world.connect({})
       assert.deepStrictEqual(yield* join(peer, "agent", "a", "O1"), [true, null])
-      yield* peer.ask("server:leave_office", { office_id: "O1" })
+      yield* peer.request("server:leave_office", { office_id: "O1" })
       assertDenied(yield* join(peer, "computer", "a", "O1"))
     })
   )
@@ -97,7 +97,7 @@ describe("join under the name of an operator", () => {
       // Again, and not with the rejection of another join, or a leave.
       assert.deepStrictEqual(yield* join(peer, "computer", "pc", "O1"), [true, null, kept])
       assertDenied(yield* join(peer, "computer", "other", "O1"))
-      assert.deepStrictEqual(yield* peer.ask("server:leave_office", { office_id: "O1" }), [true, null])
+      assert.deepStrictEqual(yield* peer.request("server:leave_office", { office_id: "O1" }), [true, null])
     })
   )
 })
@@ -122,10 +122,10 @@ describe("join", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      assert.deepStrictEqual(yield* a1.hear("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
-      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
+      yield* a1.request("server:leave_office", { office_id: "O1" })
       yield* join(a1, "agent", "agent-1", "O1")
-      assert.deepStrictEqual(yield* c1.hear("notify:enter_office"), { office_id: "O1", agent: "agent-1" })
+      assert.deepStrictEqual(yield* c1.receive("notify:enter_office"), { office_id: "O1", agent: "agent-1" })
       yield* settled([a1, c1])
       assert.strictEqual(bodiesOf(c1, "notify:enter_office").length, 1)
     })
@@ -140,7 +140,7 @@ describe("join", () => {
         /^Room already has an agent: office 'O1' has the Agent 'agent-1', connected since \d{4}-\d\d-\d\dT.*Z$/
       )
       yield* settled([a2], [a1])
-      assert.deepStrictEqual(a1.heard(), [])
+      assert.deepStrictEqual(a1.received(), [])
       assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1"])
       assert.deepStrictEqual(yield* join(a2, "agent", "agent-2", "O2"), [true, null])
     })
@@ -151,7 +151,7 @@ describe("join", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* settled([c1], [a1])
-      const counts = [a1.heard().length, c1.heard().length] as const
+      const counts = [a1.received().length, c1.received().length] as const
       assert.deepStrictEqual(yield* join(a1, "agent", "agent-1", "O1"), [true, null])
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O1"), [true, null])
       yield* settled([a1, c1])
@@ -165,9 +165,9 @@ describe("join", () => {
       const c1 = yield* computerIn(world, "O1")
       assertDenied(yield* join(a1, "agent", "agent-1", "O2"))
       yield* settled([a1], [c1])
-      assert.deepStrictEqual(c1.heard(), [])
+      assert.deepStrictEqual(c1.received(), [])
       assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1"])
-      assert.deepStrictEqual(yield* a1.ask("server:leave_office", { office_id: "O1" }), [true, null])
+      assert.deepStrictEqual(yield* a1.request("server:leave_office", { office_id: "O1" }), [true, null])
       assert.deepStrictEqual(yield* join(a1, "agent", "agent-1", "O2"), [true, null])
     })
   )
@@ -178,11 +178,15 @@ describe("join", () => {
       const a3 = yield* agentIn(world, "O2", "agent-3")
       const c1 = yield* computerIn(world, "O1")
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
-      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
-      assert.deepStrictEqual(yield* a3.hear("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
-      assertRejected(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), 4104, 404)
-      yield* c1.tell("server:update_desktop", { computer: "pc-1" })
-      assert.deepStrictEqual(yield* a3.hear("notify:update_desktop"), { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
+      assert.deepStrictEqual(yield* a3.receive("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
+      assertRejected(
+        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        4104,
+        404
+      )
+      yield* c1.notify("server:update_desktop", { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a3.receive("notify:update_desktop"), { computer: "pc-1" })
       yield* settled([a1])
       assert.deepStrictEqual(bodiesOf(a1, "notify:update_desktop"), [])
     })
@@ -197,9 +201,10 @@ describe("join", () => {
       assert.include(assertDenied(yield* join(other, "computer", "pc-1", "O1")), "already exists")
       yield* settled([other], [a1])
       assert.strictEqual(bodiesOf(a1, "notify:enter_office").length, 1)
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), [
-        { tools: [], req_id: "first" }
-      ])
+      assert.deepStrictEqual(
+        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        [{ tools: [], req_id: "first" }]
+      )
       assert.deepStrictEqual(yield* join(other, "computer", "pc-1", "O2"), [true, null])
     })
   )
@@ -229,7 +234,7 @@ describe("join", () => {
     Effect.gen(function* () {
       assert.match(assertDenied(yield* join(yield* agent(world), "computer", "x", "O1")), /role/i)
       const a1 = yield* agentIn(world, "O1")
-      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      yield* a1.request("server:leave_office", { office_id: "O1" })
       assertDenied(yield* join(a1, "computer", "agent-1", "O1"))
     })
   )
@@ -268,9 +273,9 @@ describe("join", () => {
           { ...good, ...change }
         ])
       ]
-      for (const payload of bad) assertDenied(yield* c1.ask("server:join_office", ...payload))
+      for (const payload of bad) assertDenied(yield* c1.request("server:join_office", ...payload))
       yield* settled([c1], [a1])
-      assert.deepStrictEqual(a1.heard(), [])
+      assert.deepStrictEqual(a1.received(), [])
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O1"), [true, null])
     })
   )
@@ -279,16 +284,16 @@ describe("join", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computer(world)
-      yield* c1.tell("server:join_office", {
+      yield* c1.notify("server:join_office", {
         role: "computer",
         name: "pc-1",
         office_id: "O1",
         extra: { x: 1 }
       })
-      assert.deepStrictEqual(yield* a1.hear("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
       const c2 = yield* computer(world)
       const more = { role: "computer", name: "pc-2", office_id: "O1", extra: { x: 1 } }
-      assert.deepStrictEqual(yield* c2.ask("server:join_office", more), [true, null])
+      assert.deepStrictEqual(yield* c2.request("server:join_office", more), [true, null])
       assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1", "pc-2"])
     })
   )
@@ -299,7 +304,7 @@ describe("join", () => {
       const a1 = yield* agentIn(world, bystander.sid())
       yield* computerIn(world, bystander.sid())
       yield* settled([a1], [bystander])
-      assert.deepStrictEqual(bystander.heard(), [])
+      assert.deepStrictEqual(bystander.received(), [])
     })
   )
 
@@ -309,10 +314,10 @@ describe("join", () => {
         const a1 = yield* agentIn(world, name, name)
         const c1 = yield* computerIn(world, name, name)
         yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
-        assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: name }), [
+        assert.deepStrictEqual(yield* a1.request("client:get_tools", { agent: name, req_id: "r", computer: name }), [
           { tools: [], req_id: "r" }
         ])
-        assertRejected(yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }), 404)
+        assertRejected(yield* a1.request("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }), 404)
       }
       assert.notProperty({}, "role")
     })
@@ -332,7 +337,7 @@ describe("join", () => {
       const a1 = yield* agentIn(world, "办公室", "🤖")
       const c1 = yield* computerIn(world, "办公室", "电脑-1")
       yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "🤖", req_id: "r", computer: "电脑-1" }), [
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", { agent: "🤖", req_id: "r", computer: "电脑-1" }), [
         { tools: [], req_id: "r" }
       ])
       assert.deepStrictEqual(yield* namesIn(a1, "办公室"), ["🤖", "电脑-1"].sort())
@@ -359,8 +364,8 @@ describe("join", () => {
       assert.include(assertDenied(yield* join(other, "computer", "ｐｃ", "O1")), "already exists")
       assert.include(assertDenied(yield* join(c1, "computer", "ｐｃ", "O1")), "Name mismatch")
       const request = { agent: "ｐｃ", req_id: "r", computer: "pc" }
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", request), [{ tools: [], req_id: "r" }])
-      assertRejected(yield* a1.ask("client:get_tools", { ...request, computer: "ｐｃ" }), 404)
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", request), [{ tools: [], req_id: "r" }])
+      assertRejected(yield* a1.request("client:get_tools", { ...request, computer: "ｐｃ" }), 404)
       assert.deepStrictEqual(yield* join(other, "computer", "ｐｃ", "O2"), [true, null])
     })
   )

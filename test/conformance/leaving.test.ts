@@ -11,7 +11,7 @@ import {
   join,
   malformed,
   settled
-} from "./cast.ts"
+} from "./joinedMembers.ts"
 import { conform } from "./World.ts"
 
 const left = (computerName: string) => ({ office_id: "O1", computer: computerName })
@@ -21,8 +21,8 @@ describe("leave and disconnect", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      assert.deepStrictEqual(yield* c1.ask("server:leave_office", { office_id: "O1" }), [true, null])
-      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), left("pc-1"))
+      assert.deepStrictEqual(yield* c1.request("server:leave_office", { office_id: "O1" }), [true, null])
+      assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), left("pc-1"))
       yield* settled([c1])
       assert.deepStrictEqual(bodiesOf(c1, "notify:leave_office"), [])
     })
@@ -32,8 +32,8 @@ describe("leave and disconnect", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      yield* a1.ask("server:leave_office", { office_id: "O1" })
-      assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+      yield* a1.request("server:leave_office", { office_id: "O1" })
+      assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
       yield* agentIn(world, "O1", "agent-2")
     })
   )
@@ -44,10 +44,10 @@ describe("leave and disconnect", () => {
       const a3 = yield* agentIn(world, "O2", "agent-3")
       const c1 = yield* computerIn(world, "O1")
       const outsider = yield* computer(world)
-      assertDenied(yield* c1.ask("server:leave_office", { office_id: "O2" }))
-      assertDenied(yield* outsider.ask("server:leave_office", { office_id: "O1" }))
+      assertDenied(yield* c1.request("server:leave_office", { office_id: "O2" }))
+      assertDenied(yield* outsider.request("server:leave_office", { office_id: "O1" }))
       yield* settled([c1, outsider], [a1, a3])
-      assert.deepStrictEqual([bodiesOf(a1, "notify:leave_office"), a3.heard()], [[], []])
+      assert.deepStrictEqual([bodiesOf(a1, "notify:leave_office"), a3.received()], [[], []])
     })
   )
 
@@ -57,10 +57,10 @@ describe("leave and disconnect", () => {
       const a3 = yield* agentIn(world, "O2", "agent-3")
       const c1 = yield* computerIn(world, "O1")
       yield* c1.close
-      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), left("pc-1"))
+      assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), left("pc-1"))
       yield* settled([a1, a3])
       assert.strictEqual(bodiesOf(a1, "notify:leave_office").length, 1)
-      assert.deepStrictEqual(a3.heard(), [])
+      assert.deepStrictEqual(a3.received(), [])
     })
   )
 
@@ -69,7 +69,7 @@ describe("leave and disconnect", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* a1.close
-      assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+      assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
       yield* agentIn(world, "O1", "agent-2")
     })
   )
@@ -78,11 +78,11 @@ describe("leave and disconnect", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      yield* a1.hear("notify:enter_office")
+      yield* a1.receive("notify:enter_office")
       yield* c1.close
-      yield* a1.hear("notify:leave_office")
+      yield* a1.receive("notify:leave_office")
       yield* computerIn(world, "O1")
-      assert.deepStrictEqual(yield* a1.hear("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
     })
   )
 
@@ -91,11 +91,11 @@ describe("leave and disconnect", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       const c2 = yield* computerIn(world, "O1", "pc-2")
-      yield* c1.ask("server:leave_office", { office_id: "O1" })
+      yield* c1.request("server:leave_office", { office_id: "O1" })
       yield* c1.close
       yield* c2.close
-      yield* a1.hear("notify:leave_office")
-      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), left("pc-2"))
+      yield* a1.receive("notify:leave_office")
+      assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), left("pc-2"))
     })
   )
 
@@ -104,17 +104,17 @@ describe("leave and disconnect", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       const bad = [...malformed, [{}], [{ office_id: 5 }], [{ office_id: "" }]]
-      for (const payload of bad) assertDenied(yield* c1.ask("server:leave_office", ...payload))
+      for (const payload of bad) assertDenied(yield* c1.request("server:leave_office", ...payload))
       yield* settled([c1], [a1])
       assert.deepStrictEqual(bodiesOf(a1, "notify:leave_office"), [])
-      assert.deepStrictEqual(yield* c1.ask("server:leave_office", { office_id: "O1" }), [true, null])
+      assert.deepStrictEqual(yield* c1.request("server:leave_office", { office_id: "O1" }), [true, null])
     })
   )
 
   conform("case 075: ends an office with its last member, and starts it with the next", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
-      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      yield* a1.request("server:leave_office", { office_id: "O1" })
       assert.strictEqual(world.server.load().offices, 0)
       yield* agentIn(world, "O1", "agent-2")
     })
@@ -139,7 +139,7 @@ describe("list_room", () => {
       const c1 = yield* computerIn(world, "O1")
       const c2 = yield* computerIn(world, "O1", "pc-2")
       yield* computerIn(world, "O2", "elsewhere")
-      const { req_id, sessions } = listing(yield* a1.ask("server:list_room", list("O1")))
+      const { req_id, sessions } = listing(yield* a1.request("server:list_room", list("O1")))
       assert.strictEqual(req_id, "r1")
       const expected = [
         [a1, "agent-1", "agent"],
@@ -162,7 +162,7 @@ describe("list_room", () => {
   conform("case 077: lists an Agent alone in its office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
-      const { sessions } = listing(yield* a1.ask("server:list_room", list("O1")))
+      const { sessions } = listing(yield* a1.request("server:list_room", list("O1")))
       assert.deepStrictEqual(
         sessions.map(({ name }) => name),
         ["agent-1"]
@@ -174,8 +174,8 @@ describe("list_room", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       yield* agentIn(world, "O2", "agent-3")
-      const existing = yield* a1.ask("server:list_room", list("O2"))
-      const missing = yield* a1.ask("server:list_room", list("O3"))
+      const existing = yield* a1.request("server:list_room", list("O2"))
+      const missing = yield* a1.request("server:list_room", list("O3"))
       assertRejected(existing, 4104)
       assert.deepStrictEqual(JSON.stringify(existing).replaceAll("O2", "O3"), JSON.stringify(missing))
     })
@@ -183,8 +183,8 @@ describe("list_room", () => {
 
   conform("cases 081, 082: requires an Agent in an office", (world) =>
     Effect.gen(function* () {
-      assertRejected(yield* (yield* agent(world)).ask("server:list_room", list("O1")), 4103)
-      assertRejected(yield* (yield* computerIn(world, "O1")).ask("server:list_room", list("O1")), 403)
+      assertRejected(yield* (yield* agent(world)).request("server:list_room", list("O1")), 4103)
+      assertRejected(yield* (yield* computerIn(world, "O1")).request("server:list_room", list("O1")), 403)
     })
   )
 
@@ -193,11 +193,11 @@ describe("list_room", () => {
       const a1 = yield* agentIn(world, "O1")
       const c2 = yield* computerIn(world, "O1", "pc-2")
       const c3 = yield* computerIn(world, "O1", "pc-3")
-      yield* c2.ask("server:leave_office", { office_id: "O1" })
+      yield* c2.request("server:leave_office", { office_id: "O1" })
       yield* c3.close
-      yield* a1.hear("notify:leave_office")
-      yield* a1.hear("notify:leave_office")
-      const { sessions } = listing(yield* a1.ask("server:list_room", list("O1")))
+      yield* a1.receive("notify:leave_office")
+      yield* a1.receive("notify:leave_office")
+      const { sessions } = listing(yield* a1.request("server:list_room", list("O1")))
       assert.deepStrictEqual(
         sessions.map(({ name }) => name),
         ["agent-1"]
@@ -214,7 +214,7 @@ describe("list_room", () => {
         ...Object.keys(good).map((key) => [Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))]),
         [{ ...good, office_id: 7 }]
       ]
-      for (const payload of bad) assertRejected(yield* a1.ask("server:list_room", ...payload), 400)
+      for (const payload of bad) assertRejected(yield* a1.request("server:list_room", ...payload), 400)
     })
   )
 
@@ -222,7 +222,7 @@ describe("list_room", () => {
     Effect.gen(function* () {
       const a1 = yield* agent(world, "0.2.5")
       yield* join(a1, "agent", "agent-1", "O1")
-      const { sessions } = listing(yield* a1.ask("server:list_room", list("O1")))
+      const { sessions } = listing(yield* a1.request("server:list_room", list("O1")))
       assert.strictEqual(sessions[0]?.a2c_version, "0.2.5")
     })
   )

@@ -11,7 +11,7 @@ const connect = (world: World, line: LineName, role: string) => {
 }
 
 const enter = (peer: Peer, role: string, name: string, office_id = "O") =>
-  peer.ask("server:join_office", { role, name, office_id })
+  peer.request("server:join_office", { role, name, office_id })
 
 const member = Effect.fnUntraced(function* (world: World, line: LineName, role: string, name: string) {
   const peer = yield* connect(world, line, role)
@@ -26,7 +26,8 @@ const onEachLine = (
   for (const line of lineNames) conform(`${title}, on ${line}`, (world) => body(world, line))
 }
 
-const list = (agent: Peer, name: string) => agent.ask("server:list_room", { agent: name, req_id: "r", office_id: "O" })
+const list = (agent: Peer, name: string) =>
+  agent.request("server:list_room", { agent: name, req_id: "r", office_id: "O" })
 
 const namesIn = (reply: ReadonlyArray<unknown>) =>
   (reply[0] as { readonly sessions: ReadonlyArray<{ readonly name: string }> }).sessions.map(({ name }) => name)
@@ -40,9 +41,9 @@ describe("protocol lines of one Server", () => {
       for (const [index, agent] of agents.entries()) {
         const name = `agent ${lineNames[index]}`
         assert.deepStrictEqual(namesIn(yield* list(agent, name)), [name, "desk"])
-        assert.deepStrictEqual(yield* agent.hear("notify:enter_office"), { office_id: "O", computer: "desk" })
+        assert.deepStrictEqual(yield* agent.receive("notify:enter_office"), { office_id: "O", computer: "desk" })
         assert.lengthOf(
-          agent.heard().filter(({ event }) => event === "notify:enter_office"),
+          agent.received().filter(({ event }) => event === "notify:enter_office"),
           1
         )
       }
@@ -56,7 +57,7 @@ describe("protocol lines of one Server", () => {
         yield* computer.answers(() => Effect.succeed([{ tools: [], req_id: "r", line }]))
         const agent = yield* member(world, line, "agent", "agent")
         const request = { agent: "agent", req_id: "r", computer: "desk" }
-        assert.deepStrictEqual(yield* agent.ask("client:get_tools", request), [{ tools: [], req_id: "r", line }])
+        assert.deepStrictEqual(yield* agent.request("client:get_tools", request), [{ tools: [], req_id: "r", line }])
       }
     })
   )
@@ -65,7 +66,7 @@ describe("protocol lines of one Server", () => {
     Effect.gen(function* () {
       yield* member(world, "0.3", "computer", "desk")
       const agent = yield* member(world, "0.4", "agent", "agent")
-      const [reply] = yield* agent.ask("client:get_tools", { agent: "agent", req_id: "r", computer: "desk" })
+      const [reply] = yield* agent.request("client:get_tools", { agent: "agent", req_id: "r", computer: "desk" })
       assert.include([404, 4104], (reply as { readonly code: number }).code)
     })
   )
@@ -108,8 +109,8 @@ describe("protocol lines of one Server", () => {
     Effect.gen(function* () {
       const agent = yield* member(world, line, "agent", "agent")
       const computer = yield* member(world, line, "computer", "desk")
-      yield* computer.tell("server:update_skills", { computer: "desk" })
-      assert.deepStrictEqual(yield* agent.hear("notify:update_skills"), { computer: "desk" })
+      yield* computer.notify("server:update_skills", { computer: "desk" })
+      assert.deepStrictEqual(yield* agent.receive("notify:update_skills"), { computer: "desk" })
     })
   )
 
@@ -130,7 +131,7 @@ describe("protocol lines of one Server", () => {
           eof: true,
           blob: "AA=="
         }
-        assert.deepStrictEqual(yield* agent.ask(event, request), [reply])
+        assert.deepStrictEqual(yield* agent.request(event, request), [reply])
       })
     )
   }
@@ -150,8 +151,8 @@ describe("protocol lines of one Server", () => {
       yield* member(world, "0.2", "computer", "desk")
       const peer = yield* member(world, "0.4", "computer", "desk")
       const agent = yield* member(world, "0.4", "agent", "agent")
-      assert.deepStrictEqual(yield* peer.ask("server:leave_office", { office_id: "O" }), [true, null])
-      assert.deepStrictEqual(yield* agent.hear("notify:leave_office"), { office_id: "O", computer: "desk" })
+      assert.deepStrictEqual(yield* peer.request("server:leave_office", { office_id: "O" }), [true, null])
+      assert.deepStrictEqual(yield* agent.receive("notify:leave_office"), { office_id: "O", computer: "desk" })
       assert.deepStrictEqual(namesIn(yield* list(agent, "agent")), ["agent"])
     })
   )

@@ -4,7 +4,7 @@ import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import { makeAgentRequests } from "../../src/application/agent/AgentRequests.ts"
 import { makeKnownPeers } from "../../src/application/agent/mcpChannel.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
-import { agentIn, computerIn, statusAgentIn } from "./cast.ts"
+import { agentIn, computerIn, statusAgentIn } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
@@ -26,8 +26,8 @@ describe("requests to MCP servers", () => {
       const listRoom = { agent: "agent-1", req_id: "r1", office_id: "O1" }
       const plain = yield* agentIn(world, "O1")
       const answers = [
-        ...(yield* plain.ask("server:list_room", listRoom)),
-        ...(yield* plain.ask("client:get_tools", target))
+        ...(yield* plain.request("server:list_room", listRoom)),
+        ...(yield* plain.request("client:get_tools", target))
       ] as ReadonlyArray<JsonObject>
       assert.deepStrictEqual(
         answers.map((answer) => answer["a2c_features"]),
@@ -36,8 +36,8 @@ describe("requests to MCP servers", () => {
       yield* plain.close
       const knowing = yield* statusAgentIn(world, "O1")
       const announced = [
-        ...(yield* knowing.ask("server:list_room", listRoom)),
-        ...(yield* knowing.ask("client:get_tools", { ...target, a2c_features: ["mcp"] }))
+        ...(yield* knowing.request("server:list_room", listRoom)),
+        ...(yield* knowing.request("client:get_tools", { ...target, a2c_features: ["mcp"] }))
       ] as ReadonlyArray<JsonObject>
       assert.deepStrictEqual(
         announced.map((answer) => answer["a2c_features"]),
@@ -51,10 +51,10 @@ describe("requests to MCP servers", () => {
       yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
       const a1 = yield* agentIn(world, "O1")
       const get = { method: "prompts/get", server: "alpha", params: { name: "greet" } }
-      const [byEvent] = (yield* a1.ask("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
+      const [byEvent] = (yield* a1.request("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
       assert.deepStrictEqual(byEvent, { result: { got: { name: "greet" } }, req_id: "r1" })
       const call = { ...target, tool_name: "a2c:mcp", params: get, timeout: 30 }
-      const [asCall] = (yield* a1.ask("client:tool_call", call)) as ReadonlyArray<JsonObject>
+      const [asCall] = (yield* a1.request("client:tool_call", call)) as ReadonlyArray<JsonObject>
       assert.deepStrictEqual(asCall?.["structuredContent"], { result: { got: { name: "greet" } } })
     })
   )
@@ -63,10 +63,14 @@ describe("requests to MCP servers", () => {
     Effect.gen(function* () {
       yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
       const a1 = yield* agentIn(world, "O1")
-      const [malformed] = (yield* a1.ask("client:mcp", { ...target, ...list, params: 5 })) as ReadonlyArray<JsonObject>
+      const [malformed] = (yield* a1.request("client:mcp", {
+        ...target,
+        ...list,
+        params: 5
+      })) as ReadonlyArray<JsonObject>
       assert.strictEqual(malformed?.["code"], 400)
       const get = { method: "prompts/get", server: "gone", params: {} }
-      const [unknown] = (yield* a1.ask("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
+      const [unknown] = (yield* a1.request("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
       assert.deepStrictEqual(unknown?.["failure"], { code: -32602, message: "No MCP server 'gone' runs here" })
     })
   )
@@ -85,8 +89,8 @@ describe("requests to MCP servers", () => {
       assert.deepStrictEqual(server?.prompts, [{ name: "greet" }])
       assert.deepStrictEqual(yield* agent.mcpServers("pc-2"), [])
       yield* agent.settled
-      const heard = new Set(plain.heard().map(({ event }) => event))
-      assert.isFalse(heard.has("client:mcp") || heard.has("client:tool_call"))
+      const received = new Set(plain.received().map(({ event }) => event))
+      assert.isFalse(received.has("client:mcp") || received.has("client:tool_call"))
     })
   )
 

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRejected, bodiesOf, settled } from "./cast.ts"
+import { agentIn, assertRejected, bodiesOf, settled } from "./joinedMembers.ts"
 import { computerUnderTest, hangingTool, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
@@ -17,11 +17,11 @@ describe("office connection of a Computer", () => {
       const a1 = yield* agentIn(world, "O1")
       const a2 = yield* agentIn(world, "O2", "agent-2")
       yield* computer.leave
-      assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
-      assertRejected(yield* a1.ask("client:get_tools", { ...request, req_id: "r1" }), 404)
+      assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
+      assertRejected(yield* a1.request("client:get_tools", { ...request, req_id: "r1" }), 404)
       yield* computer.join({ office: "O2" })
       assert.strictEqual(yield* computer.office, "O2")
-      const [answer] = yield* a2.ask("client:get_tools", { ...request, agent: "agent-2", req_id: "r2" })
+      const [answer] = yield* a2.request("client:get_tools", { ...request, agent: "agent-2", req_id: "r2" })
       assert.lengthOf((answer as { tools: ReadonlyArray<unknown> }).tools, 1)
       assert.strictEqual(starts, 1)
     })
@@ -53,7 +53,7 @@ describe("office connection of a Computer", () => {
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       const call = { ...request, req_id: "r1", tool_name: "hang", params: {}, timeout: 60 }
-      const asking = yield* Effect.forkChild(a1.ask("client:tool_call", call))
+      const asking = yield* Effect.forkChild(a1.request("client:tool_call", call))
       yield* started
       yield* computer.leave
       yield* stopped

@@ -7,7 +7,7 @@ import type { ComputerSettings } from "../../src/application/computer/ComputerSe
 import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequest.ts"
 import { firstText } from "../firstText.ts"
-import { agentIn, bodiesOf } from "./cast.ts"
+import { agentIn, bodiesOf } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, conformInMemory, type World } from "./World.ts"
 
@@ -21,17 +21,17 @@ const page: InputRequest = { mode: "url", message: "Sign in", url: "https://exam
 
 /** A tool that asks, and gives the answers. */
 const asking = (...requests: ReadonlyArray<InputRequest>) =>
-  tool("ask", (_, { ask }) =>
-    Effect.map(Effect.forEach(requests, ask), (answers) => textResult(JSON.stringify(answers)))
+  tool("ask", (_, { ask: request }) =>
+    Effect.map(Effect.forEach(requests, request), (answers) => textResult(JSON.stringify(answers)))
   )
 
 const officeWith = Effect.fnUntraced(function* (
   world: World,
   settings: Partial<ComputerSettings> = {},
-  asks = asking(form),
+  requests = asking(form),
   configure: object = {}
 ) {
-  const alpha = yield* makeMemoryMcpServer({ tools: [asks] })
+  const alpha = yield* makeMemoryMcpServer({ tools: [requests] })
   return yield* computerUnderTest(world, { servers: { alpha }, configure: { alpha: configure }, settings })
 })
 
@@ -50,16 +50,18 @@ describe("question of an MCP server", () => {
     Effect.gen(function* () {
       yield* officeWith(world, {}, asking(form, page))
       const agent = yield* agentUnderTest(world)
-      const asked: Array<InputRequest> = []
+      const requests: Array<InputRequest> = []
       const statuses: Array<CallStatus> = []
       const result = yield* agent.callTool({
         ...call,
         onStatus: (status) => Effect.sync(() => void statuses.push(status)),
         onInput: (request) =>
-          Effect.sync(() => (asked.push(request), request.mode === "form" ? accepted : { action: "decline" as const }))
+          Effect.sync(
+            () => (requests.push(request), request.mode === "form" ? accepted : { action: "decline" as const })
+          )
       })
       assert.deepStrictEqual(answersOf(result), [accepted, { action: "decline" }])
-      assert.deepStrictEqual(asked, [form, page])
+      assert.deepStrictEqual(requests, [form, page])
       assert.deepStrictEqual(
         // The result may overtake the last status.
         statuses.slice(0, 3).map((status) => [status._tag, status._tag === "Decided" && status.isAllowed]),
@@ -91,7 +93,7 @@ describe("question of an MCP server", () => {
       yield* officeWith(world)
       const plain = yield* agentIn(world, "O1")
       const request = { agent: "agent-1", req_id: "r1", computer: "pc-1", tool_name: "ask", params: {}, timeout: 20 }
-      const result = yield* plain.ask("client:tool_call", request)
+      const result = yield* plain.request("client:tool_call", request)
       assert.include(JSON.stringify(result), "decline")
       assert.deepStrictEqual(bodiesOf(plain, "notify:update_tool_call"), [])
     })
@@ -210,26 +212,26 @@ describe("approval of a call of a published office", () => {
     const agent = yield* agentUnderTest(world)
     const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
     yield* agent.settled
-    const asked: Array<InputRequest> = []
+    const requests: Array<InputRequest> = []
     const responder = {
       modes: ["form" as const],
-      answer: (request: InputRequest) => Effect.sync(() => (asked.push(request), answer))
+      answer: (request: InputRequest) => Effect.sync(() => (requests.push(request), answer))
     }
     const fiber = yield* start(session.callTool("pc-1__ask", { text: "x" }, { responder }))
     yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
     // A status of an approval is sent after a delay.
     yield* world.elapse("1 second")
-    return { asked, fiber }
+    return { requests, fiber }
   })
 
   conform("is a form for its client, where the owner lets Agents decide", (world) =>
     Effect.gen(function* () {
       const decision: InputAnswer = { action: "accept", content: { decision: "allow" } }
-      const { asked, fiber } = yield* calling(world, decision, { approvers: ["agent"] })
+      const { requests, fiber } = yield* calling(world, decision, { approvers: ["agent"] })
       assert.include(JSON.stringify(yield* Fiber.join(fiber)), "ran")
-      assert.lengthOf(asked, 1)
-      assert.include(asked[0]?.message, '"pc-1"')
-      assert.include(asked[0]?.message, '"text": "x"')
+      assert.lengthOf(requests, 1)
+      assert.include(requests[0]?.message, '"pc-1"')
+      assert.include(requests[0]?.message, '"text": "x"')
     })
   )
 
@@ -244,13 +246,13 @@ describe("approval of a call of a published office", () => {
   conform("is not asked of its client where only others decide", (world) =>
     Effect.gen(function* () {
       const decision: InputAnswer = { action: "accept", content: { decision: "allow" } }
-      const { asked, fiber } = yield* calling(world, decision, {
+      const { requests, fiber } = yield* calling(world, decision, {
         approvers: ["page"],
         confirm: () => Effect.delay(Effect.succeed(false), "1 second")
       })
       yield* world.elapse("2 seconds")
       assert.include(JSON.stringify(yield* Fiber.join(fiber)), "not confirmed")
-      assert.isEmpty(asked)
+      assert.isEmpty(requests)
     })
   )
 })

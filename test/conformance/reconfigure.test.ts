@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
-import { agentIn, bodiesOf, settled } from "./cast.ts"
+import { agentIn, bodiesOf, settled } from "./joinedMembers.ts"
 import { computerUnderTest, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
@@ -40,9 +40,9 @@ describe("reconfiguration at run time", () => {
       ]
       for (const [index, servers] of changes.entries()) {
         yield* computer.reconfigure(setup(servers))
-        assert.deepStrictEqual(yield* a1.hear("notify:update_config"), { computer: "pc-1" })
-        if (index < 2) yield* a1.hear("notify:update_tool_list")
-        const [config] = yield* a1.ask("client:get_config", {
+        assert.deepStrictEqual(yield* a1.receive("notify:update_config"), { computer: "pc-1" })
+        if (index < 2) yield* a1.receive("notify:update_tool_list")
+        const [config] = yield* a1.request("client:get_config", {
           computer: "pc-1",
           agent: "agent-1",
           req_id: `r${index}`

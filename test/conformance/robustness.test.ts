@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { calls, cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
-import { agent, agentIn, assertRejected, computerIn, newsSince, settled } from "./cast.ts"
+import { agent, agentIn, assertRejected, computerIn, newsSince, settled } from "./joinedMembers.ts"
 import { conform } from "./World.ts"
 
 const everyEvent = [calls, serverRequests, updates, { cancel }]
@@ -26,7 +26,7 @@ describe("security and robustness", () => {
       const c3 = yield* computerIn(world, "O1", "pc-3")
       const all = [a1, c1, a3, c3]
       yield* settled(all)
-      const before = all.map((peer) => peer.heard().length)
+      const before = all.map((peer) => peer.received().length)
       for (const event of everyEvent.filter((name) => name !== "server:join_office")) {
         const rest = {
           req_id: "r",
@@ -36,10 +36,10 @@ describe("security and robustness", () => {
           uri: "dpe://h/d",
           mcp_server: "s"
         }
-        yield* a1.tell(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
-        yield* a3.tell(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
-        yield* c1.tell(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
-        yield* c3.tell(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
+        yield* a1.notify(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
+        yield* a3.notify(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
+        yield* c1.notify(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
+        yield* c3.notify(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
       }
       yield* settled(all, all)
       assert.deepStrictEqual(
@@ -58,12 +58,13 @@ describe("security and robustness", () => {
       const nonsense = [null, [], 7, "x", { agent: [] }, { office_id: { $gt: "" } }]
       for (let count = 0; count < 1000; count++) {
         const event = everyEvent[count % everyEvent.length] ?? "x"
-        yield* rogue.tell(event, nonsense[count % nonsense.length])
+        yield* rogue.notify(event, nonsense[count % nonsense.length])
       }
       yield* settled([rogue])
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), [
-        { tools: [], req_id: "r" }
-      ])
+      assert.deepStrictEqual(
+        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+        [{ tools: [], req_id: "r" }]
+      )
     })
   )
 
@@ -87,18 +88,18 @@ describe("security and robustness", () => {
           { bytes: new Uint8Array([1, 2, 3]) }
         ]
         for (const params of hostile) {
-          assertRejected(yield* a1.ask("client:tool_call", call(params)), 400)
-          yield* c1.tell("server:update_desktop", { computer: "pc-1", params })
+          assertRejected(yield* a1.request("client:tool_call", call(params)), 400)
+          yield* c1.notify("server:update_desktop", { computer: "pc-1", params })
         }
-        const [denied, why] = yield* c1.ask("server:join_office", {
+        const [denied, why] = yield* c1.request("server:join_office", {
           role: "computer",
           name: "x",
           office_id: nested(1000)
         })
         assert.deepStrictEqual([denied, typeof why], [false, "string"])
         yield* settled([a1, c1])
-        assert.isFalse(c1.heard().some(({ event }) => event === "client:tool_call"))
-        assert.isFalse(a1.heard().some(({ event }) => event === "notify:update_desktop"))
+        assert.isFalse(c1.received().some(({ event }) => event === "client:tool_call"))
+        assert.isFalse(a1.received().some(({ event }) => event === "notify:update_desktop"))
         assert.notProperty({}, "polluted")
       }),
     readInFull
@@ -112,7 +113,10 @@ describe("security and robustness", () => {
         const c1 = yield* computerIn(world, "O1")
         for (const value of [{ deep: nested(1000) }, { bytes: new Uint8Array([1]) }]) {
           yield* c1.answers(() => Effect.succeed([value]))
-          assertRejected(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), 500)
+          assertRejected(
+            yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
+            500
+          )
         }
       }),
     readInFull
@@ -126,11 +130,11 @@ describe("security and robustness", () => {
         const c1 = yield* computerIn(world, "O1")
         const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
         const big = { text: "x".repeat(150_000) }
-        assertRejected(yield* a1.ask("client:get_tools", { ...base, big }), 413)
+        assertRejected(yield* a1.request("client:get_tools", { ...base, big }), 413)
         yield* c1.answers(() => Effect.succeed([big]))
-        assertRejected(yield* a1.ask("client:get_tools", base), 500)
+        assertRejected(yield* a1.request("client:get_tools", base), 500)
         yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
-        assert.deepStrictEqual(yield* a1.ask("client:get_tools", base), [{ tools: [], req_id: "r" }])
+        assert.deepStrictEqual(yield* a1.request("client:get_tools", base), [{ tools: [], req_id: "r" }])
       }),
     { maxMessageBytes: 100_000 }
   )
@@ -140,9 +144,9 @@ describe("security and robustness", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O2")
       const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
-      yield* a1.ask("client:get_tools", base)
-      yield* c1.ask("client:get_tools", base)
-      yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
+      yield* a1.request("client:get_tools", base)
+      yield* c1.request("client:get_tools", base)
+      yield* a1.request("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
       const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
       for (const words of ["cross-office request rejected", "request rejected", "another office"]) {
         assert.isTrue(
@@ -156,10 +160,10 @@ describe("security and robustness", () => {
   conform("case 359: keeps contents out of the logs", (world) =>
     Effect.gen(function* () {
       const a1 = yield* world.connect({ auth: { role: "agent", token: "s3cret-token" } })
-      yield* a1.ask("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" })
+      yield* a1.request("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" })
       const c1 = yield* computerIn(world, "O1")
       yield* c1.answers(() => Effect.succeed([{ content: [{ type: "text", text: "s3cret-result" }] }]))
-      yield* a1.ask("client:tool_call", {
+      yield* a1.request("client:tool_call", {
         agent: "agent-1",
         req_id: "r",
         computer: "pc-1",

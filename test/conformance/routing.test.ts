@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber } from "effect"
-import { agent, agentIn, assertRejected, bodiesOf, computerIn, malformed, settled } from "./cast.ts"
+import { agent, agentIn, assertRejected, bodiesOf, computerIn, malformed, settled } from "./joinedMembers.ts"
 import { conform, type Peer } from "./World.ts"
 
 /** Every routed event of the catalogue with a valid payload (suite §7). */
@@ -18,7 +18,7 @@ const zero = Duration.zero
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const reply = { content: [{ type: "text", text: "ok" }], isError: false, more: { x: [1] } }
 const replies = (peer: Peer, value: unknown = reply) => peer.answers(() => Effect.succeed([value]))
-const requestsAt = (peer: Peer) => peer.heard().filter(({ event }) => event.startsWith("client:"))
+const requestsAt = (peer: Peer) => peer.received().filter(({ event }) => event.startsWith("client:"))
 
 for (const { event, more } of routed) {
   const payload = { ...base, ...more }
@@ -29,7 +29,7 @@ for (const { event, more } of routed) {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* replies(c1)
-        assert.deepStrictEqual(yield* a1.ask(event, { ...payload, unknown: { kept: true } }), [reply])
+        assert.deepStrictEqual(yield* a1.request(event, { ...payload, unknown: { kept: true } }), [reply])
         assert.deepStrictEqual(requestsAt(c1), [{ event, body: { ...payload, unknown: { kept: true } } }])
       })
     )
@@ -41,7 +41,7 @@ for (const { event, more } of routed) {
         const c2 = yield* computerIn(world, "O1", "pc-2")
         const twin = yield* computerIn(world, "O2", "pc-2")
         yield* replies(c2, { from: "here" })
-        assert.deepStrictEqual(yield* a1.ask(event, { ...payload, computer: "pc-2" }), [{ from: "here" }])
+        assert.deepStrictEqual(yield* a1.request(event, { ...payload, computer: "pc-2" }), [{ from: "here" }])
         yield* settled([c1, twin])
         assert.deepStrictEqual([requestsAt(c1), requestsAt(twin)], [[], []])
       })
@@ -51,9 +51,9 @@ for (const { event, more } of routed) {
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O2")
-        assertRejected(yield* a1.ask(event, payload), 4104)
-        assertRejected(yield* a1.ask(event, { ...payload, computer: "ghost" }), 404)
-        assertRejected(yield* a1.ask(event, { ...payload, computer: "agent-1" }), 404)
+        assertRejected(yield* a1.request(event, payload), 4104)
+        assertRejected(yield* a1.request(event, { ...payload, computer: "ghost" }), 404)
+        assertRejected(yield* a1.request(event, { ...payload, computer: "agent-1" }), 404)
         yield* settled([c1])
         assert.deepStrictEqual(requestsAt(c1), [])
       })
@@ -63,8 +63,8 @@ for (const { event, more } of routed) {
       Effect.gen(function* () {
         const c1 = yield* computerIn(world, "O1")
         const c2 = yield* computerIn(world, "O1", "pc-2")
-        assertRejected(yield* (yield* agent(world)).ask(event, payload), 4103)
-        assertRejected(yield* c1.ask(event, { ...payload, computer: "pc-2" }), 403)
+        assertRejected(yield* (yield* agent(world)).request(event, payload), 4103)
+        assertRejected(yield* c1.request(event, { ...payload, computer: "pc-2" }), 403)
         yield* settled([c1, c2])
         assert.deepStrictEqual([requestsAt(c1), requestsAt(c2)], [[], []])
       })
@@ -76,11 +76,11 @@ for (const { event, more } of routed) {
         const c1 = yield* computerIn(world, "O1")
         yield* replies(c1)
         for (const name of ["agent-2", "pc-1", "Agent-1", "agent-1 ", "agent-1\n"]) {
-          assertRejected(yield* a1.ask(event, { ...payload, agent: name }), 403)
+          assertRejected(yield* a1.request(event, { ...payload, agent: name }), 403)
         }
         yield* settled([c1])
         assert.deepStrictEqual(requestsAt(c1), [])
-        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+        assert.deepStrictEqual(yield* a1.request(event, payload), [reply])
       })
     )
 
@@ -96,10 +96,10 @@ for (const { event, more } of routed) {
           ]),
           ...[{ agent: 1 }, { req_id: {} }, { computer: null }].map((change) => [{ ...payload, ...change }])
         ]
-        for (const given of bad) assertRejected(yield* a1.ask(event, ...given), 400)
+        for (const given of bad) assertRejected(yield* a1.request(event, ...given), 400)
         yield* settled([c1])
         assert.deepStrictEqual(requestsAt(c1), [])
-        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+        assert.deepStrictEqual(yield* a1.request(event, payload), [reply])
       })
     )
 
@@ -116,7 +116,7 @@ for (const { event, more } of routed) {
           return Effect.as(Deferred.await(gates[Number(req_id)] ?? all), [{ req_id }])
         })
         const asking = yield* Effect.forEach(gates, (_, index) =>
-          Effect.forkChild(a1.ask(event, { ...payload, req_id: String(index) }))
+          Effect.forkChild(a1.request(event, { ...payload, req_id: String(index) }))
         )
         yield* Deferred.await(all)
         for (const gate of gates.toReversed()) yield* Deferred.succeed(gate, undefined)
@@ -134,13 +134,13 @@ for (const { event, more } of routed) {
         const c1 = yield* computerIn(world, "O1")
         const error = { code: 4013, message: "x", uri: "u" }
         yield* replies(c1, error)
-        assert.deepStrictEqual(yield* a1.ask(event, payload), [error])
+        assert.deepStrictEqual(yield* a1.request(event, payload), [error])
         for (const value of ["text", null, 7, [1]]) {
           yield* replies(c1, value)
-          assertRejected(yield* a1.ask(event, payload), 500)
+          assertRejected(yield* a1.request(event, payload), 500)
         }
         yield* c1.answers(() => Effect.succeed([]))
-        assertRejected(yield* a1.ask(event, payload), 500)
+        assertRejected(yield* a1.request(event, payload), 500)
       })
     )
 
@@ -149,8 +149,8 @@ for (const { event, more } of routed) {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.ask(event, payload))
-        yield* c1.hear(event)
+        const asking = yield* Effect.forkChild(a1.request(event, payload))
+        yield* c1.receive(event)
         yield* c1.close
         assertRejected(yield* Fiber.join(asking), 404)
         assert.strictEqual(world.server.load().calls, 0)
@@ -162,9 +162,9 @@ for (const { event, more } of routed) {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.ask(event, payload))
-        yield* c1.hear(event)
-        yield* c1.ask("server:leave_office", { office_id: "O1" })
+        const asking = yield* Effect.forkChild(a1.request(event, payload))
+        yield* c1.receive(event)
+        yield* c1.request("server:leave_office", { office_id: "O1" })
         assertRejected(yield* Fiber.join(asking), 404)
       })
     )
@@ -178,9 +178,9 @@ for (const { event, more } of routed) {
           yield* c1.answers(() => Effect.never)
           const began = performance.now()
           const asking = yield* Effect.forkChild(
-            a1.ask(event, "timeout" in payload ? { ...payload, timeout: 1 } : payload)
+            a1.request(event, "timeout" in payload ? { ...payload, timeout: 1 } : payload)
           )
-          yield* c1.hear(event)
+          yield* c1.receive(event)
           yield* world.elapse("999 millis")
           assert.isUndefined(asking.pollUnsafe())
           yield* world.elapse("1 millis")
@@ -198,10 +198,10 @@ for (const { event, more } of routed) {
         const c2 = yield* computerIn(world, "O1", "pc-2")
         const gate = yield* Deferred.make<void>()
         yield* c1.answers(() => Effect.as(Deferred.await(gate), [reply]))
-        const asking = yield* Effect.forkChild(Effect.exit(a1.ask(event, payload)))
-        yield* c1.hear(event)
+        const asking = yield* Effect.forkChild(Effect.exit(a1.request(event, payload)))
+        yield* c1.receive(event)
         yield* a1.close
-        yield* c2.hear("notify:leave_office")
+        yield* c2.receive("notify:leave_office")
         yield* Deferred.succeed(gate, undefined)
         yield* settled([c1, c2])
         assert.strictEqual(world.server.load().calls, 0)
@@ -211,7 +211,7 @@ for (const { event, more } of routed) {
         yield* Fiber.interrupt(asking)
         const next = yield* agentIn(world, "O1", "agent-2")
         yield* replies(c1)
-        assert.deepStrictEqual(yield* next.ask(event, { ...payload, agent: "agent-2" }), [reply])
+        assert.deepStrictEqual(yield* next.request(event, { ...payload, agent: "agent-2" }), [reply])
       })
     )
 
@@ -220,9 +220,9 @@ for (const { event, more } of routed) {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* replies(c1)
-        yield* a1.tell(event, payload)
-        assert.deepStrictEqual(yield* c1.hear(event), payload)
-        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+        yield* a1.notify(event, payload)
+        assert.deepStrictEqual(yield* c1.receive(event), payload)
+        assert.deepStrictEqual(yield* a1.request(event, payload), [reply])
       })
     )
 
@@ -230,8 +230,8 @@ for (const { event, more } of routed) {
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
-        yield* c1.ask("server:leave_office", { office_id: "O1" })
-        assertRejected(yield* a1.ask(event, payload), 404, 4104)
+        yield* c1.request("server:leave_office", { office_id: "O1" })
+        assertRejected(yield* a1.request(event, payload), 404, 4104)
       })
     )
   })
@@ -243,9 +243,9 @@ describe("client:*", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* replies(c1)
-      assert.deepStrictEqual(yield* a1.ask("client:foo", { ...base, more: [1] }), [reply])
-      assert.deepStrictEqual(yield* c1.hear("client:foo"), { ...base, more: [1] })
-      assertRejected(yield* a1.ask("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
+      assert.deepStrictEqual(yield* a1.request("client:foo", { ...base, more: [1] }), [reply])
+      assert.deepStrictEqual(yield* c1.receive("client:foo"), { ...base, more: [1] })
+      assertRejected(yield* a1.request("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
     })
   )
 
@@ -255,7 +255,7 @@ describe("client:*", () => {
       const c1 = yield* computerIn(world, "O1")
       yield* replies(c1)
       for (const event of ["client:foo", "client:list_finder"]) {
-        assertRejected(yield* a1.ask(event, { ...base, agent: "root" }), 403)
+        assertRejected(yield* a1.request(event, { ...base, agent: "root" }), 403)
       }
       yield* settled([c1])
       assert.deepStrictEqual(requestsAt(c1), [])
@@ -267,8 +267,8 @@ describe("client:*", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* replies(c1)
-      assert.deepStrictEqual(yield* a1.ask("client:list_finder", { ...base, tags: ["k"] }), [reply])
-      assert.deepStrictEqual(yield* c1.hear("client:list_finder"), { ...base, tags: ["k"] })
+      assert.deepStrictEqual(yield* a1.request("client:list_finder", { ...base, tags: ["k"] }), [reply])
+      assert.deepStrictEqual(yield* c1.receive("client:list_finder"), { ...base, tags: ["k"] })
     })
   )
 
@@ -276,7 +276,7 @@ describe("client:*", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       for (const event of ["server:nope", "notify:enter_office", "whatever"]) {
-        assertRejected(yield* a1.ask(event, base), 404)
+        assertRejected(yield* a1.request(event, base), 404)
       }
     })
   )
@@ -291,8 +291,8 @@ describe("client:tool_call", () => {
       const c1 = yield* computerIn(world, "O1")
       const late = yield* Deferred.make<void>()
       yield* c1.answers(() => Effect.as(Deferred.await(late), [reply]))
-      const asking = yield* Effect.forkChild(a1.ask("client:tool_call", { ...good, timeout: 2 }))
-      yield* c1.hear("client:tool_call")
+      const asking = yield* Effect.forkChild(a1.request("client:tool_call", { ...good, timeout: 2 }))
+      yield* c1.receive("client:tool_call")
       yield* world.elapse("3 seconds")
       yield* Deferred.succeed(late, undefined)
       assert.deepStrictEqual(yield* Fiber.join(asking), [reply])
@@ -313,7 +313,7 @@ describe("client:tool_call", () => {
         Object.fromEntries(Object.entries(good).filter(([name]) => name !== key))
       )
       for (const bad of [...missing, ...changes.map((change) => ({ ...good, ...change }))]) {
-        assertRejected(yield* a1.ask("client:tool_call", bad), 400)
+        assertRejected(yield* a1.request("client:tool_call", bad), 400)
       }
       yield* settled([c1])
       assert.deepStrictEqual(requestsAt(c1), [])
@@ -327,11 +327,11 @@ describe("client:tool_call", () => {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.ask("client:tool_call", { ...good, timeout: 1 }))
-        yield* c1.hear("client:tool_call")
+        const asking = yield* Effect.forkChild(a1.request("client:tool_call", { ...good, timeout: 1 }))
+        yield* c1.receive("client:tool_call")
         yield* world.elapse("1 second")
         assertRejected(yield* Fiber.join(asking), 408)
-        assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
+        assert.deepStrictEqual(yield* c1.receive("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       }),
     { timeoutGrace: zero }
   )
@@ -341,15 +341,15 @@ describe("client:tool_call", () => {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* c1.answers(() => Effect.never)
-      const asking = yield* Effect.forkChild(a1.ask("client:tool_call", good))
-      yield* c1.hear("client:tool_call")
-      yield* a1.ask("server:leave_office", { office_id: "O1" })
+      const asking = yield* Effect.forkChild(a1.request("client:tool_call", good))
+      yield* c1.receive("client:tool_call")
+      yield* a1.request("server:leave_office", { office_id: "O1" })
       assertRejected(yield* Fiber.join(asking), 4103)
-      assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
+      assert.deepStrictEqual(yield* c1.receive("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       yield* settled([c1])
       assert.deepStrictEqual(
         c1
-          .heard()
+          .received()
           .map(({ event }) => event)
           .slice(-2),
         ["notify:tool_call_cancel", "notify:leave_office"]

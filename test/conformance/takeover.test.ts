@@ -5,7 +5,7 @@ import { isJsonObject } from "../../src/domain/json.ts"
 import { handshake } from "../adapters/auth/handshakes.ts"
 import type { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { joinOffice, type MemberOptions, MemberReplaced } from "../../src/application/member/OfficeMember.ts"
-import { agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join, settled } from "./cast.ts"
+import { agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join, settled } from "./joinedMembers.ts"
 import { allGrants } from "../../src/domain/model/Identity.ts"
 import { conform, type Peer, type World } from "./World.ts"
 
@@ -36,7 +36,7 @@ describe("takeover of an open connection", () => {
       yield* ghost.closed
       yield* settled([back], [watcher])
       assert.deepStrictEqual(
-        watcher.heard().map(({ event }) => event),
+        watcher.received().map(({ event }) => event),
         ["notify:enter_office", "notify:leave_office", "notify:enter_office"]
       )
       assert.deepStrictEqual(bodiesOf(back, "notify:leave_office"), [])
@@ -49,15 +49,15 @@ describe("takeover of an open connection", () => {
       const ghost = yield* member(world, "computer")
       yield* join(ghost, "computer", "pc-1", "O1")
       yield* ghost.answers(() => Effect.never)
-      const ask = a1.ask("client:get_tools", { computer: "pc-1", agent: "agent-1", req_id: "r1" })
-      const waiting = yield* Effect.forkChild(ask, { startImmediately: true })
-      yield* ghost.hear("client:get_tools")
+      const request = a1.request("client:get_tools", { computer: "pc-1", agent: "agent-1", req_id: "r1" })
+      const waiting = yield* Effect.forkChild(request, { startImmediately: true })
+      yield* ghost.receive("client:get_tools")
       const back = yield* member(world, "computer")
       yield* back.answers(() => Effect.succeed([{ tools: [], req_id: "r2" }]))
       yield* join(back, "computer", "pc-1", "O1")
       assertRejected(yield* Fiber.join(waiting), 404)
       const again = { computer: "pc-1", agent: "agent-1", req_id: "r2" }
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", again), [{ tools: [], req_id: "r2" }])
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", again), [{ tools: [], req_id: "r2" }])
     })
   )
 
@@ -97,8 +97,8 @@ describe("takeover of an open connection", () => {
       yield* join(ghost, "computer", "pc-1", "O1")
       yield* join(yield* member(world, "computer"), "computer", "pc-1", "O1")
       const listing = { agent: "agent-1", req_id: "r1", office_id: "O1" }
-      const answers = yield* a1.ask("server:list_room", listing)
-      assert.notInclude(JSON.stringify([answers, a1.heard()]), instance)
+      const answers = yield* a1.request("server:list_room", listing)
+      assert.notInclude(JSON.stringify([answers, a1.received()]), instance)
       for (const { text } of world.logs) assert.notInclude(text, instance)
     })
   )
@@ -106,7 +106,7 @@ describe("takeover of an open connection", () => {
 
 /** Sends a join that asks for the place of the current member. */
 const takeOver = (peer: Peer, role: "agent" | "computer", name: string) =>
-  peer.ask("server:join_office", { role, name, office_id: "O1", take_over: true })
+  peer.request("server:join_office", { role, name, office_id: "O1", take_over: true })
 
 const linesOf = ({ logs }: World, phrase: string) => logs.flatMap(({ text }) => (text.includes(phrase) ? [text] : []))
 
@@ -124,7 +124,7 @@ describe("takeover on request", () => {
       assert.include(assertDenied(yield* join(other, "agent", "agent-1", "O1")), "already has an agent")
       assert.include(assertDenied(yield* takeOver(other, "agent", "agent-2")), "already has an agent")
       assert.deepStrictEqual(yield* takeOver(other, "agent", "agent-1"), [true, null])
-      yield* first.hear("notify:session_replaced")
+      yield* first.receive("notify:session_replaced")
       yield* first.closed
     })
   )
@@ -186,10 +186,15 @@ describe("takeover on request", () => {
   conform("rejects a request that is not a boolean", (world) =>
     Effect.gen(function* () {
       const peer = yield* world.connect({ auth: { role: "agent" } })
-      const ack = yield* peer.ask("server:join_office", { role: "agent", name: "a", office_id: "O1", take_over: "yes" })
+      const ack = yield* peer.request("server:join_office", {
+        role: "agent",
+        name: "a",
+        office_id: "O1",
+        take_over: "yes"
+      })
       assert.include(assertDenied(ack), "take_over")
       const ignored = { role: "agent", name: "a", office_id: "O1", take_over: null }
-      assert.deepStrictEqual(yield* peer.ask("server:join_office", ignored), [true, null])
+      assert.deepStrictEqual(yield* peer.request("server:join_office", ignored), [true, null])
     })
   )
 

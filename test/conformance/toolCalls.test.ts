@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Ref } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import type { Approval } from "../../src/domain/approvals/Approval.ts"
-import { agentIn, assertRejected, settled } from "./cast.ts"
+import { agentIn, assertRejected, settled } from "./joinedMembers.ts"
 import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, conformInMemory, type Peer, type World } from "./World.ts"
 
@@ -22,8 +22,8 @@ interface WireResult {
   readonly isError: boolean
   readonly meta?: { readonly [key: string]: unknown }
 }
-const ask = (peer: Peer, tool_name: string, more: object = {}) =>
-  Effect.map(peer.ask("client:tool_call", call(tool_name, more)), ([answer]) => answer as WireResult)
+const request = (peer: Peer, tool_name: string, more: object = {}) =>
+  Effect.map(peer.request("client:tool_call", call(tool_name, more)), ([answer]) => answer as WireResult)
 const assertFailed = (result: WireResult, ...codes: ReadonlyArray<number>) => {
   assert.isTrue(result.isError)
   assert.include(codes, result.meta?.["error_code"] as number)
@@ -67,13 +67,13 @@ describe("tool call at a Computer", () => {
         tool("echo", (args) => Effect.succeed(textResult(String(args["text"]), { _meta: { k: 1 }, extra: [1] }))),
         tool("broken", () => Effect.succeed(textResult("oh no", { isError: true })))
       ])
-      assert.deepStrictEqual<unknown>(yield* ask(a1, "echo", { params: { text: "hi" } }), {
+      assert.deepStrictEqual<unknown>(yield* request(a1, "echo", { params: { text: "hi" } }), {
         content: [{ type: "text", text: "hi" }],
         extra: [1],
         isError: false,
         meta: { k: 1 }
       })
-      assert.deepStrictEqual<unknown>(yield* ask(a1, "broken", { req_id: "r2" }), {
+      assert.deepStrictEqual<unknown>(yield* request(a1, "broken", { req_id: "r2" }), {
         content: [{ type: "text", text: "oh no" }],
         isError: true
       })
@@ -86,8 +86,8 @@ describe("tool call at a Computer", () => {
       const { a1 } = yield* office(world, [rm.tool], {
         configure: { alpha: { forbidden_tools: ["rm"] } }
       })
-      assertFailed(yield* ask(a1, "nope"), 4001)
-      assertFailed(yield* ask(a1, "rm", { req_id: "r2" }), 4002)
+      assertFailed(yield* request(a1, "nope"), 4001)
+      assertFailed(yield* request(a1, "rm", { req_id: "r2" }), 4002)
       assert.strictEqual(yield* Ref.get(rm.runs), 0)
     })
   )
@@ -99,7 +99,7 @@ describe("tool call at a Computer", () => {
         _tag: "Stopped",
         reason: "disabled"
       })
-      assertFailed(yield* ask(a1, "t"), 4001, 4002)
+      assertFailed(yield* request(a1, "t"), 4001, 4002)
     })
   )
 
@@ -110,14 +110,14 @@ describe("tool call at a Computer", () => {
         hang.tool,
         tool("fail", () => Effect.fail(new McpSessionError({ reason: "protocol", code: -32000, message: "boom" })))
       ])
-      const failed = yield* ask(a1, "fail")
+      const failed = yield* request(a1, "fail")
       assertFailed(failed, 4003)
       assert.include(failed.content[0]?.text ?? "", "boom")
-      const asking = yield* Effect.forkChild(ask(a1, "hang", { req_id: "r2" }))
+      const asking = yield* Effect.forkChild(request(a1, "hang", { req_id: "r2" }))
       yield* Deferred.await(hang.started)
       yield* alpha.crash("exit code 1")
       assertFailed(yield* Fiber.join(asking), 4003)
-      assert.deepStrictEqual(yield* a1.hear("notify:update_tool_list"), { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:update_tool_list"), { computer: "pc-1" })
       const state = (yield* computer.servers).get("alpha")
       assert.isTrue(state?._tag === "BackingOff" && state.reason === "exit code 1")
     })
@@ -127,7 +127,7 @@ describe("tool call at a Computer", () => {
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])
-      const asking = yield* Effect.forkChild(ask(a1, "slow", { timeout: 1 }))
+      const asking = yield* Effect.forkChild(request(a1, "slow", { timeout: 1 }))
       yield* Deferred.await(slow.started)
       yield* world.elapse("1 second")
       const result = yield* Fiber.join(asking)
@@ -144,28 +144,28 @@ describe("tool call at a Computer", () => {
       const { a1 } = yield* office(world, [t.tool, tool("free")], {
         configure: { alpha: { default_tool_meta: null, tool_meta: { free: { auto_apply: true } } } }
       })
-      assertFailed(yield* ask(a1, "t"), 4005)
+      assertFailed(yield* request(a1, "t"), 4005)
       assert.strictEqual(yield* Ref.get(t.runs), 0)
-      assert.isFalse((yield* ask(a1, "free", { req_id: "r2" })).isError)
+      assert.isFalse((yield* request(a1, "free", { req_id: "r2" })).isError)
     })
   )
 
   conform("cases 135, 138: shows the call in the prompt, and runs it after approval", (world) =>
     Effect.gen(function* () {
-      const asked: Array<Approval> = []
+      const requests: Array<Approval> = []
       const { a1 } = yield* office(world, [tool("t")], {
         configure: {
           alpha: { default_tool_meta: { auto_apply: true }, tool_meta: { t: { auto_apply: false } } }
         },
         settings: {
           confirm: (request) => {
-            asked.push(request)
+            requests.push(request)
             return Effect.succeed(true)
           }
         }
       })
-      assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
-      const shown = asked.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
+      assert.isFalse((yield* request(a1, "t", { params: { x: 1 } })).isError)
+      const shown = requests.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
         computer,
         requester,
         reqId,
@@ -191,17 +191,17 @@ describe("tool call at a Computer", () => {
   conform("case 136: treats a denial, an error and a timeout of the prompt as denial", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
-      const asked = yield* Deferred.make<void>()
-      const silence = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+      const requests = yield* Deferred.make<void>()
+      const silence = Effect.andThen(Deferred.succeed(requests, undefined), Effect.never)
       const answers = [Effect.succeed(false), Effect.fail("broken"), Effect.die("broken"), silence]
       let turn = 0
       const { a1 } = yield* office(world, [t.tool], {
         ...unconfirmed,
         settings: { confirm: () => answers[turn++] ?? Effect.succeed(true) }
       })
-      for (const req_id of ["r1", "r2", "r3"]) assertFailed(yield* ask(a1, "t", { req_id }), 4005)
-      const asking = yield* Effect.forkChild(ask(a1, "t", { req_id: "r4", timeout: 1 }))
-      yield* Deferred.await(asked)
+      for (const req_id of ["r1", "r2", "r3"]) assertFailed(yield* request(a1, "t", { req_id }), 4005)
+      const asking = yield* Effect.forkChild(request(a1, "t", { req_id: "r4", timeout: 1 }))
+      yield* Deferred.await(requests)
       yield* world.elapse("1 second")
       assertFailed(yield* Fiber.join(asking), 4005)
       assert.strictEqual(yield* Ref.get(t.runs), 0)
@@ -211,16 +211,16 @@ describe("tool call at a Computer", () => {
   conform("rejects a call whose tool is forbidden during the prompt", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const answer = yield* Deferred.make<boolean>()
       const { a1, computer } = yield* office(world, [t.tool], {
         ...unconfirmed,
         settings: {
-          confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(answer))
+          confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(answer))
         }
       })
-      const asking = yield* Effect.forkChild(ask(a1, "t"))
-      yield* Deferred.await(asked)
+      const asking = yield* Effect.forkChild(request(a1, "t"))
+      yield* Deferred.await(requests)
       const { config, variables } = yield* computer.setup
       const { alpha } = config.servers
       const forbidden = { ...(alpha ?? assert.fail()), forbiddenTools: ["t"] }
@@ -235,16 +235,16 @@ describe("tool call at a Computer", () => {
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])
-      const first = yield* Effect.forkChild(ask(a1, "slow"))
-      const second = yield* Effect.forkChild(ask(a1, "slow"))
+      const first = yield* Effect.forkChild(request(a1, "slow"))
+      const second = yield* Effect.forkChild(request(a1, "slow"))
       yield* Deferred.await(slow.started)
       yield* Deferred.succeed(slow.go, undefined)
       const results = yield* Fiber.joinAll([first, second])
       assert.deepStrictEqual(results[0], results[1])
-      assert.deepStrictEqual(yield* ask(a1, "slow"), results[0])
+      assert.deepStrictEqual(yield* request(a1, "slow"), results[0])
       assert.strictEqual(yield* Ref.get(slow.runs), 1)
-      assertRejected([yield* ask(a1, "other")], 400)
-      assertRejected([yield* ask(a1, "slow", { params: { x: 1 } })], 400)
+      assertRejected([yield* request(a1, "other")], 400)
+      assertRejected([yield* request(a1, "slow", { params: { x: 1 } })], 400)
     })
   )
 
@@ -257,11 +257,11 @@ describe("tool call at a Computer", () => {
           return Effect.succeed(textResult("x"))
         })
       ])
-      yield* ask(a1, "t")
+      yield* request(a1, "t")
       yield* world.elapse("4 minutes")
-      yield* ask(a1, "t")
+      yield* request(a1, "t")
       yield* world.elapse("2 minutes")
-      yield* ask(a1, "t")
+      yield* request(a1, "t")
       assert.strictEqual(runs, 2)
     })
   )
@@ -278,10 +278,10 @@ describe("tool call at a Computer", () => {
           )
         )
       ])
-      for (let count = 0; count < 8; count++) yield* ask(a1, "big", { req_id: `r${count}` })
-      yield* ask(a1, "big", { req_id: "r7" })
+      for (let count = 0; count < 8; count++) yield* request(a1, "big", { req_id: `r${count}` })
+      yield* request(a1, "big", { req_id: "r7" })
       assert.strictEqual(runs, 8)
-      yield* ask(a1, "big", { req_id: "r0" })
+      yield* request(a1, "big", { req_id: "r0" })
       assert.strictEqual(runs, 9)
     })
   )
@@ -299,13 +299,13 @@ describe("tool call at a Computer", () => {
         ["unauthorized", 4006],
         ["forbidden", 4007]
       ].entries()) {
-        const result = yield* ask(a1, String(name), { req_id: `r${index}` })
+        const result = yield* request(a1, String(name), { req_id: `r${index}` })
         assertFailed(result, Number(code))
         assert.strictEqual(result.meta?.["mcp_server"], "alpha")
         const hint = JSON.stringify(result.meta?.["auth_hint"])
         assert.notMatch(hint, /token|client_id|secret|"code"|state|\?/)
       }
-      assertFailed(yield* ask(a1, "unavailable", { req_id: "r9" }), 4003)
+      assertFailed(yield* request(a1, "unavailable", { req_id: "r9" }), 4003)
     })
   )
 
@@ -317,17 +317,17 @@ describe("tool call at a Computer", () => {
           tool("big", () => Effect.succeed(textResult("x".repeat(200_000)))),
           tool("small")
         ])
-        const result = yield* ask(a1, "big")
+        const result = yield* request(a1, "big")
         assertFailed(result, 4003)
         assert.include(result.content[0]?.text ?? "", "exceeds")
-        assert.isFalse((yield* ask(a1, "small", { req_id: "r2" })).isError)
+        assert.isFalse((yield* request(a1, "small", { req_id: "r2" })).isError)
       }),
     { maxMessageBytes: 100_000 }
   )
 })
 
 describe("cancellation at a Computer", () => {
-  const cancel = (a1: Peer, req_id: string) => a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id })
+  const cancel = (a1: Peer, req_id: string) => a1.notify("server:tool_call_cancel", { agent: "agent-1", req_id })
   const assertCancelled = (result: WireResult) => {
     assert.isTrue(result.isError)
     assert.deepInclude(result.meta, { a2c_cancelled: true, a2c_cancel_reason: "agent_requested" })
@@ -338,8 +338,8 @@ describe("cancellation at a Computer", () => {
       const one = slowTool("one")
       const two = slowTool("two")
       const { a1 } = yield* office(world, [one.tool, two.tool])
-      const first = yield* Effect.forkChild(ask(a1, "one", { req_id: "r1" }))
-      const second = yield* Effect.forkChild(ask(a1, "two", { req_id: "r2" }))
+      const first = yield* Effect.forkChild(request(a1, "one", { req_id: "r1" }))
+      const second = yield* Effect.forkChild(request(a1, "two", { req_id: "r2" }))
       yield* Effect.all([Deferred.await(one.started), Deferred.await(two.started)])
       yield* cancel(a1, "r1")
       assertCancelled(yield* Fiber.join(first))
@@ -352,10 +352,10 @@ describe("cancellation at a Computer", () => {
   conform("case 160: ignores the cancellation of a finished call", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, [tool("t")])
-      const before = yield* ask(a1, "t")
+      const before = yield* request(a1, "t")
       yield* cancel(a1, "r1")
       yield* settled([a1])
-      assert.deepStrictEqual(yield* ask(a1, "t"), before)
+      assert.deepStrictEqual(yield* request(a1, "t"), before)
     })
   )
 
@@ -366,8 +366,8 @@ describe("cancellation at a Computer", () => {
       const there = slowTool("there")
       const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [there.tool] })
       yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
-      const first = yield* Effect.forkChild(ask(a1, "here", { req_id: "r1" }))
-      const second = yield* Effect.forkChild(ask(a1, "there", { req_id: "r2", computer: "pc-2" }))
+      const first = yield* Effect.forkChild(request(a1, "here", { req_id: "r1" }))
+      const second = yield* Effect.forkChild(request(a1, "there", { req_id: "r2", computer: "pc-2" }))
       yield* Effect.all([Deferred.await(here.started), Deferred.await(there.started)])
       yield* cancel(a1, "r1")
       assertCancelled(yield* Fiber.join(first))
@@ -379,13 +379,13 @@ describe("cancellation at a Computer", () => {
   conform("case 163: cancels a call that waits for confirmation", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const { a1 } = yield* office(world, [t.tool], {
         ...unconfirmed,
-        settings: { confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
+        settings: { confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Effect.never) }
       })
-      const asking = yield* Effect.forkChild(ask(a1, "t"))
-      yield* Deferred.await(asked)
+      const asking = yield* Effect.forkChild(request(a1, "t"))
+      yield* Deferred.await(requests)
       yield* cancel(a1, "r1")
       assertCancelled(yield* Fiber.join(asking))
       assert.strictEqual(yield* Ref.get(t.runs), 0)
@@ -396,7 +396,7 @@ describe("cancellation at a Computer", () => {
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])
-      yield* Effect.forkChild(Effect.exit(ask(a1, "slow")))
+      yield* Effect.forkChild(Effect.exit(request(a1, "slow")))
       yield* Deferred.await(slow.started)
       yield* a1.close
       yield* Deferred.await(slow.interrupted)

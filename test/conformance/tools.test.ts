@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRejected, computerIn, malformed, settled } from "./cast.ts"
+import { agentIn, assertRejected, computerIn, malformed, settled } from "./joinedMembers.ts"
 import { computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
@@ -14,14 +14,14 @@ interface WireTool {
 }
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const toolsOf = (peer: Peer) =>
-  Effect.map(peer.ask("client:get_tools", base), ([answer]) => {
+  Effect.map(peer.request("client:get_tools", base), ([answer]) => {
     const { req_id, tools } = answer as { readonly tools: ReadonlyArray<WireTool>; readonly req_id: string }
     assert.strictEqual(req_id, "r1")
     return tools
   })
 const call = (peer: Peer, tool_name: string, req_id: string) =>
   Effect.map(
-    peer.ask("client:tool_call", { ...base, req_id, tool_name, params: {}, timeout: 5 }),
+    peer.request("client:tool_call", { ...base, req_id, tool_name, params: {}, timeout: 5 }),
     ([answer]) =>
       answer as {
         readonly content: ReadonlyArray<{ readonly text: string }>
@@ -86,7 +86,7 @@ describe("client:get_tools", () => {
         })
         yield* computerUnderTest(world, { servers: { huge } })
         const a1 = yield* agentIn(world, "O1")
-        assertRejected(yield* a1.ask("client:get_tools", base), 413)
+        assertRejected(yield* a1.request("client:get_tools", base), 413)
       }),
     { maxMessageBytes: 100_000 }
   )
@@ -192,7 +192,7 @@ describe("client:get_tools", () => {
         (yield* toolsOf(a1)).map(({ name }) => name),
         ["a", "c", "d", "e"]
       )
-      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), [
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", { ...base, computer: "pc-2" }), [
         { tools: [], req_id: "r1" }
       ])
     })
@@ -204,7 +204,7 @@ describe("client:get_tools", () => {
       yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       yield* alpha.setTools([tool("a"), tool("b")])
-      assert.deepStrictEqual(yield* a1.hear("notify:update_tool_list"), { computer: "pc-1" })
+      assert.deepStrictEqual(yield* a1.receive("notify:update_tool_list"), { computer: "pc-1" })
       assert.deepStrictEqual(
         (yield* toolsOf(a1)).map(({ name }) => name),
         ["a", "b"]
@@ -218,7 +218,7 @@ describe("client:get_tools", () => {
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       assert.strictEqual((yield* computer.catalogue).entries.size, 1)
       const a1 = yield* agentIn(world, "O1")
-      assertRejected(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), 404)
+      assertRejected(yield* a1.request("client:get_tools", { ...base, computer: "pc-2" }), 404)
     })
   )
 
@@ -235,7 +235,7 @@ describe("client:get_tools", () => {
 })
 
 describe("client:get_config", () => {
-  const config = (peer: Peer) => Effect.map(peer.ask("client:get_config", base), ([answer]) => answer)
+  const config = (peer: Peer) => Effect.map(peer.request("client:get_config", base), ([answer]) => answer)
 
   conform("cases 193, 194, 201, 204, 215: returns the whole configuration without secrets", (world) =>
     Effect.gen(function* () {
@@ -308,11 +308,11 @@ describe("client:get_config", () => {
           }
         }
       })
-      const others = ["client:get_tools", "client:get_desktop"].map((event) => a1.ask(event, base))
+      const others = ["client:get_tools", "client:get_desktop"].map((event) => a1.request(event, base))
       const answers = yield* Effect.all(others)
       yield* settled([a1])
-      const said = JSON.stringify([a1.heard(), world.logs, shown, answers])
-      assert.notInclude(said, "s3cret-42")
+      const visible = JSON.stringify([a1.received(), world.logs, shown, answers])
+      assert.notInclude(visible, "s3cret-42")
     })
   )
 
@@ -359,14 +359,14 @@ describe("client:get_config", () => {
       const { member } = yield* computerUnderTest(world, {})
       assert.isDefined(member)
       const a1 = yield* agentIn(world, "O1")
-      for (const payload of malformed) assertRejected(yield* a1.ask("client:get_config", ...payload), 400)
+      for (const payload of malformed) assertRejected(yield* a1.request("client:get_config", ...payload), 400)
     })
   )
 
   conform("rejects an unknown request of a newer peer", (world) =>
     Effect.gen(function* () {
       yield* computerUnderTest(world, {})
-      assertRejected(yield* (yield* agentIn(world, "O1")).ask("client:something_new", base), 404)
+      assertRejected(yield* (yield* agentIn(world, "O1")).request("client:something_new", base), 404)
     })
   )
 

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { updates } from "../../src/domain/wire/v0_2/events.ts"
-import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./cast.ts"
+import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./joinedMembers.ts"
 import { conform, type World } from "./World.ts"
 
 const updateEvents = [
@@ -23,7 +23,7 @@ const office = Effect.fnUntraced(function* (world: World) {
   const a3 = yield* agentIn(world, "O2", "agent-3")
   const all = [a1, c1, c2, a3]
   yield* settled(all)
-  const before = all.map((peer) => peer.heard().length)
+  const before = all.map((peer) => peer.received().length)
   const news = Effect.map(settled(all), () => all.map((peer, index) => newsSince(peer, before[index] ?? 0)))
   return { a1, c1, c2, a3, news }
 })
@@ -33,10 +33,10 @@ describe("update_* → notify:update_*", () => {
     conform(title, (world) =>
       Effect.gen(function* () {
         const { c1, news } = yield* office(world)
-        yield* c1.tell(event, { computer: "pc-1" })
+        yield* c1.notify(event, { computer: "pc-1" })
         yield* settled([c1])
-        const told = [{ event: notification, body: { computer: "pc-1" } }]
-        assert.deepStrictEqual(yield* news, [told, [], told, []])
+        const notified = [{ event: notification, body: { computer: "pc-1" } }]
+        assert.deepStrictEqual(yield* news, [notified, [], notified, []])
       })
     )
   }
@@ -46,8 +46,8 @@ describe("update_* → notify:update_*", () => {
       const { a1, news } = yield* office(world)
       const outsider = yield* computer(world)
       for (const { event } of updateEvents) {
-        yield* a1.tell(event, { computer: "pc-1" })
-        yield* outsider.tell(event, { computer: "pc-1" })
+        yield* a1.notify(event, { computer: "pc-1" })
+        yield* outsider.notify(event, { computer: "pc-1" })
       }
       yield* settled([a1, outsider])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
@@ -65,16 +65,16 @@ describe("update_* → notify:update_*", () => {
         [{ computer: null }],
         [{ computer: "" }]
       ]
-      for (const { event } of updateEvents) for (const payload of bad) yield* c1.tell(event, ...payload)
+      for (const { event } of updateEvents) for (const payload of bad) yield* c1.notify(event, ...payload)
       yield* settled([c1])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
-      for (const { event } of updateEvents) yield* c1.tell(event, { computer: "pc-1" })
+      for (const { event } of updateEvents) yield* c1.notify(event, { computer: "pc-1" })
       yield* settled([c1])
-      const told = updateEvents.map(({ notification }) => ({
+      const notified = updateEvents.map(({ notification }) => ({
         event: notification,
         body: { computer: "pc-1" }
       }))
-      assert.deepStrictEqual(yield* news, [told, [], told, []])
+      assert.deepStrictEqual(yield* news, [notified, [], notified, []])
     })
   )
 
@@ -82,9 +82,9 @@ describe("update_* → notify:update_*", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      assert.deepStrictEqual(yield* c1.ask("server:update_config", { computer: "pc-1" }), [])
-      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "agent-1", req_id: "r" }), [])
-      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "absent" }), [])
+      assert.deepStrictEqual(yield* c1.request("server:update_config", { computer: "pc-1" }), [])
+      assert.deepStrictEqual(yield* a1.request("server:tool_call_cancel", { agent: "agent-1", req_id: "r" }), [])
+      assert.deepStrictEqual(yield* a1.request("server:tool_call_cancel", { agent: "absent" }), [])
     })
   )
 
@@ -92,7 +92,7 @@ describe("update_* → notify:update_*", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      for (let count = 0; count < 50; count++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+      for (let count = 0; count < 50; count++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
       yield* settled([c1], [a1])
       const { length } = bodiesOf(a1, "notify:update_desktop")
       assert.isTrue(length >= 1 && length <= 50)
@@ -104,7 +104,7 @@ describe("update_* → notify:update_*", () => {
       const { a1, c1, news } = yield* office(world)
       for (const peer of [a1, c1]) {
         for (const event of ["notify:update_config", "notify:enter_office", "notify:tool_call_cancel"]) {
-          yield* peer.tell(event, { computer: "pc-1", office_id: "O1", agent: "agent-1", req_id: "r" })
+          yield* peer.notify(event, { computer: "pc-1", office_id: "O1", agent: "agent-1", req_id: "r" })
         }
       }
       yield* settled([a1, c1])
@@ -119,10 +119,10 @@ describe("cancellation", () => {
   conform("case 153: notifies the office of a cancellation", (world) =>
     Effect.gen(function* () {
       const { a1, news } = yield* office(world)
-      yield* a1.tell("server:tool_call_cancel", cancel)
+      yield* a1.notify("server:tool_call_cancel", cancel)
       yield* settled([a1])
-      const told = [{ event: "notify:tool_call_cancel", body: cancel }]
-      assert.deepStrictEqual(yield* news, [[], told, told, []])
+      const notified = [{ event: "notify:tool_call_cancel", body: cancel }]
+      assert.deepStrictEqual(yield* news, [[], notified, notified, []])
     })
   )
 
@@ -130,8 +130,8 @@ describe("cancellation", () => {
     Effect.gen(function* () {
       const { a1, c1, news } = yield* office(world)
       const outsider = yield* agent(world)
-      yield* c1.tell("server:tool_call_cancel", cancel)
-      yield* outsider.tell("server:tool_call_cancel", cancel)
+      yield* c1.notify("server:tool_call_cancel", cancel)
+      yield* outsider.notify("server:tool_call_cancel", cancel)
       const bad = [
         ...malformed,
         [{ agent: "other", req_id: "r9" }],
@@ -140,7 +140,7 @@ describe("cancellation", () => {
         [{ agent: "agent-1", req_id: 9 }],
         [{ agent: 1, req_id: "r9" }]
       ]
-      for (const payload of bad) yield* a1.tell("server:tool_call_cancel", ...payload)
+      for (const payload of bad) yield* a1.notify("server:tool_call_cancel", ...payload)
       yield* settled([a1, c1, outsider])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
     })

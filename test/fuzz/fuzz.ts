@@ -145,7 +145,7 @@ const feedAll = async (
   noted: () => string | undefined
 ): Promise<void> => {
   let next = from
-  let told = performance.now()
+  let notified = performance.now()
 
   const fail = (what: string, at: Numbered | undefined) => {
     count.fault ??= { what, at, before: before.filter(({ index }) => index !== at?.index) }
@@ -175,8 +175,8 @@ const feedAll = async (
     count.done += 1
     const note = noted()
     if (note !== undefined) fail(note, numbered)
-    if (now - told > 1000) {
-      told = now
+    if (now - notified > 1000) {
+      notified = now
       progress(count.done)
     }
     return waits

@@ -6,15 +6,16 @@ import { helpText, type Options, parseOptions } from "./options.ts"
 import { faultText, summary, table } from "./report.ts"
 import { surfaces } from "./surfaces/all.ts"
 
-const say = (text: string) => void process.stderr.write(text)
+const print = (text: string) => void process.stderr.write(text)
 
 /** Prints the progress of a surface to a terminal; a file gets one line at the end. */
 const follow = (surface: string, of: number) => {
   const line = (done: number) => `${surface}: ${done} of ${of}`
   const isWatched = process.stderr.isTTY
   return {
-    progress: (done: number) => void (isWatched && say(`\r${line(done)} `)),
-    done: ({ inputs, seconds }: Outcome) => say(`${isWatched ? "\r" : ""}${line(inputs)} in ${seconds.toFixed(0)} s\n`)
+    progress: (done: number) => void (isWatched && print(`\r${line(done)} `)),
+    done: ({ inputs, seconds }: Outcome) =>
+      print(`${isWatched ? "\r" : ""}${line(inputs)} in ${seconds.toFixed(0)} s\n`)
   }
 }
 
@@ -22,7 +23,7 @@ const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<n
   const outcomes: Array<Outcome> = []
   const parts = shares(wanted, inputs)
   const all = parts.reduce((sum, part) => sum + part, 0)
-  say(`${all} inputs of ${wanted.length} surfaces, made of seed ${seed}\n`)
+  print(`${all} inputs of ${wanted.length} surfaces, made of seed ${seed}\n`)
   for (const [index, surface] of wanted.entries()) {
     const part = parts[index] ?? 0
     const { done, progress } = follow(surface.name, part)
@@ -33,7 +34,7 @@ const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<n
     if (outcome.fault === undefined) continue
     const file = `fuzz-${surface.name}-${seed}.json`
     writeFileSync(file, faultText(surface.name, seed, outcome.fault))
-    say(`${surface.name}: ${outcome.fault.what}\nwritten to ${file}\n`)
+    print(`${surface.name}: ${outcome.fault.what}\nwritten to ${file}\n`)
   }
   process.stdout.write(`${table(outcomes)}\n\n${summary(outcomes)}\n`)
   return outcomes.some(({ fault }) => fault !== undefined) ? 1 : 0
@@ -44,7 +45,7 @@ const main = async (): Promise<number> => {
   try {
     options = parseOptions(process.argv.slice(2), surfaces)
   } catch (error) {
-    say(`${error instanceof Error ? error.message : String(error)}\n`)
+    print(`${error instanceof Error ? error.message : String(error)}\n`)
     return 2
   }
   if (options.help) {

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import { asObject, asString, type JsonObject } from "../../src/domain/json.ts"
-import { leash } from "../leash.ts"
+import { guardChild } from "../childGuard.ts"
 import { type OfficeEvent, type EventLog, makeEventLog } from "./EventLog.ts"
 import { PartError } from "./members.ts"
 
@@ -73,7 +73,7 @@ export const startDriver = Effect.fnUntraced(function* ({
 
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(
+      guardChild(
         spawn(command, [...args], {
           cwd,
           env: { ...environment, ...variables },

@@ -20,7 +20,7 @@ const office = Effect.gen(function* () {
   const computer = ["--server", url, "--name", "desk", "--config", config, "--approvers", "agent", "--interactive"]
   const desk = yield* a2c("computer", ...computer, ...files)
   yield* desk.types("join o")
-  yield* desk.says("joined office o")
+  yield* desk.prints("joined office o")
   // One Agent serves all commands of an office: they share its connection.
   const variables = { XDG_RUNTIME_DIR: folder }
   const agent = (...args: ReadonlyArray<string>) =>
@@ -32,7 +32,7 @@ const office = Effect.gen(function* () {
   /** Calls the tool, and gives the id of its approval. */
   const call = Effect.fnUntraced(function* (text: string) {
     const calling = yield* agent("call", "write", `text=${text}`)
-    yield* calling.says("waiting for an approval at desk", "stderr")
+    yield* calling.prints("waiting for an approval at desk", "stderr")
     // The call shares its connection shortly after it prints that it waits.
     const { stdout } = yield* Effect.repeat(run("approvals"), { until: ({ code }) => code === 0 })
     return { calling, id: stdout.split(" ", 1)[0] ?? "" }
@@ -62,7 +62,7 @@ describe("approval of a tool that changes", () => {
       assert.match(stdout, /^description before +Writes a note\.$/m)
       assert.match(stdout, /^description now +Writes a note, and sends it to 1 others\.$/m)
       yield* desk.types(`approvals ${second.id}`)
-      yield* desk.says('+   "text": "two"')
+      yield* desk.prints('+   "text": "two"')
       assert.match(desk.stdout(), /^description now +Writes a note, and sends it to 1 others\.$/m)
       assert.match(desk.stdout(), /^- {3}"text": "one"$/m)
       yield* desk.types(`deny ${second.id} not to others`)
@@ -87,7 +87,7 @@ describe("call that waits for an approval", () => {
     Effect.gen(function* () {
       const { agent, call, run } = yield* office
       const watch = yield* agent("watch", "--log-level", "debug")
-      yield* watch.says("joined office", "stderr")
+      yield* watch.prints("joined office", "stderr")
       yield* Effect.repeat(run("members"), { until: ({ code }) => code === 0 })
       const { calling, id } = yield* call("one")
       yield* run("approvals", "allow", id)

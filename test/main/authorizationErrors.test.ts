@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
 import { connectAgent } from "../../src/main/promise/connectAgent.ts"
-import { type Asked, json, makeHttpPeer, stream } from "../adapters/mcp/client/http/HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, stream } from "../adapters/mcp/client/http/HttpPeer.ts"
 
 interface Vector {
   readonly desc: string
@@ -42,18 +42,18 @@ const makeGuarded = ({ transport, upstream }: Vector) => {
     })
   }
   let events: ServerResponse | undefined
-  const send = ({ id }: Asked, answer: object) =>
+  const send = ({ id }: Requested, answer: object) =>
     events?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n\n`)
-  return makeHttpPeer((asked, response) => {
-    const { id, method, verb } = asked
+  return makeHttpPeer((requests, response) => {
+    const { id, method, verb } = requests
     if (verb === "GET") {
       events = stream(response, "event: endpoint\ndata: /messages\n\n")
       return
     }
     if (method === "tools/call") return reject(response)
     response.writeHead(202).end()
-    if (method === "initialize") send(asked, initialized)
-    else if (id !== undefined) send(asked, method === "tools/list" ? tools : { result: {} })
+    if (method === "initialize") send(requests, initialized)
+    else if (id !== undefined) send(requests, method === "tools/list" ? tools : { result: {} })
   })
 }
 

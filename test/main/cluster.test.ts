@@ -130,8 +130,8 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       )
       assert.deepStrictEqual(new Set(seen), new Set(["desk: say, wait", "store: fetch"]))
 
-      const said = yield* agent.callTool({ computer: "desk", tool: "say", params: { words: "ä€😀" } })
-      assert.deepStrictEqual(said.content, [{ type: "text", text: "said ä€😀" }])
+      const result = yield* agent.callTool({ computer: "desk", tool: "say", params: { words: "ä€😀" } })
+      assert.deepStrictEqual(result.content, [{ type: "text", text: "said ä€😀" }])
       const fetched = yield* agent.callTool({ computer: "store", tool: "fetch" })
       assert.strictEqual(firstText(fetched).length, 8_000_000)
 
@@ -372,7 +372,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
         (count) => count === 1
       )
       yield* going.process.signal("SIGTERM")
-      yield* going.process.says("graceful shutdown started", "stderr")
+      yield* going.process.prints("graceful shutdown started", "stderr")
       assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")

@@ -188,7 +188,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
       const redis = yield* startRedis
       yield* redis.kill
       const alone = yield* startNode(redis.url)
-      yield* alone.process.says("Redis unreachable: joins fail until it connects", "stderr")
+      yield* alone.process.prints("Redis unreachable: joins fail until it connects", "stderr")
       assert.deepStrictEqual(yield* page(alone, "/readyz"), {
         status: 200,
         text: "ready, unhealthy components: registry\n"
@@ -198,14 +198,14 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
       const place = ["--server", alone.url, "--office", "o", "--name"]
       const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
       const desk = yield* a2c("computer", ...place, "desk", "--config", config)
-      yield* desk.says("join failed, retrying", "stderr")
+      yield* desk.prints("join failed, retrying", "stderr")
       const hasty = yield* a2c("agent", ...place, "hasty", "members")
       assert.strictEqual(yield* hasty.ended, 1)
       assert.strictEqual(hasty.stderr(), "a2c: The office registry is unavailable, try again\n")
       yield* redis.restart
-      yield* desk.says("joined office o as desk")
+      yield* desk.prints("joined office o as desk")
       assert.strictEqual(yield* joinSoon(agent, "thinker", "o"), undefined)
-      yield* alone.process.says("Redis reconnected", "stderr")
+      yield* alone.process.prints("Redis reconnected", "stderr")
     })
   )
 

@@ -30,7 +30,7 @@ export const desk = (
     readonly subscribe?: boolean
     readonly approvers?: ComputerSettings["approvers"]
     /** The server `notes` has a tool `ask` that asks for a name, and gives the answer. */
-    readonly asks?: boolean
+    readonly requests?: boolean
   } = {}
 ) =>
   Layer.unwrap(
@@ -51,7 +51,7 @@ export const desk = (
         resources: [resource("window://files/a?priority=9", ["A"]), resource("window://files/b", ["B"])]
       })
       const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] }
-      const ask = tool("ask", (_, context) =>
+      const request = tool("ask", (_, context) =>
         Effect.map(context.ask({ mode: "form", message: "Who?", schema }), (answer) =>
           textResult(JSON.stringify(answer))
         )
@@ -63,7 +63,7 @@ export const desk = (
           const text = `Greet ${JSON.stringify(params["arguments"])}`
           return Effect.succeed({ messages: [{ role: "user", content: { type: "text", text } }] })
         },
-        tools: [tool("write"), ...(options.asks === true ? [ask] : [])]
+        tools: [tool("write"), ...(options.requests === true ? [request] : [])]
       })
       const stdio = { type: "stdio", server_parameters: { command: "memory" } }
       const slowly = ({ connect }: MemoryMcp.MemoryMcpServer) => ({
@@ -108,13 +108,13 @@ export const desk = (
   ).pipe(Layer.fresh)
 
 /** Output of commands on stdout and stderr, and whether they fail. */
-export const say = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
-  const said = { stdout: "", stderr: "" }
+export const print = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
+  const printed = { stdout: "", stderr: "" }
   const output = {
     ...globalThis.console,
-    log: (text: string) => void (said.stdout += `${text}\n`),
-    error: (text: string) => void (said.stderr += `${text}\n`)
+    log: (text: string) => void (printed.stdout += `${text}\n`),
+    error: (text: string) => void (printed.stderr += `${text}\n`)
   }
   const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, output))
-  return { ...said, failure: Result.isFailure(outcome) ? outcome.failure.message : undefined }
+  return { ...printed, failure: Result.isFailure(outcome) ? outcome.failure.message : undefined }
 })

@@ -20,7 +20,7 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 /** A Server, and the flags of Agents for the office of these tests. */
 const office = Effect.gen(function* () {
   const server = yield* a2c("server", "--port", "0")
-  const url = (yield* server.says("listening on ")).replace("listening on ", "")
+  const url = (yield* server.prints("listening on ")).replace("listening on ", "")
   return { url, place: ["--server", url, "--office", "team"] }
 })
 
@@ -39,8 +39,8 @@ const computer = Effect.fnUntraced(function* (place: ReadonlyArray<string>, mcpS
     "--log-level",
     "debug"
   )
-  yield* desk.says("joined office")
-  yield* desk.says("MCP server ready", "stderr")
+  yield* desk.prints("joined office")
+  yield* desk.prints("MCP server ready", "stderr")
   return desk
 })
 
@@ -76,7 +76,7 @@ const endedBy = (process: Cli, signal: NodeJS.Signals) =>
 const portOf = (line: string) => Number(/ on [\d.]+:(\d+)| at http:\/\/[\d.]+:(\d+)/.exec(line)?.slice(1).find(Boolean))
 const gateway = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c("devices", "gateway", ...args)
-  return { ...process, port: portOf(yield* process.says("listening for devices on ")) }
+  return { ...process, port: portOf(yield* process.prints("listening for devices on ")) }
 })
 
 /** A device whose server can get more tools. */
@@ -94,7 +94,7 @@ describe("device by the protocol document", () => {
       const desk = yield* computer(place, {
         gateway: { command: process.execPath, args: [cli, "devices", "gateway", "--tcp", "0", "--stdio"] }
       })
-      const port = portOf(yield* desk.says("listening for devices on ", "stderr"))
+      const port = portOf(yield* desk.prints("listening for devices on ", "stderr"))
       const seed = yield* connectSeedDevice(port)
       const tool = "device-1__get_current_time"
       yield* asAgent(url, tools(tool))
@@ -150,13 +150,13 @@ describe("a2c devices connect", () => {
       const { place, url } = yield* office
       const startGateway = Effect.gen(function* () {
         const running = yield* gateway("--tcp", "0", "--http", "0")
-        return { ...running, httpPort: portOf(yield* running.says("publishing devices at ")) }
+        return { ...running, httpPort: portOf(yield* running.prints("publishing devices at ")) }
       })
       let running = yield* startGateway
       const wayForDevices = yield* openProxy({ target: () => running.port })
       const wayForHttp = yield* openProxy({ target: () => running.httpPort })
       const desk = yield* device(wayForDevices.port, "desk")
-      yield* desk.says("registered 13 services")
+      yield* desk.prints("registered 13 services")
       const lab = yield* computer(place, { gateway: { url: `http://127.0.0.1:${wayForHttp.port}/mcp` } })
       const echo = ["agent", ...place, "call", "desk__echo", "--args"]
       assert.deepStrictEqual(yield* outcome(...echo, '{"over":"tcp"}'), {
@@ -181,8 +181,8 @@ describe("a2c devices connect", () => {
       yield* running.signal("SIGKILL")
       yield* running.ended
       running = yield* startGateway
-      yield* desk.says("registered 14 services", "stdout", 2)
-      yield* lab.says("MCP server ready", "stderr", 2)
+      yield* desk.prints("registered 14 services", "stdout", 2)
+      yield* lab.prints("MCP server ready", "stderr", 2)
       yield* asAgent(url, knows("desk__extra0"))
       assert.strictEqual((yield* outcome(...echo, '{"over":"again"}')).stdout, '{"over":"again"}\n')
     })
@@ -193,13 +193,13 @@ describe("device admission", () => {
   live(
     "rejects a wrong token with a reason, and accepts the right one with its name",
     Effect.gen(function* () {
-      const { port, says } = yield* gateway("--tcp", "0", "--token", "s3cret")
+      const { port, prints } = yield* gateway("--tcp", "0", "--token", "s3cret")
       const rejectedDevice = yield* device(port, "desk", "--token", "guess")
       assert.strictEqual(yield* rejectedDevice.ended, 1)
       assert.include(rejectedDevice.stderr(), "\na2c: the device server rejected the device: the token is not valid\n")
       const friend = yield* device(port, "desk", "--token", "s3cret")
-      yield* friend.says("registered 13 services")
-      assert.include(yield* says("device connected", "stderr"), "device=desk")
+      yield* friend.prints("registered 13 services")
+      assert.include(yield* prints("device connected", "stderr"), "device=desk")
     })
   )
 
@@ -208,11 +208,11 @@ describe("device admission", () => {
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       const earlier = yield* device(port, "desk")
-      yield* earlier.says("registered 13 services")
+      yield* earlier.prints("registered 13 services")
       const later = yield* device(port, "desk")
       assert.strictEqual(yield* earlier.ended, 1)
       assert.include(earlier.stderr(), "\na2c: another device uses the name 'desk'\n")
-      yield* later.says("registered 13 services")
+      yield* later.prints("registered 13 services")
     })
   )
 
@@ -220,10 +220,10 @@ describe("device admission", () => {
     "takes the name of a device from the token file",
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "other"}')
-      const { port, says } = yield* gateway("--tcp", "0", "--tokens", tokens)
+      const { port, prints } = yield* gateway("--tcp", "0", "--tokens", tokens)
       const friend = yield* device(port, "desk", "--token", "s3cret")
-      yield* friend.says("registered 13 services")
-      assert.include(yield* says("device connected", "stderr"), "device=lamp")
+      yield* friend.prints("registered 13 services")
+      assert.include(yield* prints("device connected", "stderr"), "device=lamp")
     })
   )
 })
@@ -309,13 +309,13 @@ describe("shutdown", () => {
       Effect.gen(function* () {
         const here = yield* gateway("--tcp", "0", "--http", "0")
         const [one, other] = [yield* device(here.port, "one"), yield* device(here.port, "other")]
-        yield* Effect.forEach([one, other], ({ says }) => says("registered 13 services"), { discard: true })
+        yield* Effect.forEach([one, other], ({ prints }) => prints("registered 13 services"), { discard: true })
         const servers = descendants(one.pid)
         assert.isNotEmpty(servers)
         assert.deepStrictEqual(yield* endedBy(one, signal), Option.some(130))
         yield* gone(servers)
         assert.deepStrictEqual(yield* endedBy(here, signal), Option.some(130))
-        yield* other.says("device disconnected, reconnecting", "stderr")
+        yield* other.prints("device disconnected, reconnecting", "stderr")
         assert.deepStrictEqual(yield* endedBy(other, signal), Option.some(130))
       })
     )

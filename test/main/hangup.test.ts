@@ -17,7 +17,7 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 
 const serverUrl = Effect.gen(function* () {
   const serving = yield* a2c("server", "--port", "0")
-  return (yield* serving.says("listening on ")).replace("listening on ", "")
+  return (yield* serving.prints("listening on ")).replace("listening on ", "")
 })
 
 const configFile = temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
@@ -40,7 +40,7 @@ const familyBelow = ({ pid }: Cli) =>
 /** An Agent that watches the office `o`. */
 const watchOffice = Effect.fnUntraced(function* (url: string) {
   const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch", "--log-level", "debug")
-  yield* watching.says("joined office", "stderr")
+  yield* watching.prints("joined office", "stderr")
   return watching
 })
 
@@ -52,11 +52,11 @@ describe("SIGHUP on a terminal", () => {
       const watching = yield* watchOffice(url)
       const place = ["--server", url, "--office", "o", "--name", "desk"]
       const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
-      yield* desk.says("joined office o as desk")
+      yield* desk.prints("joined office o as desk")
       const family = yield* familyBelow(desk)
       yield* hangUp(desk)
       assert.strictEqual(yield* desk.ended, 129)
-      yield* watching.says("computer desk left")
+      yield* watching.prints("computer desk left")
       yield* gone(family)
     })
   )
@@ -68,10 +68,10 @@ describe("SIGHUP on a terminal", () => {
       const watching = yield* watchOffice(url)
       const place = ["--server", url, "--office", "o", "--name", "desk"]
       const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
-      yield* desk.says("joined office o as desk")
+      yield* desk.prints("joined office o as desk")
       const family = yield* familyBelow(desk)
       yield* desk.signal("SIGKILL")
-      yield* watching.says("computer desk left")
+      yield* watching.prints("computer desk left")
       yield* gone(family)
     })
   )
@@ -88,7 +88,7 @@ describe("SIGHUP on a terminal", () => {
         "--config",
         yield* configFile
       ])
-      yield* desk.says("desk> ")
+      yield* desk.prints("desk> ")
       yield* hangUp(desk)
       assert.strictEqual(yield* desk.ended, 129)
     })
@@ -98,10 +98,10 @@ describe("SIGHUP on a terminal", () => {
     "ends a device with code 129",
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
-      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
       const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", yield* configFile]
       const device = yield* onTerminal([cli, ...connect])
-      yield* device.says("registered ")
+      yield* device.prints("registered ")
       yield* hangUp(device)
       assert.strictEqual(yield* device.ended, 129)
     })
@@ -111,7 +111,7 @@ describe("SIGHUP on a terminal", () => {
     "shuts a Server down gracefully, also when it is sent twice",
     Effect.gen(function* () {
       const serving = yield* onTerminal([cli, "server", "--port", "0"])
-      yield* serving.says("listening on ")
+      yield* serving.prints("listening on ")
       yield* hangUp(serving, 2)
       assert.strictEqual(yield* serving.ended, 0)
       assert.include(serving.stdout(), "server stopped")
@@ -124,15 +124,15 @@ describe("SIGHUP without a terminal", () => {
     "reloads the configuration of a device",
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
-      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
       const file = yield* configFile
       const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", file, "--no-watch"]
       const device = yield* a2c(...connect)
-      yield* device.says("registered ")
+      yield* device.prints("registered ")
       writeFileSync(file, JSON.stringify({ mcpServers: {} }))
       yield* device.signal("SIGHUP")
-      yield* device.says("configuration reloaded", "stderr")
-      yield* device.says("registered 0 services")
+      yield* device.prints("configuration reloaded", "stderr")
+      yield* device.prints("registered 0 services")
     })
   )
 
@@ -143,11 +143,11 @@ describe("SIGHUP without a terminal", () => {
       writeFileSync(keys, JSON.stringify({ keys: [] }))
       const guarded = yield* a2c("server", "--port", "0", "--api-keys", keys)
       const open = yield* a2c("server", "--port", "0")
-      yield* guarded.says("listening on ")
-      yield* open.says("listening on ")
+      yield* guarded.prints("listening on ")
+      yield* open.prints("listening on ")
       yield* guarded.signal("SIGHUP")
       yield* open.signal("SIGHUP")
-      yield* guarded.says("API keys reloaded", "stderr")
+      yield* guarded.prints("API keys reloaded", "stderr")
       yield* open.signal("SIGTERM")
       assert.strictEqual(yield* open.ended, 0)
       assert.include(open.stderr(), "signal=SIGTERM")
@@ -177,8 +177,8 @@ describe("SIGHUP without a terminal", () => {
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
       const tools = yield* a2c("tools", "serve", yield* temporaryFolder, "--port", "0")
-      yield* gateway.says("listening for devices")
-      yield* tools.says("serving ")
+      yield* gateway.prints("listening for devices")
+      yield* tools.prints("serving ")
       yield* gateway.signal("SIGHUP")
       yield* tools.signal("SIGHUP")
       assert.deepStrictEqual(yield* Effect.all([gateway.ended, tools.ended]), [129, 129])

@@ -23,7 +23,7 @@ export const startNode = Effect.fnUntraced(function* (redis: string, ...more: Re
   const process = yield* node([cli, "server", "--port", "0", ...limits, "--max-messages-per-second", "0", ...more], {
     A2C_REDIS: redis
   })
-  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 

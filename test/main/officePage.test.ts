@@ -20,7 +20,7 @@ const withBody = (value: object, headers: Record<string, string> = {}): RequestI
 const publish = Effect.fnUntraced(function* (...flags: ReadonlyArray<string>) {
   const url = yield* server
   const bridge = yield* a2c("agent", "--server", url, "--office", "team", "mcp", "--http", "0", ...flags)
-  const mcp = (yield* bridge.says("publishing office team at ")).replace("publishing office team at ", "")
+  const mcp = (yield* bridge.prints("publishing office team at ")).replace("publishing office team at ", "")
   return { bridge, mcp }
 })
 
@@ -31,8 +31,8 @@ describe("a2c agent mcp --http", () => {
     "serves the page of its office",
     Effect.gen(function* () {
       const { bridge, mcp } = yield* publish()
-      const said = yield* bridge.says("office page at ")
-      assert.strictEqual(said, `office page at ${pageOf(mcp)}`)
+      const printed = yield* bridge.prints("office page at ")
+      assert.strictEqual(printed, `office page at ${pageOf(mcp)}`)
       const { body } = yield* fetchJson(`${pageOf(mcp)}/api/session`)
       assert.deepInclude(body, { office: { line: "0.2", office: "team" }, mayCall: true })
     })
@@ -80,8 +80,8 @@ describe("a2c demo --page", () => {
     "keeps an office with two Computers and an Agent, until it is interrupted",
     Effect.gen(function* () {
       const demo = yield* a2c("demo", "--page")
-      const said = yield* demo.says("Open ")
-      const page = /http:\S+/.exec(said)?.[0] ?? ""
+      const printed = yield* demo.prints("Open ")
+      const page = /http:\S+/.exec(printed)?.[0] ?? ""
       const { cookie } = yield* fetchJson(`${page}api/session`)
       const joined = Effect.promise(async () => {
         const response = await fetch(`${page}api/events`, { headers: { cookie } })

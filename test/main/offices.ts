@@ -26,7 +26,7 @@ export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Sco
 /** Starts a Server and returns its URL. */
 export const server = Effect.gen(function* () {
   const process = yield* a2c("server", "--port", "0")
-  return (yield* process.says("listening on ")).replace("listening on ", "")
+  return (yield* process.prints("listening on ")).replace("listening on ", "")
 })
 
 /** Starts a Computer that has joined an office, with its shell on stdin. */
@@ -35,7 +35,7 @@ export const computer = Effect.fnUntraced(function* (url: string, office: string
   const options = ["--server", url, "--name", name, "--config", config, "--approve", "*"]
   const process = yield* a2c("computer", ...options, "--interactive")
   yield* process.types(`join ${office}`)
-  yield* process.says(`joined office ${office}`)
+  yield* process.prints(`joined office ${office}`)
   return process
 })
 
@@ -69,8 +69,8 @@ export const published = Effect.fnUntraced(function* ({ environment }: Office) {
   const { A2C_NAME, A2C_OFFICE, A2C_SERVER } = environment
   const place = ["--server", A2C_SERVER, "--office", A2C_OFFICE, "--name", A2C_NAME]
   const bridge = yield* a2c("agent", ...place, "mcp", "--http", "0")
-  const said = yield* bridge.says("publishing office team at ")
-  return { bridge, url: said.replace("publishing office team at ", "") }
+  const printed = yield* bridge.prints("publishing office team at ")
+  return { bridge, url: printed.replace("publishing office team at ", "") }
 })
 
 /**
@@ -83,7 +83,7 @@ export const waits = (
 ) => {
   const counts = `"started":${started},"cancelled":${cancelled},`
   const asking = Effect.forever(Effect.andThen(desk.types("call waits"), Effect.sleep("50 millis")))
-  return Effect.timeoutOrElse(Effect.raceFirst(desk.says(counts), asking), {
+  return Effect.timeoutOrElse(Effect.raceFirst(desk.prints(counts), asking), {
     duration: saying,
     orElse: () => Effect.die(new Error(`desk never counted ${counts}, last ${desk.stdout().split("\n").at(-2)}`))
   })

@@ -7,7 +7,7 @@ export interface CommandOutput<End> {
   readonly stdout: () => string
   readonly stderr: () => string
   /** Waits for a line with this text, or for several, and returns the last one. */
-  readonly says: (text: string, where?: StreamName, times?: number) => Effect.Effect<string>
+  readonly prints: (text: string, where?: StreamName, times?: number) => Effect.Effect<string>
   readonly ended: Effect.Effect<End>
 }
 
@@ -22,7 +22,7 @@ export const recordOutput = <End>() => {
   const output: CommandOutput<End> = {
     stdout: () => text.stdout,
     stderr: () => text.stderr,
-    says: (wanted, where = "stdout", times = 1) =>
+    prints: (wanted, where = "stdout", times = 1) =>
       Effect.callback<string>((resume) => {
         const look = () => {
           const line = text[where].split("\n").filter((one) => one.includes(wanted))[times - 1]

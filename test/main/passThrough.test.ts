@@ -57,7 +57,7 @@ describe("an office for hosts", () => {
     "passes prompts, completion, templates and instructions to clients of both eras, over stdio and HTTP",
     Effect.gen(function* () {
       const there = yield* office
-      yield* there.desk.says("MCP server ready", "stderr", 2)
+      yield* there.desk.prints("MCP server ready", "stderr", 2)
       const older = new Client(host)
       const stdio = new StdioClientTransport({
         command: process.execPath,
@@ -81,12 +81,12 @@ describe("an office for hosts", () => {
     "passes them through an office inside an office",
     Effect.gen(function* () {
       const { desk, environment } = yield* office
-      yield* desk.says("MCP server ready", "stderr", 2)
+      yield* desk.prints("MCP server ready", "stderr", 2)
       const url = yield* server
       const gate = yield* computer(url, "outer", "gate", {
         inner: { command: process.execPath, args: [cli, "agent", "mcp"], env: environment }
       })
-      yield* gate.says("MCP server ready", "stderr")
+      yield* gate.prints("MCP server ready", "stderr")
       const outer = ["--server", url, "--office", "outer"]
       const listed = yield* a2c("agent", ...outer, "prompts")
       yield* listed.ended

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Exit, type Scope } from "effect"
-import { leash } from "../leash.ts"
+import { guardChild } from "../childGuard.ts"
 import { bundledCommand } from "../programs/bundleCommand.ts"
 import { type CommandOutput, recordOutput } from "./output.ts"
 
@@ -42,7 +42,9 @@ export const program = (
   Effect.gen(function* () {
     const { end, output, write } = recordOutput<number | string>()
     const child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.sync(() => leash(spawn(file, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))),
+      Effect.sync(() =>
+        guardChild(spawn(file, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))
+      ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )
     for (const name of ["stdout", "stderr"] as const) {

@@ -22,7 +22,7 @@ const content = { name: "Ada", integer: 7, titledMultipleSelectEnum: ["fish-1", 
 /** A client that answers questions. */
 interface Host {
   readonly call: (name: string) => Promise<string>
-  readonly asked: ReadonlyArray<string>
+  readonly requests: ReadonlyArray<string>
   readonly close: () => Promise<void>
 }
 
@@ -30,14 +30,14 @@ const capabilities = { elicitation: { form: {}, url: {} } }
 
 const older = async (transport: Transport): Promise<Host> => {
   const client = new Client({ name: "older", version: "1" }, { capabilities })
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
-    asked.push(params.message)
+    requests.push(params.message)
     return { action: "accept", content }
   })
   await client.connect(transport)
   return {
-    asked,
+    requests,
     call: async (name) => JSON.stringify(await client.callTool({ name, arguments: {} })),
     close: () => client.close()
   }
@@ -48,14 +48,14 @@ const newer = async (transport: ModernStdio | ModernHttp): Promise<Host> => {
     { name: "newer", version: "1" },
     { capabilities, versionNegotiation: { mode: "auto" } }
   )
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   client.setRequestHandler("elicitation/create", ({ params }) => {
-    asked.push(params.message)
+    requests.push(params.message)
     return { action: "accept", content }
   })
   await client.connect(transport)
   return {
-    asked,
+    requests,
     call: async (name) => JSON.stringify(await client.callTool({ name, arguments: {} })),
     close: () => client.close()
   }
@@ -63,18 +63,18 @@ const newer = async (transport: ModernStdio | ModernHttp): Promise<Host> => {
 
 const answers = (open: () => Promise<Host>, name: string) =>
   Effect.gen(function* () {
-    const { asked, call } = yield* Effect.acquireRelease(Effect.promise(open), ({ close }) => Effect.promise(close))
+    const { requests, call } = yield* Effect.acquireRelease(Effect.promise(open), ({ close }) => Effect.promise(close))
     const result = yield* Effect.promise(() => call(name))
     assert.include(result, "User provided the requested information")
     assert.include(result, "fish-3")
-    assert.deepStrictEqual(asked, ["Please provide inputs for the following fields:"])
+    assert.deepStrictEqual(requests, ["Please provide inputs for the following fields:"])
   }).pipe(Effect.scoped)
 
 /** Publishes an office over HTTP, and gives its address. */
 const publish = Effect.fnUntraced(function* (...place: ReadonlyArray<string>) {
   const bridge = yield* a2c("agent", ...place, "mcp", "--http", "0")
-  const said = yield* bridge.says("publishing office ")
-  return said.slice(said.indexOf("http"))
+  const printed = yield* bridge.prints("publishing office ")
+  return printed.slice(printed.indexOf("http"))
 })
 
 describe("question of a real MCP server", () => {
@@ -114,7 +114,7 @@ describe("question of a real MCP server", () => {
       const options = ["--server", url, "--name", "desk", "--config", config, "--approve", "*", "--approvers", "page"]
       const desk = yield* a2c("computer", ...options, "--interactive")
       yield* desk.types("join o")
-      yield* desk.says("joined office o")
+      yield* desk.prints("joined office o")
       const variables = { XDG_RUNTIME_DIR: yield* temporaryFolder }
       const agent = (...args: ReadonlyArray<string>) =>
         node([cli, "agent", "--server", url, "--office", "o", ...args], variables)
@@ -123,7 +123,7 @@ describe("question of a real MCP server", () => {
         return { code: yield* ended, stdout: stdout(), stderr: stderr() }
       })
       const calling = yield* agent("call", tool)
-      yield* calling.says("waiting for the answer to a question at desk", "stderr")
+      yield* calling.prints("waiting for the answer to a question at desk", "stderr")
       const listed = yield* Effect.repeat(run("approvals"), { until: ({ code }) => code === 0 })
       assert.match(listed.stdout, /trigger-elicitation-request\s.*question\s+Please provide inputs/)
       const id = listed.stdout.split(" ", 1)[0] ?? ""

@@ -136,7 +136,7 @@ const callers = (url: string, replyBytes: number, reads: boolean, count: number)
 const start = Effect.gen(function* () {
   const limit = ["--max-total-backlog", String(totalBacklog * mebibyte)]
   const server = yield* node([cli, "server", "--port", "0", ...limit])
-  const url = (yield* server.says("listening on ")).replace("listening on ", "")
+  const url = (yield* server.prints("listening on ")).replace("listening on ", "")
   const countReplies = yield* ordinaryCalls(url)
   return { server, url, countReplies }
 })
@@ -173,7 +173,7 @@ describe("resident memory of the Server", () => {
         yield* Effect.sleep("3 seconds")
         const { resident: base } = yield* statisticsOf(server)
         yield* callers(url, replyBytes, false, slowReaders)
-        yield* server.says("total_backlog_exceeded", "stderr")
+        yield* server.prints("total_backlog_exceeded", "stderr")
         const { peak } = yield* statisticsOf(server)
         assert.isAtMost(peak, base + totalBacklog + maxExcess, `base ${base}`)
         yield* returnsTo(server, base, maxRest, countReplies)

@@ -92,7 +92,7 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
       }),
       (made) => Effect.sync(() => made.destroy())
     )
-    const say = (text: string) => {
+    const print = (text: string) => {
       for (const byte of Buffer.from(text)) socket.write(Uint8Array.of(byte))
     }
     socket.setEncoding("utf8").on("data", (chunk: string) => {
@@ -102,11 +102,11 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
         const call: Call = JSON.parse(found[1] ?? "")
         calls.push(call)
         const { call_id, params } = call.data
-        say(params.format === "simple" ? answerTo(call_id) : rejectionOf(call_id))
+        print(params.format === "simple" ? answerTo(call_id) : rejectionOf(call_id))
       }
     })
-    say(registration)
-    say(question)
+    print(registration)
+    print(question)
     return {
       calls,
       hangUp: Effect.andThen(

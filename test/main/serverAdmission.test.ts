@@ -27,7 +27,7 @@ const run = Effect.fnUntraced(function* (variables: Variables, ...args: Readonly
 
 const serve = Effect.fnUntraced(function* (variables: Variables, ...args: ReadonlyArray<string>) {
   const process = yield* start(variables, "server", "--port", "0", ...args)
-  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 
@@ -59,8 +59,8 @@ describe("a2c server key", () => {
     "reports an invalid key in terms of its flags",
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run({}, "server", "key", "--expires", "soon")
-      const said = "a2c: expires: Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z\n"
-      assert.deepStrictEqual([code, stdout, stderr], [1, "", said])
+      const message = "a2c: expires: Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z\n"
+      assert.deepStrictEqual([code, stdout, stderr], [1, "", message])
     })
   )
 })
@@ -78,7 +78,7 @@ describe("a2c server", () => {
       assert.strictEqual(rejected.stdout, "")
       // Another spelling of loopback, which the Server does not recognise.
       const { process } = yield* serve({ A2C_INSECURE: "true" }, "--host", "127.1")
-      yield* process.says("no authentication: every client has all rights", "stderr")
+      yield* process.prints("no authentication: every client has all rights", "stderr")
     })
   )
 
@@ -88,8 +88,8 @@ describe("a2c server", () => {
       const variables = { A2C_ALLOW_ORIGIN: "https://one.example, http://two.example:8080" }
       const statusOf = (url: string, origin: string) =>
         Effect.callback<number | undefined>((resume) => {
-          const asked = get(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
-          asked.once("response", (response) => {
+          const requests = get(`${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
+          requests.once("response", (response) => {
             response.resume()
             resume(Effect.succeed(response.statusCode))
           })
@@ -116,7 +116,7 @@ describe("a2c server", () => {
       writeKeys(keys, agent.entry, old.entry, desk.entry)
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
-      for (const [variables, said] of [
+      for (const [variables, message] of [
         [{}, /requires credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
         [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid/],
         [{ A2C_TOKEN: old.key }, /API key has expired/],
@@ -124,7 +124,7 @@ describe("a2c server", () => {
       ] as const) {
         const rejected = yield* members(url, variables)
         assert.strictEqual(rejected.code, 1)
-        assert.match(rejected.stderr, said)
+        assert.match(rejected.stderr, message)
       }
 
       const deskKey = join(folder, "desk.key")
@@ -133,17 +133,17 @@ describe("a2c server", () => {
       writeFileSync(config, '{"mcpServers": {}}')
       const place = ["--server", url, "--office", "team", "--name", "desk", "--config", config]
       const computer = yield* start({}, "computer", ...place, "--token-file", deskKey)
-      yield* computer.says("joined office team as desk")
+      yield* computer.prints("joined office team as desk")
       const listed = yield* members(url, { A2C_TOKEN: agent.key })
       assert.strictEqual(listed.code, 0)
       assert.match(listed.stdout, /computer +desk/)
 
       writeFileSync(keys, '{"keys": [')
-      yield* process.says("API keys not reloaded", "stderr")
+      yield* process.prints("API keys not reloaded", "stderr")
       assert.match((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /computer +desk/)
 
       writeKeys(keys, agent.entry)
-      yield* process.says("credentials_revoked", "stderr")
+      yield* process.prints("credentials_revoked", "stderr")
       assert.strictEqual(yield* computer.ended, 1)
       assert.match(computer.stderr(), /The API key is not valid/)
       assert.notMatch((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /desk/)
@@ -194,9 +194,9 @@ describe("a2c server", () => {
       writeFileSync(config, '{"mcpServers": {}}')
       const place = ["--server", url, "--office", "team", "--name", "desk", "--config", config]
       const computer = yield* start({ A2C_TOKEN_FILE: file }, "computer", ...place)
-      yield* computer.says("The token has expired", "stderr")
+      yield* computer.prints("The token has expired", "stderr")
       writeFileSync(file, yield* sign(3600))
-      yield* computer.says("joined office team as desk")
+      yield* computer.prints("joined office team as desk")
     })
   )
 
@@ -219,7 +219,7 @@ describe("a2c server", () => {
         /^a2c: Cannot reach https:\/\/[^ ]+: its certificate is not accepted: it is self-signed/
       )
       put("second")
-      yield* process.says("certificate reloaded", "stderr")
+      yield* process.prints("certificate reloaded", "stderr")
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)
     })
   )
@@ -245,10 +245,10 @@ describe("a2c server", () => {
       Effect.gen(function* () {
         const command = `exec "$0" ${cli} server --port 0 ${flags}`
         const server = yield* program("bash", ["-c", command, process.execPath, ...files])
-        yield* server.says("listening on ")
+        yield* server.prints("listening on ")
         // Follows the check after the start.
         kill(server.pid, "SIGHUP")
-        yield* server.says("reloaded", "stderr")
+        yield* server.prints("reloaded", "stderr")
         assert.notInclude(server.stderr(), "ERROR")
       })
     )
@@ -268,16 +268,16 @@ describe("a2c server", () => {
         const { process } = yield* serve({}, "--tls-cert", files.cert, "--tls-key", files.key)
         rmSync(files[part])
         execFileSync("mkfifo", [files[part]])
-        yield* process.says(`${files[part]}: became a pipe`, "stderr")
+        yield* process.prints(`${files[part]}: became a pipe`, "stderr")
         install("second")
-        yield* process.says("certificate reloaded", "stderr")
+        yield* process.prints("certificate reloaded", "stderr")
         yield* process.signal("SIGTERM")
         assert.strictEqual(yield* process.ended, 0)
       })
     )
   }
 
-  for (const [args, said] of [
+  for (const [args, message] of [
     ...["--jwt-issuer", "--jwt-audience", "--jwt-name", "--jwt-office"].flatMap((name) => [
       [[name, "team"], /JWT settings need a key/] as const,
       [[name, ""], /a text that is not empty/] as const
@@ -293,7 +293,7 @@ describe("a2c server", () => {
       Effect.gen(function* () {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)
-        assert.match(rejected.stderr, said)
+        assert.match(rejected.stderr, message)
       })
     )
   }
@@ -313,7 +313,7 @@ describe("a2c server", () => {
       const folder = yield* temporaryFolder
       const file = join(folder, "cert.pem")
       writeFileSync(file, "none")
-      for (const [args, said] of [
+      for (const [args, message] of [
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
         [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: file not found/],
         [["--tls-cert", file, "--tls-key", file], /Invalid certificate: not a PEM file/],
@@ -325,7 +325,7 @@ describe("a2c server", () => {
       ] as const) {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)
-        assert.match(rejected.stderr, said)
+        assert.match(rejected.stderr, message)
       }
     })
   )
@@ -339,14 +339,14 @@ describe("a2c member", () => {
       const empty = join(folder, "empty")
       writeFileSync(empty, "\n")
       const nowhere = "http://127.0.0.1:9"
-      for (const [file, said] of [
+      for (const [file, message] of [
         [join(folder, "none"), /none does not exist/],
         [folder, /is a folder/],
         [empty, /is empty/]
       ] as const) {
         const rejected = yield* members(nowhere, {}, "--token-file", file)
         assert.strictEqual(rejected.code, 1)
-        assert.match(rejected.stderr, said)
+        assert.match(rejected.stderr, message)
       }
       rmSync(empty)
     })

@@ -10,7 +10,7 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 
 const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
   const process = yield* a2c("server", "--port", "0", ...more)
-  return { process, url: (yield* process.says("listening on ")).replace("listening on ", "") }
+  return { process, url: (yield* process.prints("listening on ")).replace("listening on ", "") }
 })
 
 interface Member {
@@ -81,7 +81,7 @@ describe("a2c server shutdown", () => {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
-        yield* process.says("graceful shutdown started", "stderr")
+        yield* process.prints("graceful shutdown started", "stderr")
         const [rejected] = yield* agent.request("client:get_tools", { ...request, req_id: "2" })
         assert.deepInclude(rejected, { code: 503 })
         const [joined, reason] = yield* agent.request("server:join_office", {
@@ -111,7 +111,7 @@ describe("a2c server shutdown", () => {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
       yield* process.signal("SIGTERM")
-      yield* process.says("graceful shutdown started", "stderr")
+      yield* process.prints("graceful shutdown started", "stderr")
       const big = { tools: [], req_id: "1", text: "x".repeat(8_000_000) }
       answer(big)
       assert.deepStrictEqual(yield* Fiber.join(call), [big])
@@ -129,7 +129,7 @@ describe("a2c server shutdown", () => {
       assert.include(steps(process), "drain timeout exceeded")
 
       const other = yield* node([cli, "server", "--port", "0"], { A2C_GRACE: "0" })
-      const { agent } = yield* underWay((yield* other.says("listening on ")).replace("listening on ", ""))
+      const { agent } = yield* underWay((yield* other.prints("listening on ")).replace("listening on ", ""))
       yield* other.signal("SIGTERM")
       yield* agent.closed
       assert.strictEqual(yield* other.ended, 0)
@@ -171,7 +171,7 @@ describe("a2c server shutdown", () => {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)
         yield* process.signal("SIGTERM")
-        yield* process.says("graceful shutdown started", "stderr")
+        yield* process.prints("graceful shutdown started", "stderr")
         yield* process.signal(signal)
         assert.strictEqual(yield* process.ended, code)
         yield* agent.closed

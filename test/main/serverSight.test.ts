@@ -20,7 +20,7 @@ type Variables = { readonly [name: string]: string }
 /** Starts a Server and returns its process and its URL. */
 const serve = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], variables: Variables = {}) {
   const process = yield* node([cli, "server", "--port", "0", ...args], variables)
-  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 
@@ -30,7 +30,7 @@ const compute = Effect.fnUntraced(function* (url: string, variables: Variables =
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
   const place = ["--server", url, "--office", "team", "--name", "desk"]
   const started = yield* node([cli, "computer", ...place, "--config", config, "--approve", "*"], variables)
-  yield* started.says("joined office")
+  yield* started.prints("joined office")
   return started
 })
 
@@ -148,9 +148,9 @@ describe("a2c server observability", () => {
       assert.match(status.stdout(), /^team +0\.2 +0 agents +1 computer$/m)
 
       const watching = yield* node([cli, "server", "status", url, "--watch"])
-      yield* watching.says("1 office ", "stdout", 2)
+      yield* watching.prints("1 office ", "stdout", 2)
       yield* serving.signal("SIGTERM")
-      yield* watching.says("cannot be reached", "stderr")
+      yield* watching.prints("cannot be reached", "stderr")
       yield* watching.signal("SIGINT")
       assert.strictEqual(yield* watching.ended, 130)
     })
@@ -219,7 +219,7 @@ describe("a2c server observability", () => {
       )
       const other = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
       const token = yield* temporaryFile("token", "two words\n")
-      const asked = yield* Effect.forEach(
+      const requests = yield* Effect.forEach(
         [
           ["http://127.0.0.1:9"],
           [other],
@@ -240,7 +240,7 @@ describe("a2c server observability", () => {
         /^a2c: .*token must hold a token and nothing else/,
         /^a2c: the token file \/nowhere\/token does not exist/
       ]
-      for (const [at, [code, words]] of asked.entries()) {
+      for (const [at, [code, words]] of requests.entries()) {
         assert.strictEqual(code, 1)
         assert.match(words, expected[at] ?? /^$/)
         assert.notInclude(words, "two words")
@@ -330,12 +330,12 @@ describe("a2c server observability", () => {
     Effect.gen(function* () {
       const limited = ["-c", 'ulimit -n 128 && exec "$0" "$@"', process.execPath, cli, "server", "--port", "0"]
       const serving = yield* program("/bin/sh", limited)
-      const url = (yield* serving.says("listening on ")).replace("listening on ", "")
+      const url = (yield* serving.prints("listening on ")).replace("listening on ", "")
       const sockets = Array.from({ length: 200 }, () => connect(Number(new URL(url).port), "127.0.0.1"))
       yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
       // Those beyond the limit are reset.
       for (const socket of sockets) socket.on("error", () => undefined)
-      assert.include(yield* serving.says("accept failed", "stderr"), "too many open files")
+      assert.include(yield* serving.prints("accept failed", "stderr"), "too many open files")
       for (const socket of sockets) socket.destroy()
       const health = yield* until(
         Effect.option(Effect.tryPromise(async () => (await fetch(`${url}/healthz`)).text())),
@@ -371,13 +371,13 @@ describe("OpenTelemetry", () => {
       yield* serving.signal("SIGINT")
       yield* serving.ended
 
-      const asked = spans.find(({ name, service }) => service === "a2c-agent" && name === "client:tool_call")
-      const trace = spans.filter(({ traceId }) => traceId === asked?.traceId)
+      const requests = spans.find(({ name, service }) => service === "a2c-agent" && name === "client:tool_call")
+      const trace = spans.filter(({ traceId }) => traceId === requests?.traceId)
       const hop = (service: string, name: string) =>
-        trace.find((span) => span.service === service && span.name === name && span !== asked)
+        trace.find((span) => span.service === service && span.name === name && span !== requests)
       const computing = hop("a2c-computer", "client:tool_call")
-      assert.strictEqual(hop("a2c-server", "client:tool_call")?.parentSpanId, asked?.spanId)
-      assert.strictEqual(computing?.parentSpanId, asked?.spanId)
+      assert.strictEqual(hop("a2c-server", "client:tool_call")?.parentSpanId, requests?.spanId)
+      assert.strictEqual(computing?.parentSpanId, requests?.spanId)
       assert.strictEqual(hop("a2c-computer", "tools/call echo")?.parentSpanId, computing?.spanId)
       assert.deepStrictEqual([...paths].sort(), ["/v1/metrics", "/v1/traces"])
     })

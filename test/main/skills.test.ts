@@ -17,7 +17,7 @@ import type { JsonObject } from "../../src/domain/json.ts"
 import { tarGzOf } from "../adapters/skills/archives.ts"
 import { temporaryFolder } from "../adapters/packs/packs.ts"
 import { skillText } from "../application/computer/content/skills/skillFolders.ts"
-import { link } from "../application/computer/stage.ts"
+import { link } from "../application/computer/testComputer.ts"
 
 const fixture = fileURLToPath(new URL("../fixtures/skillServer.ts", import.meta.url))
 
@@ -41,13 +41,13 @@ const computerWith = Effect.fnUntraced(function* (skills: SkillFolders, servers:
     Layer.provide(Layer.provide(McpClient.layer, NodeServices.layer)),
     Layer.build
   )
-  const ask = (event: string, request: object) =>
+  const request = (event: string, request: object) =>
     Effect.map(
       handle(event, jsonBody({ agent: "a", req_id: "r", computer: "pc", ...request })),
       ([reply]) => Result.getOrThrow(reply?.value() ?? Result.succeed({})) as JsonObject
     )
-  const list = Effect.map(ask("client:get_skills", {}), ({ skills: listed }) => listed as ReadonlyArray<JsonObject>)
-  const read = (name: string, path: string) => ask("client:get_skill", { name, rel_path: path })
+  const list = Effect.map(request("client:get_skills", {}), ({ skills: listed }) => listed as ReadonlyArray<JsonObject>)
+  const read = (name: string, path: string) => request("client:get_skill", { name, rel_path: path })
   return { computer: Context.get(context, Computer), list, read, sent }
 })
 

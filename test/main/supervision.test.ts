@@ -21,7 +21,7 @@ import {
   until
 } from "./computers.ts"
 import { temporaryFile } from "./processes.ts"
-import { leash } from "../leash.ts"
+import { guardChild } from "../childGuard.ts"
 
 const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/dist/index.js")
 const contract = fileURLToPath(new URL("../fixtures/contractServer.ts", import.meta.url))
@@ -86,7 +86,9 @@ describe("killed MCP server", () => {
 const httpServer = Effect.fnUntraced(function* ({ host, port }: LoopbackAddress) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(spawn(process.execPath, [contract, "http", host, String(port)], { stdio: ["ignore", "pipe", "ignore"] }))
+      guardChild(
+        spawn(process.execPath, [contract, "http", host, String(port)], { stdio: ["ignore", "pipe", "ignore"] })
+      )
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )

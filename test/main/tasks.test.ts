@@ -29,7 +29,7 @@ describe("a2c tasks", () => {
     "gives a host the result of a call that outlived the published office, killed meanwhile",
     Effect.gen(function* () {
       const there = yield* office
-      yield* there.desk.says("MCP server ready", "stderr", 2)
+      yield* there.desk.prints("MCP server ready", "stderr", 2)
       const first = yield* published(there)
       const started = yield* request(yield* connect(first.url), "tools/call", {
         name: `desk__${research}`,

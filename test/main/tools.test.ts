@@ -13,8 +13,8 @@ const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 /** Serves packs with a file of the command, and returns the URL. */
 const serveWith = Effect.fnUntraced(function* (file: string, ...args: ReadonlyArray<string>) {
   const process = yield* node([file, "tools", "serve", ...args, "--port", "0"])
-  const said = yield* process.says("serving ")
-  return { process, said, url: said.replace(/^.* at /, "") }
+  const printed = yield* process.prints("serving ")
+  return { process, printed, url: printed.replace(/^.* at /, "") }
 })
 
 const serve = (...args: ReadonlyArray<string>) => serveWith(cli, ...args)
@@ -42,20 +42,20 @@ const toolSaying = (name: string, body: string) => `export default {
   callTool: async (_name, args, { signal, config }) => { ${body} }
 }`
 
-const ask = (url: string, init?: RequestInit) =>
+const request = (url: string, init?: RequestInit) =>
   Effect.promise(async () => {
     const response = await fetch(url, init)
     return { status: response.status, body: (await response.json()) as unknown }
   })
 
 const post = (url: string, args: object, headers = {}) =>
-  ask(url, {
+  request(url, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(args)
   })
 
-const said = (text: string) => ({ status: 200, body: { content: [{ type: "text", text }] } })
+const textReply = (text: string) => ({ status: 200, body: { content: [{ type: "text", text }] } })
 
 /** Repeats a request until it has this result. */
 const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
@@ -72,23 +72,23 @@ describe("example pack", () => {
   live(
     "serves HTTP exactly as documented",
     Effect.gen(function* () {
-      const { said: line, url } = yield* serveExamples
+      const { printed: line, url } = yield* serveExamples
       assert.match(line, /^serving 2 of 2 packs at http:\/\/127\.0\.0\.1:\d+$/)
       assert.deepStrictEqual(
         yield* post(`${url}/tools/text_counter`, { text: "你好 wide 😀\u3000world" }),
-        said("字符数: 15, 单词数: 4")
+        textReply("字符数: 15, 单词数: 4")
       )
       const form = new FormData()
       form.set("file", new Blob(["0123456789"], { type: "text/plain" }), "file.txt")
       form.set("detail_level", "detailed")
       assert.deepStrictEqual(
-        yield* ask(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
-        said("文件名: file.txt\n大小: 10 字节\n详细程度: detailed")
+        yield* request(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
+        textReply("文件名: file.txt\n大小: 10 字节\n详细程度: detailed")
       )
       form.delete("detail_level")
       assert.deepStrictEqual(
-        yield* ask(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
-        said("文件名: file.txt\n大小: 10 字节\n详细程度: basic")
+        yield* request(`${url}/tools/file_analyzer`, { method: "POST", body: form }),
+        textReply("文件名: file.txt\n大小: 10 字节\n详细程度: basic")
       )
       assert.deepStrictEqual(yield* post(`${url}/tools/text_counter`, {}), {
         status: 422,
@@ -101,7 +101,7 @@ describe("example pack", () => {
     "provides an OpenAPI document that a real validator accepts",
     Effect.gen(function* () {
       const { url } = yield* serveExamples
-      const { body } = yield* ask(`${url}/openapi.json`)
+      const { body } = yield* request(`${url}/openapi.json`)
       const verdict = yield* Effect.promise(() =>
         new Validator().validate(body as Parameters<Validator["validate"]>[0])
       )
@@ -153,18 +153,18 @@ describe("folder of packs", () => {
       assert.strictEqual((yield* call).status, 404)
       put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return (await import("./word.mjs")).word'))
       put(folder, "lamp/word.mjs", 'export const word = "one"')
-      yield* becomes(call, said("one"))
+      yield* becomes(call, textReply("one"))
       put(folder, "lamp/word.mjs", 'export const word = "two"')
-      yield* becomes(call, said("two"))
+      yield* becomes(call, textReply("two"))
       put(folder, "lamp/lamp_tool.mjs", "export default {")
       yield* becomes(
         Effect.map(call, ({ status }) => status),
         404
       )
-      const { body } = yield* ask(`${url}/tools`)
+      const { body } = yield* request(`${url}/tools`)
       assert.match(JSON.stringify(body), /"name":"lamp".*"status":"failed".*lamp_tool\.mjs.*Unexpected end/)
       put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return "three"'))
-      yield* becomes(call, said("three"))
+      yield* becomes(call, textReply("three"))
       rmSync(join(folder, "lamp"), { recursive: true })
       yield* becomes(
         Effect.map(call, ({ status }) => status),
@@ -179,13 +179,13 @@ describe("folder of packs", () => {
       const folder = yield* folderWith({ "one/one_tool.mjs": toolSaying("one", 'return "one"') })
       const { process } = yield* serve(folder)
       put(folder, "bad/bad_tool.mjs", "export default {")
-      yield* process.says("pack failed pack=bad", "stderr")
+      yield* process.prints("pack failed pack=bad", "stderr")
       put(folder, "two/two_tool.mjs", toolSaying("two", 'return "two"'))
-      yield* process.says("pack ready pack=two", "stderr")
+      yield* process.prints("pack ready pack=two", "stderr")
       put(folder, "one/one_tool.mjs", toolSaying("one", 'return "new"'))
-      yield* process.says("pack ready pack=one", "stderr", 2)
+      yield* process.prints("pack ready pack=one", "stderr", 2)
       put(folder, "three/three_tool.mjs", toolSaying("three", 'return "three"'))
-      yield* process.says("pack ready pack=three", "stderr")
+      yield* process.prints("pack ready pack=three", "stderr")
       const ready = [...process.stderr().matchAll(/pack ready pack=(\w+)/g)].map(([, name]) => name)
       assert.deepStrictEqual(ready, ["one", "two", "one", "three"])
     })
@@ -220,7 +220,7 @@ describe("folder of packs", () => {
       }
       assert.notMatch(stderr, /\n\s+at /)
       const { url } = yield* serve(folder)
-      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
     })
   )
 
@@ -241,8 +241,8 @@ describe("folder of packs", () => {
             ...(title === "several such packs" && { "other/other_tool.mjs": code, "z/z_tool.mjs": code })
           })
           const { url } = yield* serve(folder, ...flags)
-          assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
-          const { body } = yield* ask(`${url}/tools`)
+          assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
+          const { body } = yield* request(`${url}/tools`)
           assert.match(JSON.stringify(body), /"name":"never".*?"status":"loading"/)
           const called = yield* a2c("tools", "call", "good", "--dir", folder, ...flags)
           assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "fine\n"])
@@ -265,7 +265,7 @@ describe("folder of packs", () => {
         })
         const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
         yield* served.types(JSON.stringify(initialize))
-        yield* served.says('"id":1')
+        yield* served.prints('"id":1')
         assert.notInclude(served.stderr(), "loading took more than")
       })
     )
@@ -279,7 +279,7 @@ describe("folder of packs", () => {
       })
       const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
       yield* served.types(JSON.stringify(initialize))
-      yield* served.says('"id":1')
+      yield* served.prints('"id":1')
       assert.notInclude(served.stderr(), "loading took more than")
     })
   )
@@ -316,7 +316,7 @@ describe("folder of packs", () => {
         "leaver/leaver_tool.mjs": "process.exit(3)"
       })
       const { url } = yield* serve(folder, "--isolate")
-      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
     })
   )
 
@@ -330,13 +330,13 @@ describe("folder of packs", () => {
       put(folder, "slow/slow_tool.mjs", wait("go") + toolSaying("slow", 'return "at last"'))
       put(folder, "late/late_tool.mjs", `${wait("throw")}throw new Error("too late")`)
       const { url } = yield* serve(folder)
-      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
       assert.strictEqual((yield* post(`${url}/tools/slow`, {})).status, 404)
       put(folder, "go", "")
-      yield* becomes(post(`${url}/tools/slow`, {}), said("at last"))
+      yield* becomes(post(`${url}/tools/slow`, {}), textReply("at last"))
       put(folder, "throw", "")
       yield* becomes(
-        Effect.map(ask(`${url}/tools`), ({ body }) =>
+        Effect.map(request(`${url}/tools`), ({ body }) =>
           /"name":"late".*?"status":"failed".*?too late/.test(JSON.stringify(body))
         ),
         true
@@ -364,16 +364,16 @@ describe("folder of packs", () => {
             .filter(Boolean)
             .map((line) => JSON.parse(line) as JsonRpcReply)
         yield* served.types(JSON.stringify(initialize))
-        yield* served.says('"id":1')
+        yield* served.prints('"id":1')
         yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
         yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noisy","arguments":{}}}')
-        yield* served.says('"id":2')
+        yield* served.prints('"id":2')
         assert.deepStrictEqual(
           messages().map(({ id }) => id),
           [1, 2]
         )
         assert.strictEqual(messages()[1]?.result?.content?.[0]?.text?.length, 3_000_000)
-        for (const word of ["import", "call"]) yield* served.says(word, "stderr", 7)
+        for (const word of ["import", "call"]) yield* served.prints(word, "stderr", 7)
       })
     )
   }
@@ -395,11 +395,11 @@ describe("folder of packs", () => {
         const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
         yield* served.types(JSON.stringify(initialize))
         if (kind !== "at import") {
-          yield* served.says('"id":1')
+          yield* served.prints('"id":1')
           yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
           yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stuck","arguments":{}}}')
         }
-        yield* served.says("blocked", "stderr")
+        yield* served.prints("blocked", "stderr")
         const below = descendants(served.pid)
         assert.isNotEmpty(below)
         kill(served.pid, "SIGKILL")
@@ -420,13 +420,13 @@ describe("folder of packs", () => {
       })
       const { url } = yield* serve(folder, "--isolate", "--timeout", "2")
       const stuck = yield* Effect.forkScoped(post(`${url}/tools/loop`, {}))
-      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
       assert.strictEqual((yield* Fiber.join(stuck)).status, 504)
       yield* becomes(
         Effect.map(post(`${url}/tools/loop`, { calm: true }), ({ status }) => status),
         200
       )
-      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), said("fine"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
     })
   )
 
@@ -466,11 +466,11 @@ describe("a2c tools", () => {
         "AutoUp-MCP-Extension/two_tool.ts": pack("TwoTool", "two")
       })
       const process = yield* node([cli, "tools", "serve"], {}, folder)
-      const url = (yield* process.says("serving 2 of 2 packs at ")).replace(/^.* at /, "")
+      const url = (yield* process.prints("serving 2 of 2 packs at ")).replace(/^.* at /, "")
       const key = { "X-API-Key": "s3cret" }
       assert.strictEqual((yield* post(`${url}/tools/one`, {})).status, 401)
-      assert.deepStrictEqual(yield* post(`${url}/tools/one`, {}, key), said("one"))
-      assert.deepStrictEqual(yield* post(`${url}/tools/two`, {}, key), said("two"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/one`, {}, key), textReply("one"))
+      assert.deepStrictEqual(yield* post(`${url}/tools/two`, {}, key), textReply("two"))
     })
   )
 
@@ -504,14 +504,14 @@ describe("a2c tools", () => {
       const process = yield* node([sourceCli, "tools", "serve", spy, examples, "--port", "0"], {
         AUTOMATA_API_KEY: "s3cret"
       })
-      const url = (yield* process.says("serving ")).replace(/^.* at /, "")
-      assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined"))
+      const url = (yield* process.prints("serving ")).replace(/^.* at /, "")
+      assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), textReply("undefined"))
       const args = { text: "a" }
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args)).status, 401)
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "guess" })).status, 401)
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "s3cret" })).status, 200)
       assert.strictEqual((yield* post(`${url}/mcp`, {})).status, 401)
-      assert.strictEqual((yield* ask(`${url}/health`)).status, 200)
+      assert.strictEqual((yield* request(`${url}/health`)).status, 200)
     })
   )
 
@@ -528,8 +528,11 @@ describe("a2c tools", () => {
         const call = yield* node([cli, "tools", "call", "spy", "--dir", folder, ...flags], key)
         assert.deepStrictEqual(yield* ended(call), [0, "undefined,false\n", ""])
         const served = yield* node([cli, "tools", "serve", folder, "--port", "0", ...flags], key)
-        const url = (yield* served.says("serving ")).replace(/^.* at /, "")
-        assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined,false"))
+        const url = (yield* served.prints("serving ")).replace(/^.* at /, "")
+        assert.deepStrictEqual(
+          yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }),
+          textReply("undefined,false")
+        )
       })
     )
   }

@@ -12,7 +12,7 @@ const later = Effect.gen(function* () {
   const proxy = yield* openProxy({ target: () => port })
   const start = Effect.gen(function* () {
     const process = yield* a2c("server", "--port", "0")
-    port = Number(new URL((yield* process.says("listening on ")).replace("listening on ", "")).port)
+    port = Number(new URL((yield* process.prints("listening on ")).replace("listening on ", "")).port)
   })
   return { start, url: `http://127.0.0.1:${proxy.port}` }
 })
@@ -46,7 +46,7 @@ describe("command without a Server", () => {
         const desk = yield* a2c("computer", ...place(url, "o", "desk"), "--config", config)
         const bridge = yield* a2c("agent", ...place(url, "o", "bridge"), "mcp", "--http", "0")
         const watcher = yield* a2c("agent", ...place(url, "p", "watcher"), "watch", "--log-level", "debug")
-        for (const process of [desk, bridge, watcher]) yield* process.says("join failed, retrying", "stderr")
+        for (const process of [desk, bridge, watcher]) yield* process.prints("join failed, retrying", "stderr")
 
         for (const hasty of [["members"], ["call", "echo"], ["mcp"]]) {
           const process = yield* a2c("agent", ...place(url, "o", "hasty"), ...hasty)
@@ -55,11 +55,11 @@ describe("command without a Server", () => {
         }
 
         yield* start
-        yield* desk.says("joined office o as desk")
-        yield* bridge.says("publishing office o at ")
-        yield* watcher.says("joined office", "stderr")
+        yield* desk.prints("joined office o as desk")
+        yield* bridge.prints("publishing office o at ")
+        yield* watcher.prints("joined office", "stderr")
         yield* a2c("computer", ...place(url, "p", "lamp"), "--config", config)
-        yield* watcher.says("computer lamp entered")
+        yield* watcher.prints("computer lamp entered")
       }).pipe(Effect.scoped),
     testTimeout
   )

@@ -109,7 +109,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         required: ["name"]
       }
       const question = makeApproval({ input: { mode: "form", message: "Who books?", schema } })
-      const asks =
+      const requests =
         (input = question) =>
         (server: ScriptedServer) => {
           withCalls(makeWaitingCall({}, "approval-1", true))(server)
@@ -118,7 +118,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
 
       it("is answered by its form", options, async () => {
         await using opened = await browser.open(inbox, (server) => {
-          asks()(server)
+          requests()(server)
           server.replies.DecideApproval = () => ({ ...question, state: "allowed", decidedBy: "operator:ops" })
         })
         const { page } = opened
@@ -143,7 +143,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
 
       it("shows at its fields what is wrong, and keeps what was entered", options, async () => {
         await using opened = await browser.open(inbox, (server) => {
-          asks()(server)
+          requests()(server)
           server.replies.DecideApproval = () =>
             new RejectedCommand(400, 'The answer does not fit its form: /email: must match format "email"')
         })
@@ -161,7 +161,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       })
 
       it("is not sent with a missing number", options, async () => {
-        await using opened = await browser.open(inbox, asks())
+        await using opened = await browser.open(inbox, requests())
         const { page } = opened
         await page.getByLabel("age").fill("many")
         await page.getByRole("button", { name: "Send: write_file" }).press("Enter")
@@ -174,7 +174,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           ["Decline: write_file", "deny"],
           ["Close: write_file", "cancel"]
         ] as const) {
-          await using opened = await browser.open(inbox, asks())
+          await using opened = await browser.open(inbox, requests())
           await opened.page.getByRole("button", { name }).press("Enter")
           await waitUntil(() => answers(opened).length > 0)
           assert.deepStrictEqual<unknown>(answers(opened), [{ ...target, action }])
@@ -185,7 +185,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         const url = "https://good.example@b\u00fccher.example/sign-in?state=1"
         await using opened = await browser.open(
           inbox,
-          asks(makeApproval({ input: { mode: "url", message: "Sign in", url } }))
+          requests(makeApproval({ input: { mode: "url", message: "Sign in", url } }))
         )
         const { page } = opened
         await page.getByText("xn--bcher-kva.example", { exact: true }).waitFor()

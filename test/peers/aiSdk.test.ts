@@ -8,7 +8,7 @@ describe("a published office for the AI SDK", () => {
     "passes prompts, and the question of a task, to the AI SDK",
     Effect.gen(function* () {
       const there = yield* office
-      yield* there.desk.says("MCP server ready", "stderr", 2)
+      yield* there.desk.prints("MCP server ready", "stderr", 2)
       const { url } = yield* published(there)
       const capabilities = { elicitation: {} }
       const client = yield* Effect.acquireRelease(

@@ -89,12 +89,12 @@ describe("a2c agent mcp with an app of a published MCP server", () => {
   it.live("gives it to a host of MCP 2026-07-28 over HTTP", () =>
     Effect.gen(function* () {
       const bridge = yield* a2c(...(yield* office), "mcp", "--http", "0", "--no-page")
-      const said = yield* bridge.says("publishing office o at ")
+      const printed = yield* bridge.prints("publishing office o at ")
       const client = yield* Effect.acquireRelease(
         Effect.promise(async () => {
           const options = { capabilities: { extensions }, versionNegotiation: { mode: "auto" } } as const
           const made = new ModernClient({ name: "host", version: "1" }, options)
-          await made.connect(new ModernHttp(new URL(said.replace("publishing office o at ", ""))))
+          await made.connect(new ModernHttp(new URL(printed.replace("publishing office o at ", ""))))
           return made
         }),
         (made) => Effect.promise(() => made.close())
@@ -106,7 +106,7 @@ describe("a2c agent mcp with an app of a published MCP server", () => {
 })
 
 describe("a2c agent with an app of a published MCP server", () => {
-  it.live("says where to see it, and lists its tools on request", () =>
+  it.live("prints where to see it, and lists its tools on request", () =>
     Effect.gen(function* () {
       const args = yield* office
       const called = yield* a2cInProcess(...args, "call", "poll-system-stats")

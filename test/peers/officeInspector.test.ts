@@ -74,9 +74,9 @@ const startMcpdo = Effect.fnUntraced(function* (...target: ReadonlyArray<string>
 const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: ReadonlyArray<string>) {
   const inspect = yield* startMcpdo(...target)
   const following = yield* inspect("resources/subscribe", board)
-  yield* following.says('"subscribed"')
+  yield* following.prints('"subscribed"')
   yield* lab.types("call add_note text=plants")
-  yield* following.says('"resources/updated"')
+  yield* following.prints('"resources/updated"')
   yield* following.signal("SIGINT")
   const events = (yield* answerOf(following)).trim().split(/\n(?=\{)/)
   assert.deepStrictEqual(
@@ -149,7 +149,7 @@ describe("MCP inspector", () => {
       `runs a task with mcpdo in the ${era} era, and answers its question`,
       Effect.gen(function* () {
         const there = yield* office
-        yield* there.desk.says("MCP server ready", "stderr", 2)
+        yield* there.desk.prints("MCP server ready", "stderr", 2)
         const { url } = yield* published(there)
         yield* runTask(url, "--transport", "http", "--era", era)
       })

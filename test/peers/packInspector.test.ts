@@ -20,7 +20,7 @@ describe("example pack", () => {
       ] as const
       const stdio = [process.execPath, sourceCli, "tools", "serve", examples, "--mcp", "stdio"]
       const serving = yield* node([sourceCli, "tools", "serve", examples, "--port", "0"])
-      const url = (yield* serving.says("serving ")).replace(/^.* at /, "")
+      const url = (yield* serving.prints("serving ")).replace(/^.* at /, "")
       for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
         for (const [call, answer] of calls) {
           const inspected = yield* node([inspector, "--cli", ...target, "--method", "tools/call", ...call])

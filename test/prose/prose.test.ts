@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { listFiles } from "../listFiles.ts"
-import { check, passagesOfCode, passagesOfDocument } from "./rules.ts"
+import { bannedNames, check, passagesOfCode, passagesOfDocument } from "./rules.ts"
 
 const files = [
   ...["src", "test", "bench", "examples", "scripts", "docs"].flatMap(listFiles),
@@ -33,6 +33,26 @@ describe("the prose of the project", () => {
       assert.deepStrictEqual(findings, [])
     })
   }
+})
+
+describe("the check of names", () => {
+  it("finds no banned word in the project", { timeout: 180_000 }, () => {
+    const found = files
+      .filter((file) => /\.tsx?$/.test(file))
+      .flatMap((file) => bannedNames(file, readFileSync(file, "utf8")).map((name) => `${file}: ${name}`))
+    assert.deepStrictEqual(found, [])
+  })
+
+  it("finds banned words in declarations, members and types", () => {
+    const words = ["to" + "ld", "he" + "ard"]
+    assert.deepStrictEqual(
+      bannedNames(
+        "planted.ts",
+        `const ${words[0]}By = 1; type T = { readonly has${"He" + "ard"}: ${"Ros" + "ter"} }; tolerate()`
+      ),
+      [`${words[0]}By`, `has${"He" + "ard"}`, "Ros" + "ter"]
+    )
+  })
 })
 
 describe("a prose rule", () => {

@@ -82,6 +82,37 @@ export const check = (passage: Passage): ReadonlyArray<Finding> => {
   return findings
 }
 
+/** Words of names for which the field has another: request, notify, receive, print, member, process guard, timeout, retry. */
+const bannedNameWords: ReadonlySet<string> = new Set([
+  "tell",
+  "tells",
+  "told",
+  "hear",
+  "hears",
+  "heard",
+  "say",
+  "says",
+  "said",
+  "cast",
+  "casts",
+  "leash",
+  "leashed",
+  "patience",
+  "patient",
+  "stranger",
+  "strangers",
+  "roster",
+  "errand",
+  "knock",
+  "whisper"
+])
+
+const wordsOf = (name: string): ReadonlyArray<string> =>
+  name
+    .replaceAll(/([a-z\d])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/)
+
 const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length
 
 /** Calls whose first argument is the title of a test. */
@@ -157,6 +188,19 @@ export const passagesOfCode = (file: string, text: string): ReadonlyArray<Passag
   }
   visit(program)
   return passages
+}
+
+/** The names of a TypeScript file with a banned word, each once. */
+export const bannedNames = (file: string, text: string): ReadonlyArray<string> => {
+  const names = new Set<string>()
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isNode(value)) return
+    if (value.type === "Identifier" || value.type === "JSXIdentifier") names.add(String(value["name"]))
+    for (const [key, child] of Object.entries(value)) if (key !== "parent") visit(child)
+  }
+  visit(parseSync(file, text).program)
+  return [...names].filter((name) => wordsOf(name).some((word) => bannedNameWords.has(word)))
 }
 
 /** Paragraphs, list items and table rows of a Markdown file, without its code. */

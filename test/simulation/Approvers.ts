@@ -40,7 +40,7 @@ export interface Approvers {
   /** The approvals of a process have ended with it. */
   readonly close: (owner: Owner) => void
   /** True while the program of a Computer is asked about an approval. */
-  readonly isProgramAsked: (approval: string) => boolean
+  readonly isProgramApprover: (approval: string) => boolean
   readonly answerByProgram: (approval: string, answer: ProgramAnswer) => void
 }
 
@@ -155,7 +155,7 @@ export const makeApprovers = Effect.fnUntraced(function* (
         if (one.computer === computer && one.incarnation === incarnation) one.closedAt ??= now()
       }
     },
-    isProgramAsked: (approval) => prompts.has(approval),
+    isProgramApprover: (approval) => prompts.has(approval),
     answerByProgram: (approval, answer) => {
       const prompt = prompts.get(approval)
       prompts.delete(approval)

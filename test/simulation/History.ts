@@ -219,7 +219,7 @@ export const noCounts = (): Counts => ({
 
 /** The events of a run that the rules check. */
 export interface History {
-  readonly asked: Map<string, TrackedRequest>
+  readonly requests: Map<string, TrackedRequest>
   readonly runs: Array<ToolRun>
   readonly notified: Array<Notified>
   readonly mentions: Array<Mention>
@@ -237,7 +237,7 @@ export interface History {
 }
 
 export const makeHistory = (): History => ({
-  asked: new Map(),
+  requests: new Map(),
   runs: [],
   notified: [],
   mentions: [],

@@ -111,8 +111,8 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
       startRequest: (event, body, deadline, end, extend) => {
         const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline, extend)))
         let wanted = true
-        fiber.addObserver((asked: ReplyExit) => {
-          if (wanted) end(asked)
+        fiber.addObserver((requests: ReplyExit) => {
+          if (wanted) end(requests)
         })
         return () => {
           wanted = false

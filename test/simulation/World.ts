@@ -26,7 +26,7 @@ import type { ApprovalStore } from "../../src/application/ports/approvals/Approv
 import { type Approvers, makeApprovers } from "./Approvers.ts"
 import { type CallerProcess, type History, makeHistory, type Revisions } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
-import { type Cast, initialApprovers, type MemberRef, type ToolKind, toolKinds } from "./plan.ts"
+import { type Members, initialApprovers, type MemberRef, type ToolKind, toolKinds } from "./plan.ts"
 import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
 import { OfficeWatch } from "../../src/application/server/watch/OfficeWatch.ts"
@@ -99,7 +99,7 @@ interface Machine {
 
 /** All components of a run. */
 export interface World {
-  readonly cast: Cast
+  readonly members: Members
   readonly history: History
   readonly net: Net
   readonly cluster: MemoryCluster.MemoryCluster
@@ -175,7 +175,7 @@ export const listTime = 150
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
 
 /** An Agent; two programs share a name, unless their number is odd. */
-const agentPartyOf = (index: number, { agents }: Cast): Party<Agent["Service"]> => {
+const agentPartyOf = (index: number, { agents }: Members): Party<Agent["Service"]> => {
   const names = Math.ceil(agents / 2)
   const name = nameOf({ kind: "agent", index: index % names })
   return partyOf("agent", index, name, `${name}${index < names ? "a" : "b"}`)
@@ -200,7 +200,7 @@ const partyOf = <Service>(
 /** Builds the world of a run in the scope; {@link World.shut} stops it earlier. */
 export const makeWorld = Effect.fnUntraced(function* (
   seed: number,
-  cast: Cast,
+  members: Members,
   sabotage: Sabotage,
   trace: (line: string) => void,
   errors: ReadonlyArray<string>
@@ -215,9 +215,9 @@ export const makeWorld = Effect.fnUntraced(function* (
   const cluster = MemoryCluster.makeCluster()
   const nodes = new Map<number, Node>()
   const starts = new Map<number, number>()
-  const offices = Array.from({ length: cast.offices }, (_, index) => officeName(index))
-  const agents = Array.from({ length: cast.agents }, (_, index) => agentPartyOf(index, cast))
-  const computers = Array.from({ length: cast.computers }, (_, index) =>
+  const offices = Array.from({ length: members.offices }, (_, index) => officeName(index))
+  const agents = Array.from({ length: members.agents }, (_, index) => agentPartyOf(index, members))
+  const computers = Array.from({ length: members.computers }, (_, index) =>
     partyOf<Computer["Service"]>("computer", index)
   )
 
@@ -290,10 +290,10 @@ export const makeWorld = Effect.fnUntraced(function* (
   const form = { type: "object", properties: { by: { type: "string" } }, required: ["by"] }
 
   /** Asks a question about a call, whose answer is recorded. */
-  const askAbout =
+  const requestAbout =
     (call: string, computer: string) =>
-    (ask: (request: InputRequest) => Effect.Effect<InputAnswer>): Effect.Effect<void> =>
-      Effect.map(ask({ mode: "form", message: call, schema: form }), (answer) => {
+    (request: (request: InputRequest) => Effect.Effect<InputAnswer>): Effect.Effect<void> =>
+      Effect.map(request({ mode: "form", message: call, schema: form }), (answer) => {
         history.received.push({ call, computer, answer })
         note(`${call} receives the answer ${answer.action}`)
       })
@@ -307,7 +307,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         properties: { id: { type: "string" }, from: { type: "string" }, takes: { type: "number" } }
       }
     },
-    run: (args, { ask, progress }) =>
+    run: (args, { ask: request, progress }) =>
       Effect.suspend(() => {
         const { from, id, takes } = args as { id: string; from: string; takes: number }
         const own = computers[computer]
@@ -326,7 +326,13 @@ export const makeWorld = Effect.fnUntraced(function* (
         const steps =
           kind === "asking"
             ? Effect.all(
-                [progress({ progress: 1 }), askAbout(id, run.computer)(ask), half, progress({ progress: 2 }), half],
+                [
+                  progress({ progress: 1 }),
+                  requestAbout(id, run.computer)(request),
+                  half,
+                  progress({ progress: 2 }),
+                  half
+                ],
                 { discard: true }
               )
             : Effect.sleep(takes)
@@ -361,7 +367,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       }
     ]
   }
-  for (let index = 0; index < cast.computers; index++) {
+  for (let index = 0; index < members.computers; index++) {
     machines.push({
       main: yield* MemoryMcp.makeMemoryMcpServer({ tools: toolsOf(index), resources: windowsOf(index) }),
       extra: yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("extra")] }),
@@ -386,7 +392,7 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   // Agents and Computers
 
-  const approvers = yield* makeApprovers(cast.computers, sabotage, history, note, now)
+  const approvers = yield* makeApprovers(members.computers, sabotage, history, note, now)
 
   // Shared: both are stateless, and building them costs more than the rest of a Computer.
   const engines = Layer.succeedContext(yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer())))
@@ -616,7 +622,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     )
   })
 
-  for (let index = 0; index < cast.nodes; index++) yield* startNode(index)
+  for (let index = 0; index < members.nodes; index++) yield* startNode(index)
   const first = nodes.get(0)
   const witnesses = yield* Scope.fork(scope)
   if (first !== undefined) {
@@ -648,7 +654,7 @@ export const makeWorld = Effect.fnUntraced(function* (
   })
 
   return {
-    cast,
+    members,
     history,
     net,
     cluster,

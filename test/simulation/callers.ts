@@ -44,7 +44,7 @@ export const onlyApproversDecide = (world: World): Findings =>
 
 /** A program without the id of a task gets nothing of it. */
 export const tasksNeedTheirId = (world: World): Findings =>
-  [...world.history.asked.values()].flatMap(({ ends, id, isGuess, program }) => {
+  [...world.history.requests.values()].flatMap(({ ends, id, isGuess, program }) => {
     const found = isGuess ? ends.find(({ outcome }) => outcome.startsWith("=")) : undefined
     return found === undefined ? [] : [`${id} of ${program}, which does not know the task, got ${found.outcome}`]
   })

@@ -23,7 +23,7 @@ export const approvalsOf = ({ history }: World, call: string): ReadonlyArray<Tra
 
 /** The request of a call; the first one of a request that was repeated. */
 export const requestOf = ({ history }: World, call: string): TrackedRequest | undefined =>
-  history.asked.get(call) ?? history.asked.get(`${call}-first`)
+  history.requests.get(call) ?? history.requests.get(`${call}-first`)
 
 const isSameProcess = (one: CallerProcess, other: CallerProcess): boolean =>
   one.program === other.program && one.visit === other.visit

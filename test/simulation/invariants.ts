@@ -70,8 +70,8 @@ const namesAreUnique = (world: World): Findings =>
     return names.length === new Set(names).size ? [] : [`${office} has a name twice: ${names.join(", ")}`]
   })
 
-const asked = (world: World, check: (one: TrackedRequest) => string | undefined): Findings =>
-  [...world.history.asked.values()].flatMap((one) => {
+const requests = (world: World, check: (one: TrackedRequest) => string | undefined): Findings =>
+  [...world.history.requests.values()].flatMap((one) => {
     const finding = check(one)
     return finding === undefined ? [] : [`${one.id}: ${finding}`]
   })
@@ -89,7 +89,7 @@ const extensionOf = (world: World, { call, tool }: TrackedRequest): number => {
 
 /** Every request ends exactly once and in time. */
 const everyRequestEndsOnce = (world: World): Findings =>
-  asked(world, (one) => {
+  requests(world, (one) => {
     const { ends, maxDuration, sentAt } = one
     if (ends.length > 1) return `ended ${ends.length} times`
     const late = (ends[0]?.at ?? world.now()) - sentAt - maxDuration - extensionOf(world, one)
@@ -99,7 +99,7 @@ const everyRequestEndsOnce = (world: World): Findings =>
 
 /** A result belongs to its call. */
 const resultsReachTheirCaller = (world: World): Findings =>
-  asked(world, ({ call, computer, ends, takes }) => {
+  requests(world, ({ call, computer, ends, takes }) => {
     const wrong = ends.find(
       ({ outcome }) => takes !== undefined && outcome.startsWith("=") && outcome !== `=${call} by ${computer}`
     )
@@ -108,7 +108,7 @@ const resultsReachTheirCaller = (world: World): Findings =>
 
 /** An undisturbed call with a sufficient timeout succeeds. */
 const undisturbedCallsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
+  requests(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
     const [end] = ends
     if (end === undefined || !undisturbed || cancelledAt !== undefined || tool === "guarded") return undefined
     if (takes === undefined || takes + 100 + (tool === "asking" ? unannouncedTime : 0) > timeout) return undefined
@@ -119,7 +119,7 @@ const undisturbedCallsSucceed = (world: World): Findings =>
 
 /** Every other undisturbed request succeeds. */
 const undisturbedRequestsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, ends, takes }) => {
+  requests(world, ({ undisturbed, ends, takes }) => {
     const [end] = ends
     if (end === undefined || !undisturbed || takes !== undefined) return undefined
     return end.outcome.startsWith("=") ? undefined : `ended with ${end.outcome}`
@@ -137,7 +137,7 @@ const nothingRunsTwice = (world: World): Findings => {
 /** An undisturbed cancellation stops the call at the Computer at once. */
 const cancelledCallsStop = (world: World): Findings =>
   world.history.runs.flatMap(({ endedAt, id }) => {
-    const call = world.history.asked.get(id)
+    const call = world.history.requests.get(id)
     if (call?.cancelledAt === undefined || !call.undisturbed || endedAt === undefined) return []
     const late = endedAt - call.cancelledAt
     return late > cancelTime ? [`${id} ran on for ${late} ms`] : []
@@ -245,7 +245,7 @@ const deniedCallsNeverRun = (world: World): Findings =>
     const isRepeated = approvalsOf(world, call).length > 1
     const run = world.history.runs.find(({ id, ...other }) => id === call && other.computer === computer)
     if (run !== undefined && !isRepeated) return `was ${decision}, but the call ran at ${run.beganAt}`
-    const request = world.history.asked.get(call)
+    const request = world.history.requests.get(call)
     if (request === undefined || !request.undisturbed || closedAt === undefined) return undefined
     const [end] = request.ends
     if (request.cancelledAt !== undefined) {
@@ -263,7 +263,7 @@ const deniedCallsNeverRun = (world: World): Findings =>
 const approvalsWaitInFull = (world: World): Findings =>
   approvals(world, (one) => {
     const { call, closedAt, openedAt } = one
-    const request = world.history.asked.get(call)
+    const request = world.history.requests.get(call)
     if (request === undefined || closedAt === undefined) return undefined
     if (!request.undisturbed || request.cancelledAt !== undefined) return undefined
     return decisionOf(world, one) === "cancelled"
@@ -273,7 +273,7 @@ const approvalsWaitInFull = (world: World): Findings =>
 
 /** An undisturbed call that is allowed runs once. Its wait for the approval does not shorten its execution timeout. */
 const allowedCallsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
+  requests(world, ({ undisturbed, call, cancelledAt, ends, id, computer, takes, timeout, tool }) => {
     const [end] = ends
     if (end === undefined || !undisturbed || cancelledAt !== undefined || tool !== "guarded") return undefined
     if (takes === undefined || takes + unannouncedTime + 100 > timeout || call !== id) return undefined
@@ -305,7 +305,7 @@ const answersReachTheirServer = (world: World): Findings =>
     const { answer } = first
     const given = answer.action === "accept" ? answer.content?.["by"] : undefined
     const isGiven = answers.some(({ allows, by }) => (allows ? by === given : answer.action === "decline"))
-    const isExcused = answer.action === "decline" && world.history.asked.get(call)?.undisturbed === false
+    const isExcused = answer.action === "decline" && world.history.requests.get(call)?.undisturbed === false
     if (answer.action !== "cancel" && !isGiven && !isExcused) return "has an answer at its MCP server that none gave"
     const accepted = answers.find(({ outcome }) => outcome === "accepted")
     if (accepted === undefined) return undefined
@@ -315,7 +315,7 @@ const answersReachTheirServer = (world: World): Findings =>
 
 /** The progress of a call arrives in order, and never after its end. */
 const progressPrecedesEnds = (world: World): Findings =>
-  asked(world, ({ ends, progress }) => {
+  requests(world, ({ ends, progress }) => {
     const end = ends[0]?.at ?? Infinity
     const late = progress.find(({ at }) => at > end)
     if (late !== undefined) return `received progress ${late.at - end} ms after its end`
@@ -327,7 +327,7 @@ const progressPrecedesEnds = (world: World): Findings =>
 
 /** A Computer knows its tasks until it leaves the office or its process ends. */
 const tasksAreKept = (world: World): Findings =>
-  asked(world, ({ call, computer, ends }) => {
+  requests(world, ({ call, computer, ends }) => {
     const task = world.history.tasks.find((one) => one.call === call)
     const lost = ends.find(({ outcome }) => outcome.startsWith("failed: The Computer does not know this task"))
     const party = world.computers.find(({ name }) => name === computer)

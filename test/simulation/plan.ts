@@ -2,7 +2,7 @@ import type { RemoteApprover } from "../../src/application/computer/ComputerSett
 import { type Dice, makeDice } from "./dice.ts"
 
 /** The numbers of participants; steps refer to them by index from 0. */
-export interface Cast {
+export interface Members {
   readonly nodes: number
   readonly offices: number
   /** Programs of Agents. Two share a name. */
@@ -119,7 +119,7 @@ export type Action =
       /** The other program learns the ids of the tasks. */
       readonly passesIds: boolean
       /** When it asks, in milliseconds. */
-      readonly asksAfter: ReadonlyArray<number>
+      readonly questionAfter: ReadonlyArray<number>
     }
   /** Asks for all approvals of the name of an Agent, and for its tasks with invented ids. */
   | { readonly do: "probe"; readonly agent: number }
@@ -160,11 +160,11 @@ export type Step = Action & { readonly wait: number }
 /** The plan of a run. */
 export interface Plan {
   readonly seed: number
-  readonly cast: Cast
+  readonly members: Members
   readonly steps: ReadonlyArray<Step>
 }
 
-const memberRefOf = (dice: Dice, { agents, computers }: Cast): MemberRef =>
+const memberRefOf = (dice: Dice, { agents, computers }: Members): MemberRef =>
   dice.chance(0.35)
     ? { kind: "agent", index: dice.between(0, agents - 1) }
     : { kind: "computer", index: dice.between(0, computers - 1) }
@@ -230,16 +230,16 @@ const answersOf = (dice: Dice, after = 0): ReadonlyArray<PlannedAnswer> => {
   return dice.chance(0.5) ? [first] : [first, answerOf(dice, dice.chance(0.7) ? after : after + dice.between(1, 5))]
 }
 
-const agentIn = (dice: Dice, { agents }: Cast): number => dice.between(0, agents - 1)
+const agentIn = (dice: Dice, { agents }: Members): number => dice.between(0, agents - 1)
 const partner = (dice: Dice): number => dice.between(0, 999)
 const cancelTimeOf = (dice: Dice) => (dice.chance(0.2) ? dice.between(0, 4000) : undefined)
 
 /** A call that needs consent. Many take nearly their whole timeout, in which a wait does not fit. */
-const guardedCallOf = (dice: Dice, cast: Cast, toGrant: boolean): Action => {
+const guardedCallOf = (dice: Dice, members: Members, toGrant: boolean): Action => {
   const seconds = dice.oneOf([1, 3, 10, 10])
   return {
     do: "call",
-    agent: agentIn(dice, cast),
+    agent: agentIn(dice, members),
     computer: partner(dice),
     tool: "guarded",
     toGrant,
@@ -251,9 +251,9 @@ const guardedCallOf = (dice: Dice, cast: Cast, toGrant: boolean): Action => {
 }
 
 /** A call whose MCP server asks a question. Some wait until it expires. */
-const askingCallOf = (dice: Dice, cast: Cast): Action => ({
+const askingCallOf = (dice: Dice, members: Members): Action => ({
   do: "call",
-  agent: agentIn(dice, cast),
+  agent: agentIn(dice, members),
   computer: partner(dice),
   tool: "asking",
   toGrant: false,
@@ -277,30 +277,30 @@ const waitOf = (dice: Dice, previous: Action["do"] | undefined): number => {
 }
 
 /** Another program succeeds an Agent, mostly while its call or its task waits. */
-const succeedOf = (dice: Dice, cast: Cast): Action => ({
+const succeedOf = (dice: Dice, members: Members): Action => ({
   do: "succeed",
   approval: partner(dice),
   ofGrant: dice.chance(0.4),
-  agent: agentIn(dice, cast),
+  agent: agentIn(dice, members),
   how: dice.oneOf(["leave", "leave", "kill", "killSilently"]),
   passesIds: dice.chance(0.4),
-  asksAfter: [dice.between(5, 100), dice.between(600, 3000)]
+  questionAfter: [dice.between(5, 100), dice.between(600, 3000)]
 })
 
-const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): Action => {
-  if (previous === "task" && dice.chance(0.4)) return succeedOf(dice, cast)
-  if (previous === "operate" && dice.chance(0.7)) return { do: "probe", agent: agentIn(dice, cast) }
-  if (previous !== undefined && beforeGuardedCall.includes(previous)) return guardedCallOf(dice, cast, true)
+const actionOf = (dice: Dice, members: Members, previous: Action["do"] | undefined): Action => {
+  if (previous === "task" && dice.chance(0.4)) return succeedOf(dice, members)
+  if (previous === "operate" && dice.chance(0.7)) return { do: "probe", agent: agentIn(dice, members) }
+  if (previous !== undefined && beforeGuardedCall.includes(previous)) return guardedCallOf(dice, members, true)
   const kind = kindOf(dice)
-  const computer = () => dice.between(0, cast.computers - 1)
+  const computer = () => dice.between(0, members.computers - 1)
   switch (kind) {
     case "call":
-      if (dice.chance(0.2)) return askingCallOf(dice, cast)
+      if (dice.chance(0.2)) return askingCallOf(dice, members)
       return dice.chance(0.5)
-        ? guardedCallOf(dice, cast, dice.chance(0.3))
+        ? guardedCallOf(dice, members, dice.chance(0.3))
         : {
             do: kind,
-            agent: agentIn(dice, cast),
+            agent: agentIn(dice, members),
             computer: partner(dice),
             tool: "work",
             toGrant: false,
@@ -312,7 +312,7 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
     case "repeat":
       return {
         do: kind,
-        agent: agentIn(dice, cast),
+        agent: agentIn(dice, members),
         computer: partner(dice),
         tool: dice.chance(0.4) ? "guarded" : "work",
         takes: dice.between(0, 2000)
@@ -320,7 +320,7 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
     case "task":
       return {
         do: kind,
-        agent: agentIn(dice, cast),
+        agent: agentIn(dice, members),
         computer: partner(dice),
         tool: dice.oneOf(["work", "work", "guarded", "asking"]),
         answers: dice.chance(0.8) ? answersOf(dice, dice.between(10, 5000)) : [],
@@ -338,37 +338,37 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
         seconds: dice.oneOf([3, 10])
       }
     case "succeed":
-      return succeedOf(dice, cast)
+      return succeedOf(dice, members)
     case "probe":
-      return { do: kind, agent: agentIn(dice, cast) }
+      return { do: kind, agent: agentIn(dice, members) }
     case "fetch":
       return { do: kind, task: partner(dice) }
     case "ask":
-      return { do: kind, agent: agentIn(dice, cast), computer: partner(dice), what: dice.oneOf(queries) }
+      return { do: kind, agent: agentIn(dice, members), computer: partner(dice), what: dice.oneOf(queries) }
     case "enter": {
-      const who = memberRefOf(dice, cast)
-      const office = dice.between(0, cast.offices - 1)
+      const who = memberRefOf(dice, members)
+      const office = dice.between(0, members.offices - 1)
       // A Computer never takes over: conflicts of names are rare enough.
       return { do: kind, who, office, takeOver: who.kind === "agent" && dice.chance(0.3) }
     }
     case "leave":
-      return { do: kind, who: memberRefOf(dice, cast) }
+      return { do: kind, who: memberRefOf(dice, members) }
     case "kill":
-      return { do: kind, who: memberRefOf(dice, cast), silently: dice.chance(0.5) }
+      return { do: kind, who: memberRefOf(dice, members), silently: dice.chance(0.5) }
     case "link":
-      return { do: kind, who: memberRefOf(dice, cast), fault: dice.oneOf(linkFaults) }
+      return { do: kind, who: memberRefOf(dice, members), fault: dice.oneOf(linkFaults) }
     case "slow": {
       const low = dice.oneOf([0, 1, 20, 200])
       return {
         do: kind,
-        who: memberRefOf(dice, cast),
+        who: memberRefOf(dice, members),
         low,
         high: low * dice.between(1, 10) + dice.between(0, 5)
       }
     }
     case "stopNode":
     case "startNode":
-      return { do: kind, node: dice.between(0, cast.nodes - 1) }
+      return { do: kind, node: dice.between(0, members.nodes - 1) }
     case "tools":
     case "windows":
     case "configure":
@@ -392,7 +392,7 @@ const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): A
 }
 
 /** The initial joins of all members. */
-const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArray<Step> => [
+const arrivals = (dice: Dice, { agents, computers, offices }: Members): ReadonlyArray<Step> => [
   ...Array.from(
     { length: agents },
     (_, index): Step => ({
@@ -419,16 +419,16 @@ const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArr
 export const planOf = (seed: number, steps: number): Plan => {
   const dice = makeDice(seed, "plan")
   const offices = dice.between(1, 4)
-  const cast: Cast = {
+  const members: Members = {
     nodes: dice.between(1, 3),
     offices,
     agents: offices + dice.between(1, 6),
     computers: dice.between(2, 20)
   }
-  const planned: Array<Step> = [...arrivals(dice, cast)]
+  const planned: Array<Step> = [...arrivals(dice, members)]
   for (let step = 0; step < steps; step++) {
     const previous = planned.at(-1)?.do
-    planned.push({ ...actionOf(dice, cast, previous), wait: waitOf(dice, previous) })
+    planned.push({ ...actionOf(dice, members, previous), wait: waitOf(dice, previous) })
   }
-  return { seed, cast, steps: planned }
+  return { seed, members, steps: planned }
 }

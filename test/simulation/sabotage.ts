@@ -72,28 +72,28 @@ const duplicate = (wanted: string, count: number): Sabotage => {
 const changeReplies = (
   wanted: string,
   count: number,
-  change: (asked: ReplyExit, end: (asked: ReplyExit) => void) => void
+  change: (requests: ReplyExit, end: (requests: ReplyExit) => void) => void
 ) => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
     startRequest: (event, body, deadline, end, extend) =>
-      link.startRequest(event, body, deadline, hit(event) ? (asked) => change(asked, end) : end, extend)
+      link.startRequest(event, body, deadline, hit(event) ? (requests) => change(requests, end) : end, extend)
   }))
 }
 
 /** Swaps the replies of two calls. */
 const swapReplies = (): Sabotage => {
-  let held: { readonly asked: ReplyExit; readonly end: (asked: ReplyExit) => void } | undefined
-  return changeReplies("client:tool_call", 1, (asked, end) => {
+  let held: { readonly requests: ReplyExit; readonly end: (requests: ReplyExit) => void } | undefined
+  return changeReplies("client:tool_call", 1, (requests, end) => {
     if (held === undefined) {
-      held = { asked, end }
+      held = { requests, end }
       return
     }
     const other = held
     held = undefined
-    other.end(asked)
-    end(other.asked)
+    other.end(requests)
+    end(other.requests)
   })
 }
 

@@ -134,7 +134,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
 
     /** Marks the open requests of a member, and the open approvals of a Computer, as disturbed. */
     const disturb = ({ name, program }: { readonly name: string; readonly program: string }) => {
-      for (const one of history.asked.values()) {
+      for (const one of history.requests.values()) {
         if (one.ends.length === 0 && (one.program === program || one.computer === name)) one.undisturbed = false
       }
       for (const one of history.approvals.values()) {
@@ -146,7 +146,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       if (party !== undefined) disturb(party)
     }
     const disturbAll = () => {
-      for (const one of history.asked.values()) if (one.ends.length === 0) one.undisturbed = false
+      for (const one of history.requests.values()) if (one.ends.length === 0) one.undisturbed = false
       for (const one of history.approvals.values()) if (one.closedAt === undefined) one.undisturbed = false
     }
     const isIdle = (party: { readonly doing: Fiber.Fiber<void> | undefined }) => party.doing?.pollUnsafe() !== undefined
@@ -173,7 +173,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       scope?: Scope.Scope
     ) => {
       const one: TrackedRequest = { call: given.id, isGuess: false, ...given, ends: [], progress: [] }
-      history.asked.set(one.id, one)
+      history.requests.set(one.id, one)
       const ended = (outcome: string) =>
         Effect.sync(() => {
           one.ends.push({ at: now(), outcome })
@@ -371,7 +371,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         note(`${id} about ${approval.call} by ${name}: ${verb}${tracked.grantedUntil === undefined ? "" : " the tool"}`)
       }
       if (by === "program") {
-        if (!world.approvers.isProgramAsked(approval.id)) return
+        if (!world.approvers.isProgramApprover(approval.id)) return
         record()
         return world.approvers.answerByProgram(approval.id, { ...given, by: name })
       }
@@ -693,7 +693,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         }
         yield* action.how === "leave" ? world.leave(before.who) : world.kill(before.who, action.how === "killSilently")
         yield* world.enter(after.who, office, { wait: successionTime })
-        for (const [time, delay] of action.asksAfter.entries()) {
+        for (const [time, delay] of action.questionAfter.entries()) {
           yield* Effect.forkScoped(
             Effect.andThen(
               Effect.sleep(delay),
@@ -880,7 +880,7 @@ const partyOf = (world: World, { index, kind }: MemberRef) =>
 const stride = 600_000
 
 /** Runs a plan on virtual time and checks every rule. */
-export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): Effect.Effect<Outcome> =>
+export const simulate = ({ members, seed, steps }: Plan, sabotage: Sabotage = {}): Effect.Effect<Outcome> =>
   Effect.gen(function* () {
     const trace: Array<string> = []
     const errors: Array<string> = []
@@ -893,7 +893,7 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
     const timers = counting(yield* Clock.Clock)
 
     const lives = Effect.gen(function* () {
-      const world = yield* makeWorld(seed, cast, sabotage, (line) => void trace.push(line), errors)
+      const world = yield* makeWorld(seed, members, sabotage, (line) => void trace.push(line), errors)
       const { counts } = world.history
       for (const [number, step] of steps.entries()) {
         yield* Effect.sleep(step.wait)
@@ -904,7 +904,7 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
         if (broken.length > 0) return counts
       }
       yield* world.net.heal
-      for (let node = 0; node < cast.nodes; node++) yield* world.startNode(node)
+      for (let node = 0; node < members.nodes; node++) yield* world.startNode(node)
       yield* Effect.sleep(quietTime)
       world.note("all requests have ended")
       for (const rule of onceQuiet) find(rule.name, rule(world))

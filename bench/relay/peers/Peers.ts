@@ -23,7 +23,7 @@ export interface FloodScript {
   /** Path and query of the handshake. */
   readonly path: string
   /** The first message, and the text to receive before the next one. */
-  readonly greeting: ReadonlyArray<{ readonly say: string; readonly until: string }>
+  readonly greeting: ReadonlyArray<{ readonly send: string; readonly until: string }>
   /** The repeated message; it gets no reply. */
   readonly message: string
 }

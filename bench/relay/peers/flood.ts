@@ -35,25 +35,25 @@ const upgrade = (address: string, path: string): Promise<Socket> =>
       .on("error", reject)
   })
 
-const heard = (socket: Socket, text: string): Promise<void> =>
+const received = (socket: Socket, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     let all = ""
-    const hear = (chunk: Buffer) => {
+    const receive = (chunk: Buffer) => {
       all += chunk.toString("latin1")
       if (!all.includes(text)) return
-      socket.off("data", hear)
+      socket.off("data", receive)
       resolve()
     }
-    socket.on("data", hear)
+    socket.on("data", receive)
     socket.once("close", () => reject(new Error(`the flood was not let in: ${all}`)))
   })
 
 /** Sends on one connection as fast as the server reads, until it is stopped. */
 export const startFlood = async (address: string, script: FloodScript): Promise<Flood> => {
   const socket = await upgrade(address, script.path)
-  for (const { say, until } of script.greeting) {
-    const answered = heard(socket, until)
-    socket.write(frame(say))
+  for (const { send, until } of script.greeting) {
+    const answered = received(socket, until)
+    socket.write(frame(send))
     await answered
   }
   let stopped = false

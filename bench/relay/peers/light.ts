@@ -51,7 +51,7 @@ const joinedText = `${start("ack")}${joining}[true`
 interface Connected {
   readonly socket: TextSocket
   /** Replaces the receiver of messages. */
-  readonly receive: (hear: (message: Buffer) => void) => void
+  readonly receive: (onMessage: (message: Buffer) => void) => void
   readonly lost: Promise<never>
 }
 
@@ -63,7 +63,7 @@ const connect = async (address: string, role: Session["role"], dialect: Dialect,
     lost.reject(new Error(`${role}: ${reason}`))
     fail(`${role}: ${reason}`)
   }
-  let hear = (message: Buffer, from: TextSocket) => {
+  let onMessage = (message: Buffer, from: TextSocket) => {
     const text = message.toString()
     if (text.startsWith("0")) from.send(connectText(role))
     else if (text.startsWith(start("connect"))) connected.resolve()
@@ -73,7 +73,7 @@ const connect = async (address: string, role: Session["role"], dialect: Dialect,
     `ws://${address}${handshakeOf(dialect)}`,
     (message, from) => {
       if (message.length === 1 && message[0] === ping) from.send("3")
-      else hear(message, from)
+      else onMessage(message, from)
     },
     onLost
   )
@@ -81,14 +81,18 @@ const connect = async (address: string, role: Session["role"], dialect: Dialect,
   return {
     socket,
     receive: (next) => {
-      hear = next
+      onMessage = next
     },
     lost: lost.promise
   }
 }
 
-/** Joins an office. Later messages go to `hear`. */
-const joinOffice = async ({ lost, receive, socket }: Connected, session: Session, hear: (packet: Packet) => void) => {
+/** Joins an office. Later messages go to `onMessage`. */
+const joinOffice = async (
+  { lost, receive, socket }: Connected,
+  session: Session,
+  onMessage: (packet: Packet) => void
+) => {
   const joined = Promise.withResolvers<void>()
   receive((message) => {
     const text = message.toString()
@@ -97,19 +101,19 @@ const joinOffice = async ({ lost, receive, socket }: Connected, session: Session
   })
   socket.send(joinText(session))
   await Promise.race([joined.promise, lost])
-  receive((message) => hear(read(message)))
+  receive((message) => onMessage(read(message)))
 }
 
-/** Connects and joins. Later messages go to `hear`. */
+/** Connects and joins. Later messages go to `onMessage`. */
 const join = async (
   address: string,
   session: Session,
   dialect: Dialect,
-  hear: (packet: Packet) => void,
+  onMessage: (packet: Packet) => void,
   fail: Fail
 ): Promise<TextSocket> => {
   const connection = await connect(address, session.role, dialect, fail)
-  await joinOffice(connection, session, hear)
+  await joinOffice(connection, session, onMessage)
   return connection.socket
 }
 
@@ -186,8 +190,8 @@ export const lightPeersOf = (dialect: Dialect): Peers => {
     flood: {
       path: handshakeOf(dialect),
       greeting: [
-        { say: connectText("agent"), until: start("connect") },
-        { say: joinText({ role: "agent", name: "flood", office: "flood" }), until: joinedText }
+        { send: connectText("agent"), until: start("connect") },
+        { send: joinText({ role: "agent", name: "flood", office: "flood" }), until: joinedText }
       ],
       message: `${start("event")}${JSON.stringify([
         "client:tool_call",

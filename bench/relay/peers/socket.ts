@@ -14,10 +14,10 @@ export interface TextSocket {
 /** A fixed non-zero mask. Random masks would cost the load generator time; unmasking costs servers the same. */
 const mask = (key: Buffer) => void key.writeUInt32BE(0x5ac3_691e)
 
-/** Opens a WebSocket. Messages go to `hear` with the socket, an unexpected close to `fail`. */
+/** Opens a WebSocket. Messages go to `receive` with the socket, an unexpected close to `fail`. */
 export const openSocket = async (
   url: string,
-  hear: (message: Buffer, socket: TextSocket) => void,
+  receive: (message: Buffer, socket: TextSocket) => void,
   fail: Fail
 ): Promise<TextSocket> => {
   const socket = new WebSocket(url, {
@@ -37,7 +37,7 @@ export const openSocket = async (
   }
   // Added before the open event: the first message may arrive with the end of the handshake.
   socket.on("message", (message: Buffer) => {
-    hear(message, opened)
+    receive(message, opened)
     countRelayedBytes(message.length)
   })
   await once(socket, "open").catch((cause: Error) => {

@@ -62,14 +62,14 @@ const formatJson = (line: LogEntry): string => {
 }
 
 /** Levels of frequent lines, which may wait for others. */
-const patientLevels: ReadonlyArray<string> = ["Trace", "Debug", "Info"]
+const bufferedLevels: ReadonlyArray<string> = ["Trace", "Debug", "Info"]
 
 /** Logs with `write`, which receives whole lines with their line breaks; `isUrgent` is true for warnings and errors. */
 export const layerTo = (write: (lines: string, isUrgent: boolean) => void): Layer.Layer<never> =>
   Logger.layer([
     Logger.make<unknown, void>((line) => {
       const text = line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)
-      write(`${text}\n`, !patientLevels.includes(line.logLevel))
+      write(`${text}\n`, !bufferedLevels.includes(line.logLevel))
     })
   ])
 

@@ -109,7 +109,7 @@ describe("an audit file", () => {
       Effect.gen(function* () {
         const file = join(yield* folder, "audit")
         const server = yield* a2c("server", "--port", "0", "--audit", file)
-        yield* server.says("listening on ")
+        yield* server.prints("listening on ")
         renameSync(file, `${file}.old`)
         yield* server.signal("SIGHUP")
         yield* awaitFile(file)
@@ -431,8 +431,8 @@ describe("an audit file", () => {
     "counts dropped events in the file and on the log when the queue is full",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
-      const said: Array<unknown> = []
-      const log = Logger.layer([Logger.make(({ message }) => void said.push(message))])
+      const logged: Array<unknown> = []
+      const log = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
       const audit = yield* Effect.provide(
         audited({ file, maxQueued: 10 }, ({ record }) => {
           for (let n = 0; n < 25; n++) record({ time, fields: { type: "x", n } })
@@ -446,7 +446,7 @@ describe("an audit file", () => {
         lines.find(({ type }) => type === "lost"),
         { type: "lost", count: 15, total: 15 }
       )
-      assert.match(JSON.stringify(said), /audit events dropped.*"dropped":15/)
+      assert.match(JSON.stringify(logged), /audit events dropped.*"dropped":15/)
     })
   )
 
@@ -474,8 +474,8 @@ describe("an audit file", () => {
       const file = join(yield* folder, "audit.jsonl")
       // A folder where the full file should go: renaming to it fails.
       mkdirSync(`${file}.1`)
-      const said: Array<unknown> = []
-      const log = Logger.layer([Logger.make(({ message }) => void said.push(message))])
+      const logged: Array<unknown> = []
+      const log = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
       const audit = yield* Effect.provide(
         audited({ file, maxBytes: 4096, keep: 1 }, ({ record }) => {
           for (let n = 0; n < 1500; n++) record({ time, fields: { type: "x", n } })
@@ -483,7 +483,7 @@ describe("an audit file", () => {
         log
       )
       assert.deepStrictEqual([audit.lostCount(), linesOf(file).length], [0, 1500])
-      assert.match(JSON.stringify(said), /audit write problem.*cannot be renamed/)
+      assert.match(JSON.stringify(logged), /audit write problem.*cannot be renamed/)
     })
   )
 

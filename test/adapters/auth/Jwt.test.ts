@@ -272,18 +272,20 @@ describe("the key set of an identity provider", () => {
   /** A provider that answers with what `respond` gives, and counts how often it is asked. */
   const provider = (respond: () => { readonly status: number; readonly body: string }) =>
     Effect.acquireRelease(
-      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly server: HttpServer }>((resume) => {
-        let asked = 0
-        const server = createServer((_, response) => {
-          asked++
-          const { body, status } = respond()
-          response.writeHead(status, { "content-type": "application/json" }).end(body)
-        })
-        server.listen(0, "127.0.0.1", () => {
-          const { port } = server.address() as AddressInfo
-          resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, server }))
-        })
-      }),
+      Effect.callback<{ readonly url: string; readonly requests: () => number; readonly server: HttpServer }>(
+        (resume) => {
+          let requests = 0
+          const server = createServer((_, response) => {
+            requests++
+            const { body, status } = respond()
+            response.writeHead(status, { "content-type": "application/json" }).end(body)
+          })
+          server.listen(0, "127.0.0.1", () => {
+            const { port } = server.address() as AddressInfo
+            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, requests: () => requests, server }))
+          })
+        }
+      ),
       ({ server }) =>
         Effect.sync(() => {
           server.close()
@@ -300,26 +302,26 @@ describe("the key set of an identity provider", () => {
   it.live("is fetched once for many tokens", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
-      assert.strictEqual(asked(), 0)
+      assert.strictEqual(requests(), 0)
       for (const sub of ["one", "two"]) {
         const given = yield* token({ sub, ...soon() }, { alg: "ES256", key, kid: "one" })
         assert.strictEqual((yield* scheme.authenticate(given)).subject, sub)
       }
-      assert.strictEqual(asked(), 1)
+      assert.strictEqual(requests(), 1)
     }).pipe(Effect.scoped)
   )
 
   it.live("is fetched at a limited rate for unknown key ids", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
+      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
       for (const kid of ["two", "three", "four"]) {
         yield* Effect.flip(scheme.authenticate(yield* token(soon(), { alg: "ES256", key, kid })))
       }
-      assert.strictEqual(asked(), 1)
+      assert.strictEqual(requests(), 1)
     }).pipe(Effect.scoped)
   )
 
@@ -346,7 +348,7 @@ describe("the key set of an identity provider", () => {
     const rotated = Effect.fnUntraced(function* ([, published, kid]: Rotation) {
       const [before, after] = [yield* signing, yield* signing]
       let keys: ReadonlyArray<object> = [kid === undefined ? withoutKid(before.jwk) : before.jwk]
-      const { asked, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
+      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
       const alg = "ES256"
       const exp = Math.floor(Date.now() / 1000) + 600
@@ -354,18 +356,18 @@ describe("the key set of an identity provider", () => {
       yield* scheme.authenticate(yield* token({ exp }, { alg, key: before.key, ...ids }))
       keys = published(before.jwk, after.jwk)
       const given = yield* token({ exp }, { alg, key: after.key, ...(kid !== undefined && { kid }) })
-      return { asked, check: scheme.authenticate(given), forget: () => void (keys = []) }
+      return { requests, check: scheme.authenticate(given), forget: () => void (keys = []) }
     })
 
     it.live.each(rotations)("causes a retryable rejection until the next fetch when the new key %s", (rotation) =>
       Effect.gen(function* () {
-        const { asked, check } = yield* rotated(rotation)
+        const { requests, check } = yield* rotated(rotation)
         const rejection = yield* Effect.flip(check)
         assert.deepInclude<object>(rejection, { code: 503, reason: "unavailable", retryable: true })
-        assert.strictEqual(asked(), 1)
+        assert.strictEqual(requests(), 1)
         vi.setSystemTime(Date.now() + 31_000)
         assert.strictEqual((yield* check).subject, "desk")
-        assert.strictEqual(asked(), 2)
+        assert.strictEqual(requests(), 2)
       }).pipe(Effect.scoped)
     )
 

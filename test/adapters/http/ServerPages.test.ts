@@ -247,14 +247,14 @@ describe("the pages of a Server with an authenticator", () => {
   live(
     "sends no response after the Server has closed",
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const url = yield* serve(
         {},
-        authenticator(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+        authenticator(() => Effect.andThen(Deferred.succeed(requests, undefined), Effect.never))
       )
       // The scope of the test closes while the authenticator runs, and must not wait for it.
       yield* Effect.forkScoped(Effect.ignore(get(url, "/status")))
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
     })
   )
 })

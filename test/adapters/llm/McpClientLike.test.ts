@@ -123,10 +123,10 @@ describe("McpClientLike", () => {
   it.effect("reports progress", () =>
     Effect.gen(function* () {
       const { client } = yield* started
-      const heard: Array<unknown> = []
-      const onprogress = (progress: unknown) => void heard.push(progress)
+      const received: Array<unknown> = []
+      const onprogress = (progress: unknown) => void received.push(progress)
       yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
-      assert.deepStrictEqual(heard, [{ progress: 1, total: 2 }])
+      assert.deepStrictEqual(received, [{ progress: 1, total: 2 }])
     })
   )
 

@@ -194,43 +194,45 @@ const contract = (
 
     promise("asks the responder of a call a question, and gives its answer to the peer", (session) =>
       Effect.gen(function* () {
-        const asked: Array<InputRequest> = []
+        const requests: Array<InputRequest> = []
         const answer = (request: InputRequest): Effect.Effect<InputAnswer> =>
           Effect.as(
-            Effect.sync(() => void asked.push(request)),
+            Effect.sync(() => void requests.push(request)),
             { action: "accept", content: { name: "Ada" } }
           )
         const result = yield* session.callTool("ask", {}, { responder: { modes: ["form"], answer } })
         assert.deepStrictEqual(JSON.parse(textOf(result)), { action: "accept", content: { name: "Ada" } })
-        assert.deepStrictEqual(asked, [{ mode: "form", message: question.message, schema: question.requestedSchema }])
+        assert.deepStrictEqual(requests, [
+          { mode: "form", message: question.message, schema: question.requestedSchema }
+        ])
       })
     )
 
     promise("lets the responder of a call open a page", (session) =>
       Effect.gen(function* () {
-        const asked: Array<InputRequest> = []
+        const requests: Array<InputRequest> = []
         const answer = (request: InputRequest): Effect.Effect<InputAnswer> =>
           Effect.as(
-            Effect.sync(() => void asked.push(request)),
+            Effect.sync(() => void requests.push(request)),
             { action: "accept" }
           )
         const result = yield* session.callTool("visit", {}, { responder: { modes: ["form", "url"], answer } })
         assert.deepStrictEqual(JSON.parse(textOf(result)), { action: "accept" })
-        assert.deepStrictEqual(asked, [{ mode: "url", message: page.message, url: page.url }])
+        assert.deepStrictEqual(requests, [{ mode: "url", message: page.message, url: page.url }])
       })
     )
 
     promise("cancels the question of an interrupted call", (session) =>
       Effect.gen(function* () {
-        const asked = yield* Deferred.make<void>()
+        const requests = yield* Deferred.make<void>()
         const ended = yield* Deferred.make<void>()
         const answer = () =>
-          Deferred.succeed(asked, undefined).pipe(
+          Deferred.succeed(requests, undefined).pipe(
             Effect.andThen(Effect.never),
             Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
           )
         const calling = yield* Effect.forkChild(session.callTool("ask", {}, { responder: { modes: ["form"], answer } }))
-        yield* Deferred.await(asked)
+        yield* Deferred.await(requests)
         yield* Fiber.interrupt(calling)
         yield* Deferred.await(ended)
       })
@@ -268,7 +270,7 @@ const contract = (
           { startImmediately: true }
         )
         yield* session.callTool("log", {})
-        const data = { said: "hello" }
+        const data = { text: "hello" }
         assert.deepStrictEqual(
           yield* Fiber.join(logged),
           Option.some({ _tag: "Logged", level: "warning", logger: "contract", data } as const)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { browserTimeout, chromiumPath, launchChromium } from "../../programs/launchChromium.ts"
-import { ask, served } from "./served.ts"
+import { request, served } from "./served.ts"
 
 describe("documentation page", () => {
   it.live.skipIf(chromiumPath === undefined)(
@@ -14,12 +14,12 @@ describe("documentation page", () => {
         yield* Effect.promise(() => context.setHTTPCredentials({ username: "", password: "sesame" }))
         const page = yield* Effect.promise(() => context.newPage())
         const errors: Array<string> = []
-        const asked = new Set<string>()
+        const requests = new Set<string>()
         page.on("pageerror", ({ message }) => errors.push(message))
         page.on("console", (line) => {
           if (line.type() === "error") errors.push(line.text())
         })
-        page.on("request", (request) => asked.add(new URL(request.url()).origin))
+        page.on("request", (request) => requests.add(new URL(request.url()).origin))
         yield* Effect.promise(() => page.goto(`${url}/docs`, { waitUntil: "load" }))
         const operation = page.locator(".opblock-post", { hasText: "/tools/echo" })
         yield* Effect.promise(() => operation.waitFor())
@@ -38,7 +38,7 @@ describe("documentation page", () => {
         assert.include(yield* Effect.promise(() => operation.innerText()), "The tool echo")
         assert.deepStrictEqual(errors, [])
         assert.deepStrictEqual(
-          [...asked].filter((origin) => origin.startsWith("http")),
+          [...requests].filter((origin) => origin.startsWith("http")),
           [url]
         )
       }).pipe(Effect.scoped),
@@ -48,7 +48,7 @@ describe("documentation page", () => {
   it.live("runs no script except its own", () =>
     Effect.gen(function* () {
       const { url } = yield* served()
-      const { headers } = yield* ask(`${url}/docs`)
+      const { headers } = yield* request(`${url}/docs`)
       const policy = headers.get("content-security-policy") ?? ""
       assert.match(policy, /default-src 'none'; script-src 'sha256-[A-Za-z0-9+/]{43}=';/)
       assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")

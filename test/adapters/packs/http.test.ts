@@ -4,7 +4,7 @@ import { Clock, Deferred, Duration, Effect, Exit, Fiber, Logger, Queue, Redacted
 import { packageVersion } from "../../../src/domain/packageVersion.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
 import { connectHttp } from "../mcp/publish/clients.ts"
-import { ask, asking, live, post, raw, served } from "./served.ts"
+import { request, asking, live, post, raw, served } from "./served.ts"
 
 const key = Redacted.make("sesame")
 const json = { "Content-Type": "application/json" }
@@ -80,7 +80,7 @@ describe("tool call over HTTP", () => {
     live(`answers ${status} to a body that is ${what}`, {}, ({ url }) =>
       Effect.gen(function* () {
         const body = new Blob(['{"text":"a"}'], { type })
-        const answer = yield* ask(`${url}/tools/echo`, {
+        const answer = yield* request(`${url}/tools/echo`, {
           method: "POST",
           body: new Uint8Array(yield* Effect.promise(() => body.arrayBuffer())),
           headers: type === "" ? {} : { "Content-Type": type }
@@ -135,7 +135,7 @@ describe("tool call over HTTP", () => {
 
   live("rejects a body that is not UTF-8", {}, ({ url }) =>
     Effect.gen(function* () {
-      const answer = yield* ask(`${url}/tools/echo`, {
+      const answer = yield* request(`${url}/tools/echo`, {
         method: "POST",
         headers: json,
         body: new Uint8Array([0x22, 0xff, 0x22])
@@ -183,10 +183,10 @@ describe("tool call over HTTP", () => {
       const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n`
       const rejected = yield* raw(url, `${head}Content-Length: 900000\r\n\r\n`)
       assert.match(rejected, /^HTTP\/1.1 401 /)
-      const asked = yield* Effect.forkChild(
+      const requests = yield* Effect.forkChild(
         raw(url, `${head}X-API-Key: sesame\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`)
       )
-      assert.match(yield* Fiber.join(asked), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /)
+      assert.match(yield* Fiber.join(requests), /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 /)
     })
   )
 
@@ -230,7 +230,7 @@ describe("tool server page", () => {
   ] as const) {
     live(`answers 405 to ${method} ${path}`, {}, ({ url }) =>
       Effect.gen(function* () {
-        const { headers, status } = yield* ask(`${url}${path}`, { method })
+        const { headers, status } = yield* request(`${url}${path}`, { method })
         assert.strictEqual(status, 405)
         assert.strictEqual(headers.get("allow"), allow)
       })
@@ -239,7 +239,7 @@ describe("tool server page", () => {
 
   live("returns the version of the server", {}, ({ url }) =>
     Effect.gen(function* () {
-      const { body } = yield* ask(`${url}/`)
+      const { body } = yield* request(`${url}/`)
       assert.deepStrictEqual(body, {
         message: "The tool server is up",
         version: packageVersion,
@@ -250,13 +250,13 @@ describe("tool server page", () => {
 
   live("returns the health of the server", {}, ({ url }) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* ask(`${url}/health?now`)).body, { status: "healthy" })
+      assert.deepStrictEqual((yield* request(`${url}/health?now`)).body, { status: "healthy" })
     })
   )
 
   live("lists tools and packs", {}, ({ url }) =>
     Effect.gen(function* () {
-      const { body } = yield* ask(`${url}/tools`)
+      const { body } = yield* request(`${url}/tools`)
       const params = { type: "object", properties: { text: { type: "string" } } }
       assert.containSubset(body, {
         tools: [
@@ -299,7 +299,7 @@ describe("tool server page", () => {
 
   live("returns the OpenAPI document", {}, ({ url }) =>
     Effect.gen(function* () {
-      const { body } = yield* ask(`${url}/openapi.json`)
+      const { body } = yield* request(`${url}/openapi.json`)
       assert.containSubset(body, { openapi: "3.1.0", paths: { "/tools/echo": { post: {} } } })
     })
   )
@@ -307,8 +307,8 @@ describe("tool server page", () => {
   for (const path of ["/", "/health", "/tools", "/openapi.json", "/docs"]) {
     live(`answers HEAD ${path} without a body`, {}, ({ url }) =>
       Effect.gen(function* () {
-        const got = yield* ask(`${url}${path}`)
-        const { body, headers, status } = yield* ask(`${url}${path}`, { method: "HEAD" })
+        const got = yield* request(`${url}${path}`)
+        const { body, headers, status } = yield* request(`${url}${path}`, { method: "HEAD" })
         assert.strictEqual(status, 200)
         assert.strictEqual(body, "")
         assert.strictEqual(headers.get("content-length"), got.headers.get("content-length"))
@@ -348,7 +348,7 @@ describe("tool server access", () => {
     live(`answers ${status} to ${shown}`, { key }, ({ url }) =>
       Effect.gen(function* () {
         const called = yield* post(`${url}/tools/echo`, {}, { ...json, ...headers })
-        const listed = yield* ask(`${url}/tools`, { headers })
+        const listed = yield* request(`${url}/tools`, { headers })
         assert.deepStrictEqual([called.status, listed.status], [status, status])
         if (status === 401) assert.deepStrictEqual(called.body, { detail: "Invalid API key" })
       })
@@ -358,7 +358,7 @@ describe("tool server access", () => {
   for (const path of ["/", "/health"]) {
     live(`shows ${path} without a key`, { key }, ({ url }) =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
+        assert.strictEqual((yield* request(`${url}${path}`)).status, 200)
       })
     )
   }
@@ -369,7 +369,7 @@ describe("tool server access", () => {
     live(`shows ${path} with the key, which a browser asks for as password`, { key }, ({ url }) =>
       Effect.gen(function* () {
         for (const headers of [{}, { "X-API-Key": "sesam" }, basic("u:sesam"), basic("sesame"), basic(":")]) {
-          const answer = yield* ask(`${url}${path}`, { headers })
+          const answer = yield* request(`${url}${path}`, { headers })
           assert.strictEqual(answer.status, 401)
           assert.match(answer.headers.get("www-authenticate") ?? "", /^Basic realm=/)
         }
@@ -380,14 +380,14 @@ describe("tool server access", () => {
           basic("u:sesame")
         ]
         for (const headers of accepted) {
-          assert.strictEqual((yield* ask(`${url}${path}`, { headers })).status, 200)
+          assert.strictEqual((yield* request(`${url}${path}`, { headers })).status, 200)
         }
       })
     )
 
     live(`shows ${path} without the key when documentation is public`, { key, publicDocs: true }, ({ url }) =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
+        assert.strictEqual((yield* request(`${url}${path}`)).status, 200)
       })
     )
   }
@@ -443,7 +443,7 @@ describe("tool server access", () => {
     ({ url }) =>
       Effect.gen(function* () {
         const Origin = "https://a.example"
-        const before = yield* ask(`${url}/tools/echo`, { method: "OPTIONS", headers: { Origin } })
+        const before = yield* request(`${url}/tools/echo`, { method: "OPTIONS", headers: { Origin } })
         assert.strictEqual(before.status, 204)
         assert.include(before.headers.get("access-control-allow-headers") ?? "", "x-api-key")
         const { headers, status } = yield* post(`${url}/tools/echo`, {}, { ...json, Origin, "X-API-Key": "sesame" })

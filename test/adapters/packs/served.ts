@@ -171,7 +171,7 @@ export interface Answered {
   readonly body: unknown
 }
 
-export const ask = (url: string, init: RequestInit = {}): Effect.Effect<Answered> =>
+export const request = (url: string, init: RequestInit = {}): Effect.Effect<Answered> =>
   Effect.promise(async () => {
     const answer = await fetch(url, init)
     const text = await answer.text()
@@ -189,7 +189,7 @@ export const post = (
   url: string,
   body: unknown,
   headers: Record<string, string> = { "Content-Type": "application/json" }
-) => ask(url, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) })
+) => request(url, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) })
 
 /** Sends raw bytes, and collects the reply until the server closes the connection. */
 export const raw = (url: string, text: string): Effect.Effect<string> =>

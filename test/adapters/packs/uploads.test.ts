@@ -5,7 +5,7 @@ import { connect } from "node:net"
 import { dirname } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
-import { ask, asking, live, post, raw } from "./served.ts"
+import { request, asking, live, post, raw } from "./served.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -15,7 +15,7 @@ const form = (...entries: ReadonlyArray<readonly [string, string | File]>) => {
   return data
 }
 
-const upload = (url: string, data: FormData) => ask(url, { method: "POST", body: data })
+const upload = (url: string, data: FormData) => request(url, { method: "POST", body: data })
 
 /** Keeps a call in flight until the test has inspected it. */
 const hang = ["do", "hang"] as const
@@ -219,7 +219,7 @@ describe("multipart form", () => {
         ["list", "1"],
         ["list", "2"]
       ])
-      const { status } = yield* ask(`${url}/tools/form`, { method: "POST", body })
+      const { status } = yield* request(`${url}/tools/form`, { method: "POST", body })
       assert.strictEqual(status, 200)
       const { params, form: isForm } = yield* Queue.take(calls)
       assert.deepStrictEqual(params, { text: "字 &", list: ["1", "2"] })
@@ -275,7 +275,7 @@ describe("form limit", () => {
   live("applies to URL-encoded fields", {}, ({ url }) =>
     Effect.gen(function* () {
       const body = new URLSearchParams(Array.from({ length: 257 }, () => ["a", ""] as [string, string]))
-      assert.strictEqual((yield* ask(`${url}/tools/form`, { method: "POST", body })).status, 413)
+      assert.strictEqual((yield* request(`${url}/tools/form`, { method: "POST", body })).status, 413)
     })
   )
 

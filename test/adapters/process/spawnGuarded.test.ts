@@ -19,7 +19,7 @@ interface Started {
   /** The processes below the host. */
   readonly family: ReadonlyArray<number>
   /** Waits until the deaf process has received this signal. */
-  readonly hears: (signal: NodeJS.Signals) => Effect.Effect<unknown>
+  readonly receives: (signal: NodeJS.Signals) => Effect.Effect<unknown>
 }
 
 /** A process that runs a program in this mode, whose journal is unique to it. */
@@ -62,7 +62,7 @@ const leavesNothing = (title: string, step: Step, { kind = "server", mode = "dea
         const deaf = Number((yield* noted("deaf"))?.split(" ")[1])
         const family = yield* seen
         assert.isTrue(family.includes(deaf) && alive(deaf))
-        yield* step({ host, deaf, family, hears: noted })
+        yield* step({ host, deaf, family, receives: noted })
         yield* none
       })
     )
@@ -70,17 +70,17 @@ const leavesNothing = (title: string, step: Step, { kind = "server", mode = "dea
 
 const kills: Step = ({ host }) => host.signal("SIGKILL")
 
-const terminatesAndKills: Step = ({ host, hears }) =>
+const terminatesAndKills: Step = ({ host, receives }) =>
   Effect.gen(function* () {
     yield* host.signal("SIGTERM")
-    yield* hears("SIGTERM")
+    yield* receives("SIGTERM")
     yield* host.signal("SIGKILL")
   })
 
-const terminatesGroupAndKills: Step = ({ host, deaf, hears }) =>
+const terminatesGroupAndKills: Step = ({ host, deaf, receives }) =>
   Effect.gen(function* () {
     kill(-groupOf(deaf), "SIGTERM")
-    yield* hears("SIGTERM")
+    yield* receives("SIGTERM")
     yield* host.signal("SIGKILL")
   })
 
@@ -97,10 +97,10 @@ describe("MCP server that ignores signals", () => {
 
   leavesNothing("ends on the SIGHUP of the terminal", ({ host }) => host.signal("SIGHUP"))
 
-  leavesNothing("ends on SIGINT twice, followed by SIGHUP", ({ host, hears }) =>
+  leavesNothing("ends on SIGINT twice, followed by SIGHUP", ({ host, receives }) =>
     Effect.gen(function* () {
       yield* host.signal("SIGINT")
-      yield* hears("SIGTERM")
+      yield* receives("SIGTERM")
       yield* host.signal("SIGINT")
       yield* host.signal("SIGHUP")
     })
@@ -108,10 +108,10 @@ describe("MCP server that ignores signals", () => {
 
   leavesNothing("ends with its Computer after a SIGTERM to its process group", terminatesGroupAndKills)
 
-  leavesNothing("ends with its Computer after signals to every process below it", ({ host, family, hears }) =>
+  leavesNothing("ends with its Computer after signals to every process below it", ({ host, family, receives }) =>
     Effect.gen(function* () {
       for (const signal of ordinary) for (const pid of family) kill(pid, signal)
-      yield* Effect.forEach(ordinary, hears)
+      yield* Effect.forEach(ordinary, receives)
       yield* host.signal("SIGKILL")
     })
   )

@@ -6,7 +6,7 @@ import type { Membership } from "../../../src/domain/model/Membership.ts"
 import { commandOf, type History, inWords, names, nodeOf, officeIds, sids } from "../../domain/office/histories.ts"
 import { listedMembers, type ModelSessions, modelMembersOf } from "../../domain/office/referenceModel.ts"
 import { type OpenNode, outcome, type TestNode } from "./cluster.ts"
-import { explain, hasHeard, type Outcome } from "./linearization.ts"
+import { explain, hasReceived, type Outcome } from "./linearization.ts"
 
 /** A command, and the event loop ticks before it is issued. */
 interface Issued {
@@ -15,7 +15,7 @@ interface Issued {
 }
 
 /** The registry that plays a history. */
-export interface Stage {
+export interface Fixture {
   readonly open: OpenNode
   /** The number of nodes. */
   readonly nodes: number
@@ -31,7 +31,7 @@ export interface Stage {
 const slow = Duration.millis(450)
 
 /** The steps of a history in batches. A session connects once, in the first of its steps. */
-const batchesOf = ({ steps }: History, { atOnce, nodes }: Stage): ReadonlyArray<ReadonlyArray<Issued>> => {
+const batchesOf = ({ steps }: History, { atOnce, nodes }: Fixture): ReadonlyArray<ReadonlyArray<Issued>> => {
   const batches: Array<Array<Issued>> = []
   const connected = new Set<string>()
   let batch: Array<Issued> = []
@@ -57,14 +57,14 @@ interface Listening {
   /** The sessions of this node. */
   readonly own: ReadonlySet<string>
   readonly node: TestNode
-  readonly heard: Array<RegistryChange>
+  readonly received: Array<RegistryChange>
 }
 
 /** The session of a node that only checks whether the node has received all changes. */
 const probeOf = (node: string) => `probe of ${node}`
 
 const listening = Effect.fnUntraced(function* (
-  { nodes, open }: Stage,
+  { nodes, open }: Fixture,
   name: string
 ): Effect.fn.Return<Listening, never, Scope.Scope> {
   const node = yield* open(name)
@@ -72,12 +72,12 @@ const listening = Effect.fnUntraced(function* (
   yield* Effect.sync(() => node.registry.state().available).pipe(
     Effect.repeat({ schedule: Schedule.spaced("5 millis"), until: (up) => up })
   )
-  const heard: Array<RegistryChange> = []
+  const received: Array<RegistryChange> = []
   yield* node.registry.subscribe((change) => {
-    if (!("sid" in change) || change.sid !== probeOf(name)) heard.push(change)
+    if (!("sid" in change) || change.sid !== probeOf(name)) received.push(change)
   })
   yield* node.connect(probeOf(name))
-  return { name, own: new Set(sids.filter((sid) => nodeOf(sid, nodes) === name)), node, heard }
+  return { name, own: new Set(sids.filter((sid) => nodeOf(sid, nodes) === name)), node, received }
 })
 
 /** Joins and leaves a separate office: a node receives changes in order, so it has then received all earlier ones. */
@@ -95,17 +95,17 @@ const turn = Effect.callback<void>((resume) => {
 
 /** Issues a batch: the commands of one session in order, without waiting for outcomes. */
 const issue = (
-  cast: ReadonlyArray<Listening>,
+  members: ReadonlyArray<Listening>,
   batch: ReadonlyArray<Issued>,
   capacity: Capacity
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
   const answers = new Map<MembershipCommand, string>()
   const start = Effect.fnUntraced(function* ({ command, turns }: Issued) {
     for (let left = turns; left > 0; left--) yield* turn
-    const at = cast.find(({ name }) => name === nodeOf(command.sid, cast.length))
+    const at = members.find(({ name }) => name === nodeOf(command.sid, members.length))
     if (at === undefined) return yield* Effect.die(new Error(`no node holds ${command.sid}`))
-    const answered = Effect.map(outcome(at.node.apply(command, capacity)), (says) => {
-      answers.set(command, says)
+    const answered = Effect.map(outcome(at.node.apply(command, capacity)), (prints) => {
+      answers.set(command, prints)
     })
     return yield* Effect.forkChild(answered, { startImmediately: true })
   })
@@ -116,7 +116,9 @@ const issue = (
       concurrency: "unbounded"
     }),
     batch
-  ).pipe(Effect.map((issued) => issued.map(({ command }) => ({ command, says: answers.get(command) ?? "no answer" }))))
+  ).pipe(
+    Effect.map((issued) => issued.map(({ command }) => ({ command, prints: answers.get(command) ?? "no answer" })))
+  )
 }
 
 const inPlace = ({ name, office, role }: Membership) => `as ${role} ${name} in ${JSON.stringify(office)}`
@@ -191,10 +193,10 @@ const ending = (people: ModelSessions): ReadonlyArray<Issued> =>
  * batch of which no order of commands explains the outcomes, the changes and the views of the nodes. Gives the number of
  * batches: it ends early when the registry is too slow.
  */
-export const play = Effect.fnUntraced(function* (stage: Stage, history: History) {
-  const cast = yield* Effect.forEach(
-    Array.from({ length: stage.nodes }, (_, index) => `n${index}`),
-    (name) => listening(stage, name),
+export const play = Effect.fnUntraced(function* (fixture: Fixture, history: History) {
+  const members = yield* Effect.forEach(
+    Array.from({ length: fixture.nodes }, (_, index) => `n${index}`),
+    (name) => listening(fixture, name),
     { concurrency: "unbounded" }
   )
   const { capacity } = history
@@ -202,10 +204,10 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
   const judge = (before: ModelSessions, outcomes: ReadonlyArray<Outcome>) => {
     const look = () =>
       explain(before, outcomes, capacity, (order) =>
-        cast.every(
+        members.every(
           (one) =>
             formatView(viewOf(one)) === formatView(viewIn(order.after, one)) &&
-            hasHeard(one.own, before, order, one.heard)
+            hasReceived(one.own, before, order, one.received)
         )
       )
     const complaint = Effect.suspend(() =>
@@ -216,19 +218,19 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
             ({ membership, node, reconnectKey, role, sid }) =>
               `before: ${sid} of ${node}, ${role ?? "any role"}, reconnect key '${reconnectKey}', sits ${membership === undefined ? "nowhere" : inPlace(membership)}`
           ),
-          ...outcomes.map(({ command, says }) => `${inWords(command)}: ${says}`),
-          ...cast.flatMap((one) => [
-            `${one.name} heard: ${one.heard.map(changeInWords).join(", ")}`,
+          ...outcomes.map(({ command, prints }) => `${inWords(command)}: ${prints}`),
+          ...members.flatMap((one) => [
+            `${one.name} heard: ${one.received.map(changeInWords).join(", ")}`,
             `${one.name} shows: ${formatView(viewOf(one))}`
           ])
         ].join("\n")
       )
     )
-    const explained = Effect.raceAllFirst(cast.map(({ node }) => node.until(() => look() !== undefined)))
+    const explained = Effect.raceAllFirst(members.map(({ node }) => node.until(() => look() !== undefined)))
     return Effect.suspend(() => {
       const order = look()
       if (order !== undefined) return Effect.succeed(order)
-      return Effect.flatMap(Effect.timeoutOption(explained, stage.timeout), () => {
+      return Effect.flatMap(Effect.timeoutOption(explained, fixture.timeout), () => {
         const later = look()
         return later === undefined ? complaint : Effect.succeed(later)
       })
@@ -237,30 +239,30 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
 
   let people: ModelSessions = []
   let played = 0
-  const batches = batchesOf(history, stage)
+  const batches = batchesOf(history, fixture)
   // Then every session disconnects. After that nothing happens, so any further change is a duplicate.
   for (let index = 0; index < batches.length + 2; index++) {
     const batch = batches[index] ?? ending(people)
-    const [took, outcomes] = yield* Effect.timed(issue(cast, batch, capacity))
-    const [tookToo, probes] = yield* Effect.timed(Effect.forEach(cast, probe, { concurrency: "unbounded" }))
+    const [took, outcomes] = yield* Effect.timed(issue(members, batch, capacity))
+    const [tookToo, probes] = yield* Effect.timed(Effect.forEach(members, probe, { concurrency: "unbounded" }))
     const isSlow = Duration.isGreaterThan(Duration.sum(took, tookToo), slow)
-    const says = [...outcomes.map((one) => one.says), ...probes]
-    if (isSlow && says.includes("unavailable")) return played
+    const prints = [...outcomes.map((one) => one.prints), ...probes]
+    if (isSlow && prints.includes("unavailable")) return played
     const order = yield* judge(people, outcomes)
     people = order.after
-    for (const { heard } of cast) heard.length = 0
-    const asked = cast[index % cast.length]
-    const wrong = asked === undefined ? [] : yield* wrongElsewhere(people, asked)
+    for (const { received } of members) received.length = 0
+    const requests = members[index % members.length]
+    const wrong = requests === undefined ? [] : yield* wrongElsewhere(people, requests)
     if (wrong.length > 0) return yield* Effect.fail(wrong.join("\n"))
     if (probes.some((one) => one !== "ok")) return yield* Effect.fail(`probes: ${probes.join()}`)
     played++
   }
-  for (const { name, node } of cast) {
+  for (const { name, node } of members) {
     const { offices, sessions } = node.registry.state()
     if (offices > 0 || sessions > 1)
       return yield* Effect.fail(`${name} ends with ${offices} offices, ${sessions} sessions`)
   }
-  const left = yield* stage.leftovers
+  const left = yield* fixture.leftovers
   if (left.length > 0) return yield* Effect.fail(`left after every session has disconnected: ${left.join()}`)
   return played
 })

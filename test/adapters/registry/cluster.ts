@@ -14,7 +14,7 @@ import type { MembershipError, Session } from "../../../src/domain/model/Members
 export interface TestNode {
   readonly registry: OfficeRegistry["Service"]
   /** Received changes, except those in `alone`. */
-  readonly heard: ReadonlyArray<RegistryChange>
+  readonly received: ReadonlyArray<RegistryChange>
   /** Joins without recipients. */
   readonly alone: ReadonlyArray<RegistryChange>
   /** Waits until a condition holds; checks it after every change. */
@@ -63,13 +63,13 @@ export const commandsOf = (registry: OfficeRegistry["Service"]): Pick<TestNode, 
 const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
   Effect.gen(function* (): Effect.fn.Return<TestNode, never, Scope.Scope> {
     const registry = Context.get(yield* Effect.orDie(Layer.build(Layer.fresh(layer))), OfficeRegistry)
-    const heard: Array<RegistryChange> = []
+    const received: Array<RegistryChange> = []
     const alone: Array<RegistryChange> = []
     const looking = new Set<() => void>()
     yield* registry.subscribe((change) => {
       const isAlone = change._tag === "Entered" && change.recipients.length === 0
       if (isAlone) alone.push(change)
-      else heard.push(change)
+      else received.push(change)
       // In a microtask: the registry is still applying the change.
       queueMicrotask(() => {
         for (const look of looking) look()
@@ -81,7 +81,7 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
     return {
       registry,
       ...commands,
-      heard,
+      received,
       alone,
       until: (wanted) =>
         Effect.callback<void>((resume) => {
@@ -131,14 +131,14 @@ export const answered = (command: Effect.Effect<void, MembershipError>) =>
   })
 
 /** Nodes whose joins are repeated while Redis is too busy to answer in time. */
-export const patient =
+export const withRetries =
   (open: OpenNode): OpenNode =>
   (name) =>
     Effect.map(open(name), (node) => ({ ...node, join: (...join) => answered(node.join(...join)) }))
 
 /** The received changes in short form, with their recipients. */
-export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
-  heard.map((change) => {
+export const notified = ({ received }: TestNode): ReadonlyArray<string> =>
+  received.map((change) => {
     if (change._tag === "NodeLost") return `gone ${change.node}`
     if (change._tag === "Evicted") return `evicted ${change.sid}`
     const { _tag, recipients, membership, sid } = change

@@ -3,7 +3,7 @@ import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schedule, Schema, Sco
 import type { Session } from "../../../src/domain/model/Membership.ts"
 import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
-import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
+import { type OpenNode, outcome, type TestNode, notified } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
 
@@ -22,7 +22,7 @@ const pair = Effect.fnUntraced(function* (open: OpenNode) {
   const n2 = yield* nodeWith(open, "n2", "c")
   yield* n1.join("a", "agent", "thinker", "O")
   yield* n2.join("c", "computer", "desk", "O")
-  yield* n1.until(() => n1.heard.length === 1)
+  yield* n1.until(() => n1.received.length === 1)
   return { n1, n2 }
 })
 
@@ -169,11 +169,11 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.connect("e")
         yield* n1.join("e", "computer", "elsewhere", "P")
         yield* n2.disconnect("c")
-        yield* n1.until(() => n1.heard.length === 3)
+        yield* n1.until(() => n1.received.length === 3)
         yield* n1.leave("a", "O")
-        yield* n2.until(() => n2.heard.length === 3)
-        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "+d shelf@O → a", "-c desk@O → a", "-a thinker@O → "])
-        assert.deepStrictEqual(told(n2), ["+d shelf@O → c", "-c desk@O → d", "-a thinker@O → d"])
+        yield* n2.until(() => n2.received.length === 3)
+        assert.deepStrictEqual(notified(n1), ["+c desk@O → a", "+d shelf@O → a", "-c desk@O → a", "-a thinker@O → "])
+        assert.deepStrictEqual(notified(n2), ["+d shelf@O → c", "-c desk@O → d", "-a thinker@O → d"])
       })
     )
 
@@ -313,8 +313,8 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.connect("e")
         yield* n1.join("e", "computer", "e", "P")
         yield* n2.join("c", "computer", "desk", "P")
-        yield* n1.until(() => n1.heard.length === 3)
-        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "-c desk@O → a", "+c desk@P → e"])
+        yield* n1.until(() => n1.received.length === 3)
+        assert.deepStrictEqual(notified(n1), ["+c desk@O → a", "-c desk@O → a", "+c desk@P → e"])
         assert.deepStrictEqual([sidsIn(n1, "O"), sidsIn(n2, "P")], [["a"], ["e", "c"]])
       })
     )
@@ -328,9 +328,9 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n2.join("old", "computer", "desk", "O")
         yield* n3.connect("new", "subject\u0000secret")
         yield* n3.join("new", "computer", "desk", "O")
-        yield* n1.until(() => n1.heard.length === 3)
-        yield* n2.until(() => told(n2).includes("evicted old"))
-        assert.deepStrictEqual(told(n1), ["+old desk@O → a", "-old desk@O → a", "+new desk@O → a"])
+        yield* n1.until(() => n1.received.length === 3)
+        yield* n2.until(() => notified(n2).includes("evicted old"))
+        assert.deepStrictEqual(notified(n1), ["+old desk@O → a", "-old desk@O → a", "+new desk@O → a"])
         assert.strictEqual(yield* outcome(n2.leave("old", "O")), "not_in_office")
         yield* n2.disconnect("old")
         assert.deepStrictEqual(sidsIn(n3, "O"), ["a", "new"])
@@ -344,8 +344,8 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.join("old", "agent", "thinker", "O")
         yield* n1.connect("new", "h")
         yield* n1.join("new", "agent", "thinker", "O")
-        yield* n1.until(() => n1.heard.length === 2)
-        assert.deepStrictEqual(told(n1), ["-old thinker@O → ", "evicted old"])
+        yield* n1.until(() => n1.received.length === 2)
+        assert.deepStrictEqual(notified(n1), ["-old thinker@O → ", "evicted old"])
         assert.deepStrictEqual(sidsIn(n1, "O"), ["new"])
       })
     )
@@ -403,8 +403,8 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         assert.strictEqual(yield* takeOver("none", "thinker"), "agent_exists")
         assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "agent_exists")
         assert.strictEqual(yield* takeOver("new", "another"), "ok")
-        yield* n1.until(() => n1.heard.length === 2)
-        assert.deepStrictEqual(told(n1), ["-old thinker@O → ", "evicted old"])
+        yield* n1.until(() => n1.received.length === 2)
+        assert.deepStrictEqual(notified(n1), ["-old thinker@O → ", "evicted old"])
         assert.deepStrictEqual(sidsIn(n2, "O"), ["new"])
       })
     )
@@ -445,8 +445,8 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         const n2 = yield* Scope.provide(nodeWith(open, "n2", "c"), scope)
         yield* n2.join("c", "computer", "desk", "O")
         yield* Scope.close(scope, Exit.void)
-        yield* n1.until(() => n1.heard.length === 3)
-        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "-c desk@O → a", "gone n2"])
+        yield* n1.until(() => n1.received.length === 3)
+        assert.deepStrictEqual(notified(n1), ["+c desk@O → a", "-c desk@O → a", "gone n2"])
         assert.deepStrictEqual(sidsIn(n1, "O"), ["a"])
       })
     )
@@ -470,9 +470,9 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         )
         for (const [index, node] of nodes.entries()) {
           const forWatcher = () =>
-            node.heard.filter(
+            node.received.filter(
               (change) => "recipients" in change && change.recipients.includes(`w${index}`)
-            ) as ReadonlyArray<Extract<TestNode["heard"][number], { recipients: unknown }>>
+            ) as ReadonlyArray<Extract<TestNode["received"][number], { recipients: unknown }>>
           const left = () => forWatcher().filter(({ _tag, sid }) => _tag === "Left" && sid.startsWith("c"))
           yield* node.until(() => left().length === 60)
           for (const sid of storm.map((one) => `c${one}`)) {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type RegistryChange, takeoverReason } from "../../../src/application/ports/OfficeRegistry.ts"
 import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import type { ModelSessions } from "../../domain/office/referenceModel.ts"
-import { explain, hasHeard, type Outcome } from "./linearization.ts"
+import { explain, hasReceived, type Outcome } from "./linearization.ts"
 
 const membershipIn = (office: string) => ({ office, role: "computer", name: "x" }) as const
 
@@ -14,7 +14,7 @@ const before: ModelSessions = [
 
 const joins = (sid: string, office: string): Outcome => ({
   command: { _tag: "Join", sid, ...membershipIn(office) },
-  says: "ok"
+  prints: "ok"
 })
 
 const change = (_tag: "Entered" | "Left", office: string): RegistryChange => ({
@@ -27,8 +27,8 @@ const change = (_tag: "Entered" | "Left", office: string): RegistryChange => ({
 const evicted: RegistryChange = { _tag: "Evicted", sid: "here", reason: takeoverReason }
 
 /** Whether an order of these commands explains what the node of `here` has received. */
-const isExplained = (outcomes: ReadonlyArray<Outcome>, heard: ReadonlyArray<RegistryChange>) =>
-  explain(before, outcomes, unlimitedCapacity, (order) => hasHeard(new Set(["here"]), before, order, heard)) !==
+const isExplained = (outcomes: ReadonlyArray<Outcome>, received: ReadonlyArray<RegistryChange>) =>
+  explain(before, outcomes, unlimitedCapacity, (order) => hasReceived(new Set(["here"]), before, order, received)) !==
   undefined
 
 describe("order of commands", () => {
@@ -54,11 +54,11 @@ describe("order of commands", () => {
     const commands: ReadonlyArray<Outcome> = [
       joins("here", "O"),
       joins("here", "P"),
-      { command: { _tag: "Join", sid: "also", ...other }, says: "ok" }
+      { command: { _tag: "Join", sid: "also", ...other }, prints: "ok" }
     ]
-    const explains = (...heard: ReadonlyArray<RegistryChange>) =>
+    const explains = (...received: ReadonlyArray<RegistryChange>) =>
       explain(sessions, commands, unlimitedCapacity, (order) =>
-        hasHeard(new Set(["here", "also"]), sessions, order, heard)
+        hasReceived(new Set(["here", "also"]), sessions, order, received)
       ) !== undefined
     const [inO, outO, inP] = [change("Entered", "O"), change("Left", "O"), change("Entered", "P")]
     assert.deepStrictEqual(

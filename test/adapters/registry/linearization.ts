@@ -7,17 +7,17 @@ import { expectedOutcome, type ModelNotification, type ModelSessions } from "../
 /** The outcome of a command: "ok" or the reason of its rejection. */
 export interface Outcome {
   readonly command: MembershipCommand
-  readonly says: string
+  readonly prints: string
 }
 
 /** A notice, and whether a leave or disconnect of its session caused it. */
-interface Told extends ModelNotification {
+interface Notified extends ModelNotification {
   readonly isOwnWish: boolean
 }
 
 /** An order of commands, with its notices and the members after it. */
 export interface Order {
-  readonly notices: ReadonlyArray<Told>
+  readonly notices: ReadonlyArray<Notified>
   readonly after: ModelSessions
 }
 
@@ -34,10 +34,10 @@ export const explain = (
   const search = (order: Order, left: ReadonlyArray<Outcome>): Order | undefined => {
     if (left.length === 0) return accepts(order) ? order : undefined
     for (const next of left) {
-      const { command, says } = next
+      const { command, prints } = next
       if (left.find((other) => other.command.sid === command.sid) !== next) continue
       const answer = expectedOutcome(order.after, command, capacity)
-      if (answer.result !== says) continue
+      if (answer.result !== prints) continue
       const isOwnWish = command._tag === "Leave" || command._tag === "Disconnect"
       const notices = [...order.notices, ...answer.notifications.map((notice) => ({ ...notice, isOwnWish }))]
       const found = search(
@@ -65,11 +65,11 @@ const isAbout = ({ membership, sid, kind }: ModelNotification, change: Coming): 
  * takes effect at its own node at once, before other nodes know; all other changes of an office arrive in order. Those of
  * different offices may not: a node that begins to follow an office first asks for its members.
  */
-export const hasHeard = (
+export const hasReceived = (
   own: ReadonlySet<string>,
   before: ModelSessions,
   { after, notices }: Order,
-  heard: ReadonlyArray<RegistryChange>
+  received: ReadonlyArray<RegistryChange>
 ): boolean => {
   const sits = new Map<string, string>()
   for (const { membership, sid } of before)
@@ -81,7 +81,7 @@ export const hasHeard = (
   const pending = [...notices]
   const evicted: Array<string> = []
 
-  for (const change of heard) {
+  for (const change of received) {
     if (change._tag === "NodeLost") return false
     if (change._tag === "Evicted") {
       evicted.push(change.sid)

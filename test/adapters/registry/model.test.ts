@@ -6,7 +6,7 @@ import type { RegistryChange, OfficeRegistry } from "../../../src/application/po
 import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { commandOf, histories, inWords, nodeOf, returns } from "../../domain/office/histories.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
-import { play, type Stage } from "./batches.ts"
+import { play, type Fixture } from "./batches.ts"
 import { commandsOf, memoryNodes, type OpenNode, redisNodes } from "./cluster.ts"
 
 const scope = Scope.makeUnsafe()
@@ -38,7 +38,7 @@ const maxAtOnce = 5
 
 const inMemory =
   (atOnce: number, open: () => OpenNode = memoryNodes) =>
-  (): Stage => ({
+  (): Fixture => ({
     open: open(),
     nodes: 3,
     atOnce,
@@ -58,7 +58,7 @@ const leftovers = (prefix: string) =>
     return keys.map((key) => key.slice(prefix.length)).filter((key) => !always.includes(key))
   })
 
-const inRedis = (timeout: Duration.Duration): Stage => {
+const inRedis = (timeout: Duration.Duration): Fixture => {
   const prefix = `{${crypto.randomUUID()}}:`
   return {
     open: redisNodes(url, prefix),
@@ -71,7 +71,7 @@ const inRedis = (timeout: Duration.Duration): Stage => {
 
 /** Plays histories until one fails, then shrinks it. */
 const check = Effect.fnUntraced(function* (
-  stage: (isShrinking: boolean) => Stage,
+  fixture: (isShrinking: boolean) => Fixture,
   { of = histories, size = longest, ...options }: Arbitrary.CheckOptions & { readonly of?: typeof histories }
 ) {
   let batches = 0
@@ -85,7 +85,7 @@ const check = Effect.fnUntraced(function* (
         for (let left = tries; left > 0; left--) {
           if (shrinksUntil !== undefined && (yield* now) > shrinksUntil) return true
           const isShrinking = shrinksUntil !== undefined
-          batches += yield* Effect.scoped(Effect.suspend(() => play(stage(isShrinking), history)))
+          batches += yield* Effect.scoped(Effect.suspend(() => play(fixture(isShrinking), history)))
         }
         return true
       }).pipe(
@@ -113,9 +113,9 @@ const mistaken = (alter: (registry: Registry) => Partial<Registry>) => (): OpenN
 }
 
 /** Nodes that receive mutated changes. */
-const hearing = (change: (heard: RegistryChange, registry: Registry) => ReadonlyArray<RegistryChange>) =>
+const hearing = (change: (received: RegistryChange, registry: Registry) => ReadonlyArray<RegistryChange>) =>
   mistaken((registry) => ({
-    subscribe: (listener) => registry.subscribe((heard) => change(heard, registry).forEach(listener))
+    subscribe: (listener) => registry.subscribe((received) => change(received, registry).forEach(listener))
   }))
 
 const isOwn = (registry: Registry, sid: string) => nodeOf(sid, 3) === registry.node
@@ -170,26 +170,34 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
       disconnect: (sid) => Effect.asVoid(Effect.forkDetach(registry.disconnect(sid)))
     }))
   ],
-  ["a leave is reported twice", 3, hearing((heard) => (heard._tag === "Left" ? [heard, heard] : [heard]))],
+  [
+    "a leave is reported twice",
+    3,
+    hearing((received) => (received._tag === "Left" ? [received, received] : [received]))
+  ],
   [
     "a join is not reported to other nodes",
     4,
-    hearing((heard, registry) => (heard._tag === "Entered" && !isOwn(registry, heard.sid) ? [] : [heard]))
+    hearing((received, registry) => (received._tag === "Entered" && !isOwn(registry, received.sid) ? [] : [received]))
   ],
   [
     "a leave is not reported to other nodes",
     5,
-    hearing((heard, registry) => (heard._tag === "Left" && !isOwn(registry, heard.sid) ? [] : [heard]))
+    hearing((received, registry) => (received._tag === "Left" && !isOwn(registry, received.sid) ? [] : [received]))
   ],
   [
     "a member is notified of its join",
     2,
-    hearing((heard) =>
-      heard._tag === "Entered" ? [{ ...heard, recipients: [...heard.recipients, heard.sid] }] : [heard]
+    hearing((received) =>
+      received._tag === "Entered" ? [{ ...received, recipients: [...received.recipients, received.sid] }] : [received]
     )
   ],
-  ["an evicted session is not reported", 4, hearing((heard) => (heard._tag === "Evicted" ? [] : [heard]))],
-  ["an eviction is reported twice", 4, hearing((heard) => (heard._tag === "Evicted" ? [heard, heard] : [heard]))]
+  ["an evicted session is not reported", 4, hearing((received) => (received._tag === "Evicted" ? [] : [received]))],
+  [
+    "an eviction is reported twice",
+    4,
+    hearing((received) => (received._tag === "Evicted" ? [received, received] : [received]))
+  ]
 ]
 
 describe("an office registry beside the reference model", () => {

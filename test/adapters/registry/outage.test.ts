@@ -4,7 +4,7 @@ import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import { openProxy } from "../../chaos/Proxy.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
-import { answered, outcome, redisNodes, type TestNode, told } from "./cluster.ts"
+import { answered, outcome, redisNodes, type TestNode, notified } from "./cluster.ts"
 
 const memberSids = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
 
@@ -32,7 +32,7 @@ const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Durat
   yield* n2.connect("c")
   yield* answered(n1.join("a", "agent", "thinker", "O"))
   yield* answered(n2.join("c", "computer", "desk", "O"))
-  yield* n1.until(() => n1.heard.length === 1)
+  yield* n1.until(() => n1.received.length === 1)
   return { redis, open, n1, n2 }
 })
 
@@ -60,13 +60,13 @@ describe("a registry without Redis", () => {
       const { n1, n2, redis } = yield* pair()
       yield* n1.connect("b")
       yield* answered(n1.join("b", "computer", "shelf", "O"))
-      yield* n2.until(() => n2.heard.length === 1)
+      yield* n2.until(() => n2.received.length === 1)
       yield* redis.kill
       yield* n1.disconnect("b")
-      assert.strictEqual(told(n1).at(-1), "-b shelf@O → a")
+      assert.strictEqual(notified(n1).at(-1), "-b shelf@O → a")
       assert.deepStrictEqual(memberSids(n2), ["a", "c", "b"])
       yield* redis.restart
-      yield* n2.until(() => told(n2).includes("-b shelf@O → c"))
+      yield* n2.until(() => notified(n2).includes("-b shelf@O → c"))
     })
   )
 
@@ -90,13 +90,16 @@ describe("a Redis that restarts empty", () => {
     "gets all memberships again, without changes for the members",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
-      const before = [told(n1), told(n2)]
+      const before = [notified(n1), notified(n2)]
       yield* redis.restart
       yield* Effect.all([up(n1), up(n2)])
       yield* n2.connect("d")
       yield* answered(n2.join("d", "computer", "shelf", "O"))
-      yield* n1.until(() => told(n1).includes("+d shelf@O → a"))
-      assert.deepStrictEqual([told(n1), told(n2)], [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]])
+      yield* n1.until(() => notified(n1).includes("+d shelf@O → a"))
+      assert.deepStrictEqual(
+        [notified(n1), notified(n2)],
+        [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]]
+      )
       assert.deepStrictEqual([memberSids(n1), memberSids(n2)], [memberSids(n2), memberSids(n1)])
       assert.strictEqual(memberSids(n1).length, 3)
     })
@@ -137,7 +140,7 @@ describe("a Redis that is paused", () => {
       yield* redis.resume
       yield* Effect.all([up(n1), up(n2)])
       // The timed out join is not applied later.
-      assert.deepStrictEqual([...told(n1), ...told(n2)], ["+c desk@O → a"])
+      assert.deepStrictEqual([...notified(n1), ...notified(n2)], ["+c desk@O → a"])
       assert.deepStrictEqual(
         [memberSids(n1), memberSids(n2)],
         [
@@ -178,12 +181,12 @@ describe("a node that is lost", () => {
     yield* n1.connect("c")
     yield* answered(n1.join("c", "computer", "desk", "O"))
     const there = yield* startProcess(["--conditions=a2c-source", file, redis.url, "{test}:"])
-    yield* there.says("joined")
-    yield* n1.until(() => n1.heard.length === 2)
+    yield* there.prints("joined")
+    yield* n1.until(() => n1.received.length === 2)
     return { redis, n1, there }
   })
   const gone = ["-there-agent there-agent@O → c", "-there-computer there-computer@O → c", "gone there"]
-  const lost = (node: TestNode) => node.until(() => gone.every((line) => told(node).includes(line)))
+  const lost = (node: TestNode) => node.until(() => gone.every((line) => notified(node).includes(line)))
 
   live(
     "is reported after kill -9",
@@ -219,9 +222,9 @@ describe("a node that is lost", () => {
       yield* n1.connect("a")
       yield* answered(n1.join("a", "agent", "thinker", "O"))
       yield* there.signal("SIGCONT")
-      yield* n1.until(() => told(n1).at(-1) === "+there-computer there-computer@O → a,c")
-      yield* there.says('"_tag":"Evicted","sid":"there-agent"')
-      yield* there.says('"_tag":"Entered","sid":"a"')
+      yield* n1.until(() => notified(n1).at(-1) === "+there-computer there-computer@O → a,c")
+      yield* there.prints('"_tag":"Evicted","sid":"there-agent"')
+      yield* there.prints('"_tag":"Entered","sid":"a"')
       assert.deepStrictEqual(memberSids(n1), ["a", "c", "there-computer"])
       assert.isTrue(Option.isSome(n1.registry.findComputer("O", "there-computer")))
       assert.notInclude(there.stdout(), '"Evicted","sid":"there-computer"')

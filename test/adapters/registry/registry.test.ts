@@ -1,7 +1,7 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe } from "vitest"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
-import { memoryNodes, patient, redisNodes } from "./cluster.ts"
+import { memoryNodes, withRetries, redisNodes } from "./cluster.ts"
 import { registryContract } from "./contract.ts"
 
 registryContract("memory", memoryNodes)
@@ -16,5 +16,5 @@ describe.skipIf(withoutRedis)("with Redis", () => {
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  registryContract("Redis", () => patient(redisNodes(url)))
+  registryContract("Redis", () => withRetries(redisNodes(url)))
 })

@@ -52,15 +52,15 @@ describe("file system of this host", () => {
         format: "tar.gz",
         bytes
       })
-      const stage = dirname(dirname(root))
-      assert.strictEqual(dirname(stage), outer)
-      const modes = [stage, dirname(root), root, join(root, "SKILL.md"), join(root, "run.sh")]
+      const fixture = dirname(dirname(root))
+      assert.strictEqual(dirname(fixture), outer)
+      const modes = [fixture, dirname(root), root, join(root, "SKILL.md"), join(root, "run.sh")]
       assert.deepStrictEqual(
         modes.map((path) => statSync(path).mode & 0o777),
         [0o700, 0o700, 0o700, 0o600, 0o700]
       )
       yield* Scope.close(scope, Exit.void)
-      assert.isUndefined(statSync(stage, { throwIfNoEntry: false }))
+      assert.isUndefined(statSync(fixture, { throwIfNoEntry: false }))
     })
   )
 
@@ -71,8 +71,8 @@ describe("file system of this host", () => {
         { path: "a", bytes: encodeUtf8("1") },
         { path: "a", bytes: encodeUtf8("2") }
       ]
-      const { message } = yield* SkillFiles.use(({ stage }) =>
-        Effect.flip(stage("alpha", "pdf", { _tag: "Files", files }))
+      const { message } = yield* SkillFiles.use(({ stage: fixture }) =>
+        Effect.flip(fixture("alpha", "pdf", { _tag: "Files", files }))
       ).pipe(Effect.provide(layer))
       assert.include(message, "EEXIST")
     })
@@ -83,8 +83,8 @@ describe("file system of this host", () => {
       const outer = yield* temporaryFolder
       const parent = join(outer, "file")
       writeFileSync(parent, "")
-      const { message } = yield* SkillFiles.use(({ stage }) =>
-        Effect.flip(stage("a", "b", { _tag: "Files", files: [] }))
+      const { message } = yield* SkillFiles.use(({ stage: fixture }) =>
+        Effect.flip(fixture("a", "b", { _tag: "Files", files: [] }))
       ).pipe(Effect.provide(NodeSkillFiles.layer({ stagingParent: parent })))
       assert.match(message, /EEXIST|ENOTDIR/)
     })

@@ -33,9 +33,9 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
       )
     const reasonOf = <A>(effect: Effect.Effect<A, SkillFileError>) =>
       Effect.map(Effect.flip(effect), ({ reason }) => reason)
-    const stage = (content: StagedContent) => files.stage("alpha", "pdf", content)
-    const rejection = (content: StagedContent) => Effect.map(Effect.flip(stage(content)), ({ message }) => message)
-    return { ...world, files, textOf, reasonOf, stage, rejection }
+    const fixture = (content: StagedContent) => files.stage("alpha", "pdf", content)
+    const rejection = (content: StagedContent) => Effect.map(Effect.flip(fixture(content)), ({ message }) => message)
+    return { ...world, files, textOf, reasonOf, fixture, rejection }
   })
 
   describe(`${name}: folders`, () => {
@@ -167,8 +167,8 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
   describe(`${name}: stage`, () => {
     it.effect("holds the given files", () =>
       Effect.gen(function* () {
-        const { stage, textOf } = yield* opened
-        const root = yield* stage({
+        const { fixture, textOf } = yield* opened
+        const root = yield* fixture({
           _tag: "Files",
           files: [
             { path: "SKILL.md", bytes: encodeUtf8("main") },
@@ -217,9 +217,9 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
 
     it.effect("replaces the files of a skill in its place", () =>
       Effect.gen(function* () {
-        const { reasonOf, stage, textOf } = yield* opened
-        const first = yield* stage({ _tag: "Files", files: [{ path: "old", bytes: encodeUtf8("1") }] })
-        const second = yield* stage({ _tag: "Files", files: [{ path: "new", bytes: encodeUtf8("2") }] })
+        const { reasonOf, fixture, textOf } = yield* opened
+        const first = yield* fixture({ _tag: "Files", files: [{ path: "old", bytes: encodeUtf8("1") }] })
+        const second = yield* fixture({ _tag: "Files", files: [{ path: "new", bytes: encodeUtf8("2") }] })
         assert.strictEqual(second, first)
         assert.strictEqual(yield* textOf(first, "new"), "2")
         assert.strictEqual(yield* reasonOf(textOf(first, "old")), "not_found")
@@ -255,8 +255,8 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
 
     it.effect("keeps the previous files when the new ones are rejected", () =>
       Effect.gen(function* () {
-        const { rejection, stage, textOf } = yield* opened
-        const root = yield* stage({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8("1") }] })
+        const { rejection, fixture, textOf } = yield* opened
+        const root = yield* fixture({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8("1") }] })
         yield* rejection({ _tag: "Archive", format: "zip", bytes: encodeUtf8("not an archive") })
         assert.strictEqual(yield* textOf(root, "file"), "1")
       })

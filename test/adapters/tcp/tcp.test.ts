@@ -78,14 +78,14 @@ describe("TCP", () => {
       const { link, peer, release } = yield* accepted()
       peer.end("question")
       assert.strictEqual(yield* Stream.mkString(Stream.decodeText(link.bytes)), "question")
-      const heard: Array<string> = []
-      peer.setEncoding("utf8").on("data", (text: string) => heard.push(text))
+      const received: Array<string> = []
+      peer.setEncoding("utf8").on("data", (text: string) => received.push(text))
       yield* turn
       yield* link.send(Buffer.from("answer"))
       const ended = yield* begin(happens(peer, "end"))
       yield* release
       yield* Fiber.join(ended)
-      assert.deepStrictEqual(heard, ["answer"])
+      assert.deepStrictEqual(received, ["answer"])
       assert.strictEqual(yield* link.closed, "closed by peer")
     })
   )

@@ -81,9 +81,9 @@ const hostileTexts = {
 }
 
 /** Asks for consent; returns the screen and the decision. */
-const decided = Effect.fnUntraced(function* (answer: string, asked = request(), columns?: number) {
+const decided = Effect.fnUntraced(function* (answer: string, requests = request(), columns?: number) {
   const { promptForConsent, enter, screen, shows } = yield* terminalOf(columns)
-  const deciding = yield* Effect.forkChild(promptForConsent(asked))
+  const deciding = yield* Effect.forkChild(promptForConsent(requests))
   yield* shows("Run it? y(es)")
   yield* enter(answer)
   return { verdict: yield* Fiber.join(deciding), screen: screen() }
@@ -369,7 +369,7 @@ describe("consent prompt", () => {
 
   it.live("wraps lines at the width of the terminal, or at 80 columns", () =>
     Effect.gen(function* () {
-      const asked = request({ text: `${"x".repeat(200)}${"\u6f22".repeat(100)}` })
+      const requests = request({ text: `${"x".repeat(200)}${"\u6f22".repeat(100)}` })
       const longest = (screen: string) =>
         Math.max(
           ...screen
@@ -377,8 +377,8 @@ describe("consent prompt", () => {
             .filter((line) => line.startsWith("  | "))
             .map((line) => line.length)
         )
-      assert.strictEqual(longest((yield* decided("n", asked, 30)).screen), 30)
-      assert.strictEqual(longest((yield* decided("n", asked, 0)).screen), 80)
+      assert.strictEqual(longest((yield* decided("n", requests, 30)).screen), 30)
+      assert.strictEqual(longest((yield* decided("n", requests, 0)).screen), 80)
     })
   )
 
@@ -411,8 +411,12 @@ describe("consent prompt", () => {
       it.live(`keeps its lines on a screen of ${size.columns} columns for ${kind}`, () =>
         Effect.gen(function* () {
           const { promptForConsent, enter, screen, shows } = yield* terminalOf(size.columns, size.rows)
-          const asked = { ...request({ [text]: { list: [text, text] }, text }), ...foreignNames(text), tool: "remove" }
-          const deciding = yield* Effect.forkChild(promptForConsent(asked))
+          const requests = {
+            ...request({ [text]: { list: [text, text] }, text }),
+            ...foreignNames(text),
+            tool: "remove"
+          }
+          const deciding = yield* Effect.forkChild(promptForConsent(requests))
           yield* shows("in this office): ")
           const seen = screenOf(screen(), size)
           const question = seen.findIndex((line) => line.startsWith("Run it? y(es), N(o)"))
@@ -478,8 +482,8 @@ describe("consent prompt", () => {
         }
       )
       const { dialogue, enter, promptForConsent, screen, shows } = yield* terminalOf()
-      const asked = { ...request({ list, text }), tool: text, server: text, requester: text }
-      const deciding = yield* Effect.forkChild(promptForConsent(asked))
+      const requests = { ...request({ list, text }), tool: text, server: text, requester: text }
+      const deciding = yield* Effect.forkChild(promptForConsent(requests))
       yield* shows("in this office): ")
       assert.isBelow(touched.length, 100)
       const touchedOnce = touched.length

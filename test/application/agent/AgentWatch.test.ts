@@ -111,7 +111,7 @@ describe("the page of an Agent", () => {
   it.effect("shows that a part of a Computer has changed", () =>
     Effect.gen(function* () {
       const { pc, stream } = yield* watched()
-      yield* pc.tell("server:update_desktop", { computer: "pc" })
+      yield* pc.notify("server:update_desktop", { computer: "pc" })
       yield* elapse()
       assert.deepInclude(stream.tagged("Updated")[0], { computer: "pc", part: "desktop" })
     })
@@ -170,15 +170,19 @@ describe("the page of an Agent", () => {
   it.effect("passes the status of a call on to its caller, too", () =>
     Effect.gen(function* () {
       const opened = yield* watched(Effect.never)
-      const told: Array<string> = []
-      const onStatus = ({ _tag }: { readonly _tag: string }) => Effect.sync(() => void told.push(_tag))
+      const notified: Array<string> = []
+      const onStatus = ({ _tag }: { readonly _tag: string }) => Effect.sync(() => void notified.push(_tag))
       yield* Effect.forkChild(opened.agent.callTool({ ...call, onStatus }), { startImmediately: true })
       yield* elapse()
       const received = opened.pc.received.find(({ event }) => event === "client:tool_call")
       const reqId: unknown = Object(received?.value)["req_id"]
-      yield* opened.pc.tell("server:update_tool_call", { computer: "pc", req_id: reqId, status: "waiting_for_consent" })
+      yield* opened.pc.notify("server:update_tool_call", {
+        computer: "pc",
+        req_id: reqId,
+        status: "waiting_for_consent"
+      })
       yield* elapse()
-      assert.deepStrictEqual(told, ["WaitingForConsent"])
+      assert.deepStrictEqual(notified, ["WaitingForConsent"])
       assert.strictEqual(opened.stream.tagged("Call").at(-1)?.call.status?._tag, "WaitingForConsent")
     })
   )
@@ -217,9 +221,9 @@ describe("a command of the page of an Agent", () => {
 
   it.effect("lists the MCP servers of a Computer, and passes on their errors", () =>
     Effect.gen(function* () {
-      const ask = { _tag: "SendMcpRequest", ...at, params: {} } as const
-      assert.deepStrictEqual(yield* run({ ...ask, method: "servers/list" }), { result: { servers: [mcpServer] } })
-      assert.strictEqual(yield* run({ ...ask, server: "fs", method: "prompts/get" }), 400)
+      const request = { _tag: "SendMcpRequest", ...at, params: {} } as const
+      assert.deepStrictEqual(yield* run({ ...request, method: "servers/list" }), { result: { servers: [mcpServer] } })
+      assert.strictEqual(yield* run({ ...request, server: "fs", method: "prompts/get" }), 400)
     })
   )
 

@@ -144,14 +144,14 @@ describe("shared office", () => {
       yield* second()
       const [link] = links
       if (link === undefined) return assert.fail("no link")
-      const ask = (event: string, body: unknown) =>
+      const request = (event: string, body: unknown) =>
         Effect.map(link.request(event, jsonBody(body), Duration.minutes(1)), (reply) => reply.map(({ head }) => head))
-      const leave = yield* ask("server:leave_office", { office_id: "O1" })
+      const leave = yield* request("server:leave_office", { office_id: "O1" })
       assert.deepInclude(leave[0], { success: false })
       for (const event of ["server:update_config", "server:unknown"]) {
-        assert.include(JSON.stringify(yield* ask(event, { computer: "pc-1" })), "404")
+        assert.include(JSON.stringify(yield* request(event, { computer: "pc-1" })), "404")
       }
-      assert.include(JSON.stringify(yield* ask("client:get_tools", { computer: 7 })), "400")
+      assert.include(JSON.stringify(yield* request("client:get_tools", { computer: 7 })), "400")
       assert.strictEqual((yield* SubscriptionRef.get(holder.member.status))._tag, "Joined")
     })
   )
@@ -183,7 +183,7 @@ describe("shared office", () => {
     Effect.gen(function* () {
       const { second } = yield* sharedOffice(world)
       const agent = yield* second()
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
       const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("careful")] })
       yield* computerUnderTest(world, {
@@ -191,13 +191,13 @@ describe("shared office", () => {
         servers: { beta },
         configure: { beta: { default_tool_meta: null } },
         settings: {
-          confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.as(Deferred.await(go), true))
+          confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Effect.as(Deferred.await(go), true))
         }
       })
       const statuses = yield* Queue.unbounded<CallStatus>()
       const onStatus = (status: CallStatus) => Effect.asVoid(Queue.offer(statuses, status))
       const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-2", tool: "careful", onStatus }))
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       yield* world.elapse("1 second")
       const status = yield* Queue.take(statuses)
       assert.strictEqual(status._tag === "WaitingForConsent" ? status.approval?.tool : status._tag, "careful")

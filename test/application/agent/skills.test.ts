@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { assert, describe } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { asObject } from "../../../src/domain/json.ts"
-import { computerIn } from "../../conformance/cast.ts"
+import { computerIn } from "../../conformance/joinedMembers.ts"
 import { agentUnderTest } from "../../conformance/members.ts"
 import { conform, type World } from "../../conformance/World.ts"
 
@@ -70,7 +70,7 @@ describe("skill of a Computer", () => {
       const { agent, computer } = yield* skillOffice(world)
       yield* agent.settled
       assert.isUndefined((yield* agent.view).computers.get("pc-1")?.skills)
-      yield* computer.tell("server:update_skills", { computer: "pc-1" })
+      yield* computer.notify("server:update_skills", { computer: "pc-1" })
       const [seen] = yield* agent.changesOf("pc-1").pipe(
         Stream.filter((view) => view?.skills !== undefined),
         Stream.take(1),

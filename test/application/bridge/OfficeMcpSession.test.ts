@@ -86,9 +86,9 @@ describe("OfficeMcpSession", () => {
       const { session } = yield* bridged({ resources: [resource(`${scheme}://app/notes`, ["text"])] })
       const [uri] = listed(yield* session.listResources(), "uri")
       assert.strictEqual(uri, "window://desk.app/notes")
-      for (const asked of [String(uri), "WINDOW://desk.app/notes", "Window://desk.app/notes"]) {
-        assert.deepStrictEqual(yield* session.readResource(asked), [
-          { uri: asked, mimeType: "text/plain", text: "text" }
+      for (const requests of [String(uri), "WINDOW://desk.app/notes", "Window://desk.app/notes"]) {
+        assert.deepStrictEqual(yield* session.readResource(requests), [
+          { uri: requests, mimeType: "text/plain", text: "text" }
         ])
       }
     })
@@ -102,10 +102,10 @@ describe("OfficeMcpSession", () => {
       const { session } = yield* bridged({ resources: [document] }, {}, { settings: { resolveDpe } })
       const [uri] = listed(yield* session.listResources(), "uri")
       assert.strictEqual(uri, "dpe://desk.app/doc")
-      for (const asked of [String(uri), "DPE://desk.app/doc"]) {
-        const [content] = yield* session.readResource(asked)
+      for (const requests of [String(uri), "DPE://desk.app/doc"]) {
+        const [content] = yield* session.readResource(requests)
         const bytes = new TextEncoder().encode("from https://files.example/body")
-        assert.deepInclude(content, { uri: asked, blob: Buffer.from(bytes).toString("base64") })
+        assert.deepInclude(content, { uri: requests, blob: Buffer.from(bytes).toString("base64") })
       }
     })
   )
@@ -177,10 +177,10 @@ describe("OfficeMcpSession", () => {
       assert.deepStrictEqual(listed(yield* session.listResources(), "uri"), [uri, "window://desk.app/mail"])
       assert.deepStrictEqual(yield* session.readResource(uri), [{ uri, mimeType: "text/plain", text: "first" }])
       const changes = yield* session.watch({ tools: false, resources: false, uris: [uri] })
-      const heard = yield* Effect.forkChild(Stream.runHead(changes))
+      const received = yield* Effect.forkChild(Stream.runHead(changes))
       yield* alpha.setResources([resource("window://app/notes", ["second"]), resource("window://app/mail", ["mail"])])
       yield* alpha.notify({ _tag: "ResourceUpdated", uri: "window://app/notes" })
-      const change = yield* Fiber.join(heard)
+      const change = yield* Fiber.join(received)
       assert.deepStrictEqual(change._tag === "Some" ? change.value : undefined, {
         _tag: "ResourceUpdated",
         uri

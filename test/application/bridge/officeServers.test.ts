@@ -13,8 +13,8 @@ const prompt = { name: "greet", title: "Greet", icons: [{ src: "a.png" }], argum
 const template = { uriTemplate: "note://{id}", name: "note" }
 
 /** The requests that reached the server, and how it answers them. */
-const answering = (asked: Array<readonly [McpMethod, JsonObject]>) => (method: McpMethod, params: JsonObject) => {
-  if (!method.endsWith("/list")) asked.push([method, params])
+const answering = (requests: Array<readonly [McpMethod, JsonObject]>) => (method: McpMethod, params: JsonObject) => {
+  if (!method.endsWith("/list")) requests.push([method, params])
   switch (method) {
     case "prompts/list":
       return Effect.succeed({ prompts: [prompt] })
@@ -31,9 +31,9 @@ const answering = (asked: Array<readonly [McpMethod, JsonObject]>) => (method: M
 
 const bridged = Effect.fnUntraced(function* (parts: MemoryMcp.MemoryMcpServerOptions = {}) {
   const place = yield* makePlace
-  const asked: Array<readonly [McpMethod, JsonObject]> = []
+  const requests: Array<readonly [McpMethod, JsonObject]> = []
   const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-    answer: answering(asked),
+    answer: answering(requests),
     capabilities: { prompts: true, completions: true },
     ...parts
   })
@@ -41,7 +41,7 @@ const bridged = Effect.fnUntraced(function* (parts: MemoryMcp.MemoryMcpServerOpt
   const agent = yield* agentUnderTest(place)
   const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
   yield* agent.settled
-  return { agent, alpha, asked, request: session.request ?? (() => Effect.die("no requests")), session }
+  return { agent, alpha, requests, request: session.request ?? (() => Effect.die("no requests")), session }
 })
 
 describe("OfficeMcpSession with MCP servers", () => {
@@ -92,10 +92,10 @@ describe("OfficeMcpSession with MCP servers", () => {
 
   it.effect("gets a prompt by its own name, and passes the result unchanged", () =>
     Effect.gen(function* () {
-      const { asked, request } = yield* bridged()
+      const { requests, request } = yield* bridged()
       const result = yield* request("prompts/get", { name: "desk__greet", arguments: { who: "Ada" } })
       assert.deepStrictEqual(result, { messages: [], vendor: 1 })
-      assert.deepStrictEqual(asked, [["prompts/get", { name: "greet", arguments: { who: "Ada" } }]])
+      assert.deepStrictEqual(requests, [["prompts/get", { name: "greet", arguments: { who: "Ada" } }]])
     })
   )
 
@@ -136,14 +136,14 @@ describe("OfficeMcpSession with MCP servers", () => {
 
   it.effect("completes the arguments of prompts and of resource templates", () =>
     Effect.gen(function* () {
-      const { asked, request } = yield* bridged()
+      const { requests, request } = yield* bridged()
       const argument = { name: "who", value: "A" }
       const byPrompt = { ref: { type: "ref/prompt", name: "desk__greet" }, argument }
       assert.deepStrictEqual(yield* request("completion/complete", byPrompt), { completion: { values: ["Ada"] } })
       const ref = { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" }
       yield* request("completion/complete", { ref, argument })
       assert.deepStrictEqual(
-        asked.map(([, params]) => params["ref"]),
+        requests.map(([, params]) => params["ref"]),
         [
           { type: "ref/prompt", name: "greet" },
           { type: "ref/resource", uri: "note://{id}" }

@@ -64,20 +64,20 @@ const schema = { type: "object", properties: { name: { type: "string" } } }
 /** A tool that waits for `go`, asks for a name, and gives the answer. */
 const asking = Effect.map(Deferred.make<void>(), (go) => ({
   go: Deferred.succeed(go, undefined),
-  greet: tool("greet", (_, { ask, progress }) =>
+  greet: tool("greet", (_, { ask: request, progress }) =>
     Deferred.await(go).pipe(
       Effect.andThen(progress({ progress: 1, total: 2 })),
-      Effect.andThen(ask({ mode: "form", message: "who?", schema })),
+      Effect.andThen(request({ mode: "form", message: "who?", schema })),
       Effect.map((answer) => textResult(JSON.stringify(answer)))
     )
   )
 }))
 
-const answering = (asked: Array<InputRequest>): InputResponder => ({
+const answering = (requests: Array<InputRequest>): InputResponder => ({
   modes: ["form"],
   answer: (request) =>
     Effect.sync(() => {
-      asked.push(request)
+      requests.push(request)
       return { action: "accept", content: { name: "Ada" } }
     })
 })
@@ -87,11 +87,11 @@ describe.each(places)("a task of a published office, %s", (where) => {
     Effect.gen(function* () {
       const { go, greet } = yield* asking
       const place = yield* officeOf([{ name: "desk", server: "alpha", tool: greet }])
-      const asked: Array<InputRequest> = []
+      const requests: Array<InputRequest> = []
       // The Computer asks the callers that announced themselves when the task was started.
       const first = yield* Scope.make()
       const tasks = yield* Scope.provide(publish(place, {}), first)
-      const options = { responder: answering(asked) }
+      const options = { responder: answering(requests) }
       let task = (yield* tasks.start("desk__greet", {}, options)) ?? (yield* Effect.die("no task"))
       if (where === places[1]) {
         yield* Scope.close(first, Exit.void)
@@ -103,7 +103,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
       const answer = JSON.stringify({ action: "accept", content: { name: "Ada" } })
       assert.deepStrictEqual((yield* Fiber.join(waiting))["content"], [{ type: "text", text: answer }])
       assert.deepStrictEqual(
-        asked.map(({ message }) => message),
+        requests.map(({ message }) => message),
         ["who?"]
       )
       yield* Scope.close(first, Exit.void)

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Link, LinkClosed, type TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
-import { counted, joined, link, staged } from "./stage.ts"
+import { counted, joined, link, testComputer } from "./testComputer.ts"
 
 const auto = { default_tool_meta: { auto_apply: true } }
 
@@ -32,7 +32,7 @@ describe("start of a Computer with an office", () => {
       const memory = yield* makeMemoryMcpServer()
       const { events, transport } = admitting()
       const alpha = { connect: Effect.delay(memory.connect, duration) }
-      const building = yield* Effect.forkScoped(staged({ servers: { alpha }, office: "o", transport }), {
+      const building = yield* Effect.forkScoped(testComputer({ servers: { alpha }, office: "o", transport }), {
         startImmediately: true
       })
       return { building, events, isReady: () => building.pollUnsafe() !== undefined }
@@ -69,7 +69,7 @@ describe("start of a Computer with an office", () => {
       const alpha = counted(yield* makeMemoryMcpServer())
       let prepared = 0
       const prepare = Effect.sync(() => void prepared++)
-      const error = yield* Effect.flip(staged({ servers: { alpha }, office: "o", transport, prepare }))
+      const error = yield* Effect.flip(testComputer({ servers: { alpha }, office: "o", transport, prepare }))
       assert.strictEqual(error._tag, "JoinRejected")
       assert.deepStrictEqual([prepared, alpha.starts.count], [0, 0])
     })
@@ -81,7 +81,7 @@ describe("start of a Computer with an office", () => {
       const alpha = counted(yield* makeMemoryMcpServer())
       const seen: Array<unknown> = []
       const prepare = Effect.sync(() => void seen.push(events(), alpha.starts.count))
-      yield* staged({ servers: { alpha }, office: "o", transport, prepare })
+      yield* testComputer({ servers: { alpha }, office: "o", transport, prepare })
       assert.deepStrictEqual([seen, alpha.starts.count], [[["server:join_office"], 0], 1])
     })
   )
@@ -94,7 +94,7 @@ describe("start of a Computer with an office", () => {
         closed: events().length > 0 ? Effect.never : Deferred.await(lost)
       }))
       const alpha = counted(yield* makeMemoryMcpServer())
-      yield* staged({ servers: { alpha }, office: "o", transport })
+      yield* testComputer({ servers: { alpha }, office: "o", transport })
       yield* Deferred.succeed(lost, "gone")
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(
@@ -106,7 +106,7 @@ describe("start of a Computer with an office", () => {
 
   it.effect("fails when the Server cannot be reached", () =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* Effect.flip(staged({ servers: {}, office: "o" })))._tag, "Unreachable")
+      assert.strictEqual((yield* Effect.flip(testComputer({ servers: {}, office: "o" })))._tag, "Unreachable")
     })
   )
 })
@@ -116,7 +116,7 @@ describe("notification of changes", () => {
     Effect.gen(function* () {
       const { received, transport } = admitting()
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* staged({ servers: { alpha }, transport })
+      const { computer } = yield* testComputer({ servers: { alpha }, transport })
       yield* TestClock.adjust(0)
       yield* computer.join({ office: "o" })
       yield* alpha.setTools([tool("b")])
@@ -129,7 +129,7 @@ describe("notification of changes", () => {
     Effect.gen(function* () {
       const { events, transport } = admitting()
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* staged({ servers: { alpha }, transport })
+      const { computer } = yield* testComputer({ servers: { alpha }, transport })
       yield* TestClock.adjust(0)
       yield* alpha.setTools([tool("b")])
       yield* TestClock.adjust(0)
@@ -152,7 +152,7 @@ describe("notification of changes", () => {
         }
       })
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* staged({ servers: { alpha }, transport })
+      const { computer } = yield* testComputer({ servers: { alpha }, transport })
       yield* TestClock.adjust(0)
       yield* computer.join({ office: "o" })
       yield* alpha.setTools([tool("b")])
@@ -176,9 +176,9 @@ describe("call of the Agent", () => {
   const calling = Effect.fnUntraced(function* (closed: Effect.Effect<string>) {
     const { hanging, started, stopped } = yield* hangingTool("hang")
     const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
-    const stage = { servers: { alpha }, configure: { alpha: auto } }
-    const { ask, computer } = yield* joined(stage, Effect.succeed({ ...link, closed }))
-    yield* Effect.forkChild(ask("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+    const fixture = { servers: { alpha }, configure: { alpha: auto } }
+    const { request, computer } = yield* joined(fixture, Effect.succeed({ ...link, closed }))
+    yield* Effect.forkChild(request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
     yield* started
     const stopping = yield* Effect.forkChild(stopped, { startImmediately: true })
     const isStopped = Effect.map(TestClock.adjust(0), () => stopping.pollUnsafe() !== undefined)
@@ -213,7 +213,7 @@ describe("end of a Computer", () => {
       const alpha = { connect: Effect.andThen(ending("server"), memory.connect) }
       const transport: TransportClient["Service"] = { connect: () => Effect.as(ending("connection"), link) }
       const scope = yield* Scope.make()
-      const { computer } = yield* Scope.provide(staged({ servers: { alpha }, transport }), scope)
+      const { computer } = yield* Scope.provide(testComputer({ servers: { alpha }, transport }), scope)
       yield* TestClock.adjust(0)
       yield* computer.join({ office: "o" })
       yield* Scope.close(scope, Exit.void)
@@ -237,7 +237,7 @@ describe("naming of an office", () => {
       const secret = "wonderland"
       const alpha = yield* makeMemoryMcpServer({ tools: [tool(`read_${secret}`)] })
       const { transport } = admitting()
-      const { computer, logged, logs } = yield* staged({
+      const { computer, logged, logs } = yield* testComputer({
         servers: { alpha },
         configure: {
           alpha: {
@@ -289,7 +289,7 @@ describe("a join after a leave", () => {
   >)("keeps %s", ([, membership, of]) =>
     Effect.gen(function* () {
       const { joins, transport } = answering()
-      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      const { computer } = yield* testComputer({ servers: {}, office: "o", membership, transport })
       yield* computer.leave
       yield* computer.join({ office: "o" })
       const [before, after] = joins.map(of)
@@ -302,7 +302,7 @@ describe("a join after a leave", () => {
     Effect.gen(function* () {
       const { joins, transport } = answering([true, null], taken, [true, null])
       const membership = { wait: Duration.minutes(1) }
-      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      const { computer } = yield* testComputer({ servers: {}, office: "o", membership, transport })
       yield* computer.leave
       const joining = yield* Effect.forkChild(computer.join({ office: "o" }), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
@@ -318,7 +318,7 @@ describe("a join after a leave", () => {
         connect: () => (++connects === 2 ? Effect.fail(new Unreachable({ message: "away" })) : Effect.succeed(link))
       }
       const membership = { retryInitialConnect: true }
-      const { computer } = yield* staged({ servers: {}, office: "o", membership, transport })
+      const { computer } = yield* testComputer({ servers: {}, office: "o", membership, transport })
       yield* computer.leave
       const joining = yield* Effect.forkChild(computer.join({ office: "o" }), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
@@ -330,7 +330,7 @@ describe("a join after a leave", () => {
   it.effect("takes the options of its request before those of the Computer, and no undefined ones", () =>
     Effect.gen(function* () {
       const { joins, transport } = answering()
-      const { computer } = yield* staged({ servers: {}, membership: { protocol: "0.4" }, transport })
+      const { computer } = yield* testComputer({ servers: {}, membership: { protocol: "0.4" }, transport })
       yield* computer.join({ office: "o", protocol: "0.3" })
       yield* computer.leave
       yield* computer.join({ office: "o" })

@@ -7,11 +7,11 @@ import { makeComputerMcpSession } from "../../../src/application/computer/Comput
 import type { Approval } from "../../../src/domain/approvals/Approval.ts"
 import type { InputResponder, McpChange } from "../../../src/application/ports/McpSession.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
-import { type Staged, staged } from "./stage.ts"
+import { type TestComputer, testComputer } from "./testComputer.ts"
 
 /** The session of a Computer, for the client `editor`. */
-const sessionOf = Effect.fnUntraced(function* (stage: Staged) {
-  const { computer } = yield* staged(stage)
+const sessionOf = Effect.fnUntraced(function* (fixture: TestComputer) {
+  const { computer } = yield* testComputer(fixture)
   yield* TestClock.adjust(0)
   return yield* Effect.provideService(makeComputerMcpSession("editor"), Computer, computer)
 })
@@ -60,16 +60,16 @@ describe("ComputerMcpSession", () => {
 
   it.effect("asks for consent in the name of the client", () =>
     Effect.gen(function* () {
-      const asked: Array<Approval> = []
+      const requests: Array<Approval> = []
       const confirm = (request: Approval) => {
-        asked.push(request)
+        requests.push(request)
         return Effect.succeed(false)
       }
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const { callTool } = yield* sessionOf({ servers: { alpha }, settings: { confirm } })
       assert.isTrue((yield* callTool("t", { x: 1 }))["isError"])
       assert.deepStrictEqual(
-        asked.map(({ computer, params, requester, server, tool: name }) => ({
+        requests.map(({ computer, params, requester, server, tool: name }) => ({
           computer,
           params,
           requester,
@@ -95,8 +95,8 @@ describe("ComputerMcpSession", () => {
 
   it.effect("lets the client answer the questions of the MCP server", () =>
     Effect.gen(function* () {
-      const greet = tool("greet", (_, { ask }) =>
-        Effect.map(ask({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
+      const greet = tool("greet", (_, { ask: request }) =>
+        Effect.map(request({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
           textResult(action)
         )
       )

@@ -37,9 +37,9 @@ describe("Computer with the devices of an in-process gateway", () => {
           yield* lamp.message(registration("on"))
           yield* until(Effect.map(tools, (names) => names === "lamp__on"))
           const call = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "lamp__on" }))
-          const asked = yield* lamp.nextMessage
-          if (asked._tag === "Call")
-            yield* lamp.message(makeDeviceMessage.result(asked.callId, { success: true, data: "bright" }))
+          const requests = yield* lamp.nextMessage
+          if (requests._tag === "Call")
+            yield* lamp.message(makeDeviceMessage.result(requests.callId, { success: true, data: "bright" }))
           assert.deepStrictEqual((yield* Fiber.join(call)).content, [{ type: "text", text: "bright" }])
           yield* lamp.hangUp
           yield* until(Effect.map(tools, (names) => names === ""))

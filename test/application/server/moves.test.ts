@@ -4,7 +4,15 @@ import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { agentIn, assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/cast.ts"
+import {
+  agentIn,
+  assertDenied,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  settled
+} from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** A registry whose joins wait until the latch is open. */
@@ -39,7 +47,7 @@ it.effect("sends deferred notifications to a slow reader before its next join co
     yield* reads.close
     yield* open.close
     const moving = yield* Effect.forkChild(join(c2, "computer", "pc-2", "O2"), { startImmediately: true })
-    for (let count = 0; count < 20; count++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+    for (let count = 0; count < 20; count++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
     yield* settled([c1])
     yield* open.open
     yield* Effect.repeat(Effect.yieldNow, { until: () => world.server.load().offices === 2 })
@@ -112,7 +120,7 @@ it.effect("rejects a pending join when the Server drains", () =>
     const c1 = yield* computerIn(world, "O1")
     yield* c1.answers(() => Effect.never)
     const call = { agent: "agent-1", req_id: "r", computer: "pc-1" }
-    yield* Effect.forkChild(Effect.exit(a1.ask("client:get_tools", call)), { startImmediately: true })
+    yield* Effect.forkChild(Effect.exit(a1.request("client:get_tools", call)), { startImmediately: true })
     const c2 = yield* computer(world)
     yield* open.close
     const [first, second] = yield* Effect.forEach(["O2", "O3"], (office) =>

@@ -31,19 +31,19 @@ const startServer = Effect.fnUntraced(function* (
     instance?: string,
     answer: Effect.Effect<Reply> = Effect.succeed([])
   ) {
-    const heard = yield* Queue.unbounded<string>()
+    const received = yield* Queue.unbounded<string>()
     const link = yield* transport.connect({
       version: PROTOCOL_VERSION,
       auth: { role, ...(instance !== undefined && { instance }) },
       onMessage: (event, body) =>
-        Effect.andThen(Queue.offer(heard, `${event} ${Result.getOrElse(body.text(), () => "?")}`), answer)
+        Effect.andThen(Queue.offer(received, `${event} ${Result.getOrElse(body.text(), () => "?")}`), answer)
     })
     const join = (as: string, office: string) =>
       Effect.map(
         link.request("server:join_office", jsonBody({ role, name: as, office_id: office }), Duration.hours(1)),
         (reply) => reply.map((body) => Result.getOrElse(body.value(), () => "?"))
       )
-    return { link, heard, join }
+    return { link, received, join }
   })
   return { member, server: Context.get(context, Server) }
 })
@@ -68,9 +68,9 @@ describe("an office shared by several Servers", () => {
       const scope = yield* Scope.make()
       const computer = yield* Scope.provide(two.member("computer"), scope)
       assert.deepStrictEqual(yield* computer.join("desk", "O"), [true, null])
-      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:enter_office {"office_id":"O","computer":"desk"}')
+      assert.strictEqual(yield* Queue.take(agent.received), 'notify:enter_office {"office_id":"O","computer":"desk"}')
       yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:leave_office {"office_id":"O","computer":"desk"}')
+      assert.strictEqual(yield* Queue.take(agent.received), 'notify:leave_office {"office_id":"O","computer":"desk"}')
     })
   )
 
@@ -115,7 +115,7 @@ describe("an office shared by several Servers", () => {
         reply.map(({ head }) => Result.getOrElse(head, () => "?")),
         [{ code: 404, message: "Computer 'desk' not found in the office", details: { computer_name: "desk" } }]
       )
-      assert.deepStrictEqual(yield* Queue.clear(computer.heard), [])
+      assert.deepStrictEqual(yield* Queue.clear(computer.received), [])
     })
   )
 
@@ -128,9 +128,9 @@ describe("an office shared by several Servers", () => {
       const two = yield* Scope.provide(open("two"), scope)
       const computer = yield* two.member("computer")
       yield* computer.join("desk", "O")
-      yield* Queue.take(agent.heard)
+      yield* Queue.take(agent.received)
       yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:leave_office {"office_id":"O","computer":"desk"}')
+      assert.strictEqual(yield* Queue.take(agent.received), 'notify:leave_office {"office_id":"O","computer":"desk"}')
     })
   )
 
@@ -153,7 +153,7 @@ describe("an office shared by several Servers", () => {
           ([reply]) => (reply === undefined ? {} : asObject(Result.getOrElse(reply.value(), () => "?")))
         )
       const calling = yield* Effect.forkChild(Effect.all([call("a"), call("b")], { concurrency: "unbounded" }))
-      yield* Effect.repeat(Queue.take(computer.heard), { times: 1 })
+      yield* Effect.repeat(Queue.take(computer.received), { times: 1 })
       assert.deepInclude(yield* call("c"), { code: 429 })
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(
@@ -171,14 +171,14 @@ describe("an office shared by several Servers", () => {
       yield* agent.join("thinker", "O")
       const computers = [yield* two.member("computer"), yield* two.member("computer")]
       for (const [index, { join }] of computers.entries()) yield* join(`desk ${index}`, "O")
-      yield* Effect.repeat(Queue.take(agent.heard), { times: 1 })
-      yield* Effect.forEach(computers, ({ heard }) => Queue.clear(heard))
+      yield* Effect.repeat(Queue.take(agent.received), { times: 1 })
+      yield* Effect.forEach(computers, ({ received }) => Queue.clear(received))
       yield* agent.link.notify("server:tool_call_cancel", jsonBody({ agent: "thinker", req_id: "r" }))
       const cancelled = 'notify:tool_call_cancel {"agent":"thinker","req_id":"r"}'
-      for (const { heard } of computers) assert.strictEqual(yield* Queue.take(heard), cancelled)
+      for (const { received } of computers) assert.strictEqual(yield* Queue.take(received), cancelled)
       const changed = jsonBody({ computer: "desk 0" })
       for (const { link } of computers.slice(0, 1)) yield* link.notify("server:update_tool_list", changed)
-      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:update_tool_list {"computer":"desk 0"}')
+      assert.strictEqual(yield* Queue.take(agent.received), 'notify:update_tool_list {"computer":"desk 0"}')
     })
   )
 })

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { MaxOpsBeforeYield } from "effect/Scheduler"
-import { agentIn, assertRejected, bodiesOf, computer, computerIn, join } from "../../conformance/cast.ts"
+import { agentIn, assertRejected, bodiesOf, computer, computerIn, join } from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** Fibers yield after so many operations, as the fan-out to a full office does. */
@@ -23,7 +23,7 @@ it.effect("keeps a call to a Computer that has just left another office", () =>
     const calls: Array<Fiber.Fiber<ReadonlyArray<unknown>>> = []
     while (switching.pollUnsafe() === undefined) {
       const request = { agent: "agent-1", req_id: `${calls.length}`, computer: "pc-1" }
-      calls.push(yield* Effect.forkChild(a1.ask("client:get_tools", request), begin))
+      calls.push(yield* Effect.forkChild(a1.request("client:get_tools", request), begin))
       yield* Effect.yieldNow
     }
     for (const fiber of [entering, switching]) assert.deepStrictEqual(yield* Fiber.join(fiber), [true, null])

@@ -43,8 +43,8 @@ export const order = async (child: ChildProcess, what: Order): Promise<unknown> 
 
 /** Runs in a child: sends `ready`, then replies to every order, and exits with the parent. */
 export const runChild = (ready: unknown, handle: (what: Order) => unknown): void => {
-  const tell = (message: unknown) => void process.send?.(message)
-  process.on("message", (what: Order) => void Promise.resolve(handle(what)).then(tell))
+  const notify = (message: unknown) => void process.send?.(message)
+  process.on("message", (what: Order) => void Promise.resolve(handle(what)).then(notify))
   process.on("disconnect", () => process.exit(1))
-  tell(ready)
+  notify(ready)
 }

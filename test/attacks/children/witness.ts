@@ -45,10 +45,10 @@ const waiting = new Map<number, number>()
 let latencies: Array<number> = []
 let calls = 0
 let callsBefore = 0
-let changes = { told: 0, heard: 0 }
+let changes = { notified: 0, received: 0 }
 let settled = () => {}
 
-const isQuiet = () => waiting.size === 0 && changes.told === changes.heard
+const isQuiet = () => waiting.size === 0 && changes.notified === changes.received
 
 const computer = await join("computer", "witness-pc", (text) => {
   const [, id, body] = /^42\/smcp,(\d+)\["client:get_tools",(.*)\]$/.exec(text) ?? []
@@ -60,7 +60,7 @@ const computer = await join("computer", "witness-pc", (text) => {
 const agent = await join("agent", "witness", (text) => {
   const [, id, reqId] = /^43\/smcp,(\d+)\[\{"tools":\[\],"req_id":"(\d+)"\}\]$/.exec(text) ?? []
   const begun = waiting.get(Number(id))
-  if (text.startsWith('42/smcp,["notify:update_desktop"')) changes.heard += 1
+  if (text.startsWith('42/smcp,["notify:update_desktop"')) changes.received += 1
   else if (begun === undefined || id !== reqId) return lost(`the Agent heard ${text.slice(0, 100)}`)
   else {
     waiting.delete(Number(id))
@@ -74,7 +74,7 @@ const call = () => {
   waiting.set(calls, performance.now())
   agent.send(eventText(calls, "client:get_tools", { agent: "witness", req_id: String(calls), computer: "witness-pc" }))
   if (calls % between !== 0) return
-  changes.told += 1
+  changes.notified += 1
   computer.send(eventText(undefined, "server:update_desktop", { computer: "witness-pc" }))
 }
 
@@ -85,7 +85,7 @@ const begin = (): boolean => {
   failed.length = 0
   callsBefore = calls
   clearInterval(timer)
-  changes = { told: 0, heard: 0 }
+  changes = { notified: 0, received: 0 }
   timer = setInterval(call, pause)
   return true
 }
@@ -103,7 +103,7 @@ const end = async (): Promise<Measurements> => {
   })
   clearTimeout(late)
   if (waiting.size > 0) lost(`${waiting.size} calls were not answered`)
-  if (changes.told !== changes.heard) lost(`of ${changes.told} changes ${changes.heard} were heard`)
+  if (changes.notified !== changes.received) lost(`of ${changes.notified} changes ${changes.received} were heard`)
   waiting.clear()
   const sorted = latencies.toSorted((a, b) => a - b)
   return {

@@ -9,12 +9,12 @@ import { Site } from "../Site.ts"
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
 /** The reply to a connect packet with these credentials. */
-const said = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => sendConnect(client, auth))
+const rejectionFor = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => sendConnect(client, auth))
 
 const refusal = (code: number, reason: string) => new RegExp(`^4/smcp,\\{.*"code":${code},.*"reason":"${reason}"`)
 
 const refused = Effect.fnUntraced(function* (token: unknown, reason: string, code = 401) {
-  assert.match(yield* said({ role: "agent", token }), refusal(code, reason))
+  assert.match(yield* rejectionFor({ role: "agent", token }), refusal(code, reason))
 })
 
 const claims = { sub: "mallory", a2c: { rights: ["agent"], offices: ["*"], names: ["*"] } }
@@ -26,7 +26,7 @@ export const credentials: ReadonlyArray<Attack> = [
     attack: "no credentials, wrong ones, expired ones, a key with too few rights",
     answer: "401 missing_, invalid_, expired_credentials, 403 role_not_granted",
     run: Effect.gen(function* () {
-      assert.match(yield* said({ role: "agent" }), refusal(401, "missing_credentials"))
+      assert.match(yield* rejectionFor({ role: "agent" }), refusal(401, "missing_credentials"))
       yield* refused("", "missing_credentials")
       yield* refused(wrongKey, "invalid_credentials")
       yield* refused(goodKey.slice(0, -1), "invalid_credentials")
@@ -34,7 +34,7 @@ export const credentials: ReadonlyArray<Attack> = [
       yield* refused({ key: goodKey }, "invalid_credentials")
       yield* refused(staleKey, "expired_credentials")
       yield* refused(narrowKey, "role_not_granted", 403)
-      assert.match(yield* said(["agent"]), refusal(401, "missing_credentials"))
+      assert.match(yield* rejectionFor(["agent"]), refusal(401, "missing_credentials"))
     })
   },
   {
@@ -71,7 +71,7 @@ export const credentials: ReadonlyArray<Attack> = [
       const [head = "", , signature = ""] = good.split(".")
       yield* refused(`${head}.${part({ ...body, sub: "root" })}.${signature}`, "invalid_credentials")
       yield* refused(yield* signed(1000), "expired_credentials")
-      assert.match(yield* said({ role: "agent", token: good }), /^0\/smcp,/)
+      assert.match(yield* rejectionFor({ role: "agent", token: good }), /^0\/smcp,/)
     })
   },
   {

@@ -31,11 +31,11 @@ export const places: ReadonlyArray<Attack> = [
       yield* member("computer", "pc-1", "busy")
       yield* member("computer", "pc-2", "busy")
       begin(agent, "pc-1", limits.callsPerComputer)
-      const [first] = yield* agent.ask("client:get_tools", request("pc-1"))
+      const [first] = yield* agent.request("client:get_tools", request("pc-1"))
       const max = limits.callsPerComputer
       assert.deepInclude(first, { code: 429, limit: "calls_per_computer", max })
       begin(agent, "pc-2", limits.callsPerAgent - limits.callsPerComputer)
-      const [second] = yield* agent.ask("client:get_tools", request("pc-2"))
+      const [second] = yield* agent.request("client:get_tools", request("pc-2"))
       assert.deepInclude(second, { code: 429, limit: "calls_per_agent", max: limits.callsPerAgent })
     })
   },
@@ -45,8 +45,8 @@ export const places: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       // The two witnesses hold two connections.
       yield* times(limits.connections - 2, () => admitted("agent"))
-      const said = yield* sendConnect(yield* unauthenticated, { role: "agent", token: goodKey })
-      assert.match(said, /^4\/smcp,\{.*"code":503,.*"reason":"too_many_connections"/)
+      const reply = yield* sendConnect(yield* unauthenticated, { role: "agent", token: goodKey })
+      assert.match(reply, /^4\/smcp,\{.*"code":503,.*"reason":"too_many_connections"/)
     })
   },
   {
@@ -103,7 +103,7 @@ export const places: ReadonlyArray<Attack> = [
         assert.deepStrictEqual([joined, typeof why], [false, "string"])
       }
       const agent = yield* member("agent", "mallory", "long")
-      const [refused] = yield* agent.ask("client:get_tools", request("pc", { req_id: tooLong }))
+      const [refused] = yield* agent.request("client:get_tools", request("pc", { req_id: tooLong }))
       assert.deepInclude(refused, { code: 400 })
     })
   },

@@ -14,9 +14,9 @@ export const sizes: ReadonlyArray<Attack> = [
     answer: "413; the member stays",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "large")
-      const [refused] = yield* agent.ask("client:get_tools", large(maxMessageBytes))
+      const [refused] = yield* agent.request("client:get_tools", large(maxMessageBytes))
       assert.deepInclude(refused, { code: 413, message: `Message larger than ${maxMessageBytes} bytes` })
-      const [answer] = yield* agent.ask("client:get_tools", request("absent"))
+      const [answer] = yield* agent.request("client:get_tools", request("absent"))
       assert.deepInclude(answer, { code: 404 })
     })
   },

@@ -19,7 +19,7 @@ const generous = (computer: Raw) => {
 const calls = Array.from({ length: 30 }, (_, id) => eventText(100 + id, "client:get_tools", request("pc")))
 
 /** Waits until another member leaves the office. */
-const hearsLeave = (peer: Raw, what: string) =>
+const receivesLeave = (peer: Raw, what: string) =>
   peer.waitFor(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
 
 /** Attacks by slow readers and stale connections. */
@@ -33,7 +33,7 @@ export const slow: ReadonlyArray<Attack> = [
       const agent = yield* member("agent", "mallory", "slow")
       agent.socket.pause()
       agent.send(...calls)
-      yield* hearsLeave(computer, "agent")
+      yield* receivesLeave(computer, "agent")
     })
   },
   {
@@ -48,7 +48,7 @@ export const slow: ReadonlyArray<Attack> = [
       const reader = yield* bare(`GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
       reader.socket.pause()
       yield* session.post(calls.join("\u001e"))
-      yield* hearsLeave(computer, "agent")
+      yield* receivesLeave(computer, "agent")
     })
   },
   {
@@ -65,12 +65,12 @@ export const slow: ReadonlyArray<Attack> = [
       for (let sent = 0; sent < 500; sent += 1) {
         computer.send(eventText(undefined, "server:update_desktop", { computer: "pc" }))
       }
-      yield* computer.ask("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
+      yield* computer.request("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
       agent.socket.resume()
       yield* agent.waitFor('2/smcp,["notify:update_desktop"')
-      const [again] = yield* agent.ask("client:get_tools", request("absent"))
+      const [again] = yield* agent.request("client:get_tools", request("absent"))
       assert.deepInclude(again, { code: 404 })
-      const [office] = yield* agent.ask("server:list_room", {
+      const [office] = yield* agent.request("server:list_room", {
         agent: "mallory",
         req_id: "r",
         office_id: "slow"
@@ -92,8 +92,8 @@ export const slow: ReadonlyArray<Attack> = [
       yield* member("computer", "mute", "slow", auth)
       // The keepalive timeout is 2500 ms.
       assert.isBelow(performance.now() - before, 2000)
-      yield* hearsLeave(watcher, 'computer":"mute')
-      yield* hearsLeave(watcher, 'computer":"other')
+      yield* receivesLeave(watcher, 'computer":"mute')
+      yield* receivesLeave(watcher, 'computer":"other')
     })
   }
 ]

@@ -6,7 +6,7 @@ import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { type AgentOrders, type AgentReport, outcomeOf } from "../orders.ts"
 
 const orders = JSON.parse(process.argv[2] ?? "{}") as AgentOrders
-const tell = (report: AgentReport) => void process.send?.(report)
+const notify = (report: AgentReport) => void process.send?.(report)
 
 let calling = true
 let calls = 0
@@ -14,9 +14,9 @@ let calls = 0
 const callOnce = (agent: Agent["Service"], computer: string) =>
   Effect.suspend(() => {
     const id = `${orders.life}-${++calls}`
-    tell({ _tag: "Started", id, computer })
+    notify({ _tag: "Started", id, computer })
     const call = { computer, tool: orders.tool, params: { id, millis: orders.work }, timeout: orders.timeout }
-    return Effect.map(outcomeOf(agent, call), (outcome) => tell({ _tag: "Ended", id, outcome }))
+    return Effect.map(outcomeOf(agent, call), (outcome) => notify({ _tag: "Ended", id, outcome }))
   })
 
 const callAgainAndAgain = (agent: Agent["Service"], computer: string) =>
@@ -50,13 +50,13 @@ const program = Effect.gen(function* () {
     calling = false
   })
   const ended = Stream.runForEach(agent.status, (status) => {
-    tell({ _tag: "Stands", where: formatStatus(status) })
+    notify({ _tag: "Stands", where: formatStatus(status) })
     return status._tag === "Failed" ? Effect.fail(status.error) : Effect.void
   })
   const seen = agent.changes.pipe(
     Stream.map(({ computers }) => [...computers.keys()]),
     Stream.changesWith((one, other) => one.join() === other.join()),
-    Stream.runForEach((computers) => Effect.sync(() => tell({ _tag: "Sees", computers })))
+    Stream.runForEach((computers) => Effect.sync(() => notify({ _tag: "Sees", computers })))
   )
   yield* Effect.forkScoped(seen)
   const load = Effect.forEach(orders.computers, (computer) => callAgainAndAgain(agent, computer), {

@@ -24,7 +24,7 @@ const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<N
 type View = Map<string, Map<string, number>>
 
 /** Simulates an Agent that fetches a part on its update, and all parts of a Computer that joins. */
-const hear = (view: View, notification: Notification, truth: View): void => {
+const receive = (view: View, notification: Notification, truth: View): void => {
   if (notification._tag === "Left") view.delete(notification.membership.name)
   if (notification._tag === "Entered")
     view.set(notification.membership.name, new Map(truth.get(notification.membership.name)))
@@ -105,7 +105,7 @@ describe("NotificationBacklog", () => {
       const view: View = new Map()
       for (const step of earlier) {
         const notification = happen(step)
-        if (notification !== undefined) hear(view, notification, truth)
+        if (notification !== undefined) receive(view, notification, truth)
       }
       const missed = makeBacklog()
       for (const step of later) {
@@ -114,7 +114,7 @@ describe("NotificationBacklog", () => {
       }
       const notifications = backlogNotifications(missed)
       assert.isAtMost(notifications.length, 3 * (2 + computerParts.length))
-      for (const notification of notifications) hear(view, notification, truth)
+      for (const notification of notifications) receive(view, notification, truth)
       const sorted = (one: View) => [...one].sort(([a], [b]) => (a < b ? -1 : 1))
       assert.deepStrictEqual(sorted(view), sorted(truth))
     },

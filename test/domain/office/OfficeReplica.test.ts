@@ -26,7 +26,7 @@ const Attempts = Schema.Array(
     sid: Sid,
     role: Schema.Literals(["agent", "computer"]),
     name: Schema.Literals(["x", "y", "__proto__"]),
-    heard: Schema.Boolean
+    received: Schema.Boolean
   })
 )
 
@@ -42,8 +42,8 @@ const member = (sid: string, role: "agent" | "computer", name: string, joinRevis
 const history = (attempts: typeof Attempts.Type) => {
   let office = emptyOffice
   let revision = 0
-  const steps: Array<OfficeUpdate & { readonly heard: boolean }> = []
-  for (const { heard, name, role, sid } of attempts) {
+  const steps: Array<OfficeUpdate & { readonly received: boolean }> = []
+  for (const { received, name, role, sid } of attempts) {
     const sitting = allMembers(office).find((one) => one.sid === sid)
     const what: MembershipChange =
       sitting === undefined
@@ -51,7 +51,7 @@ const history = (attempts: typeof Attempts.Type) => {
         : { _tag: "Left", sid, membership: sitting.membership, replaced: false }
     if (what._tag === "Entered" && Option.isSome(memberAt(office, what.member.membership))) continue
     office = applyMembershipChange(office, what)
-    steps.push({ fromRevision: revision, toRevision: ++revision, change: what, heard })
+    steps.push({ fromRevision: revision, toRevision: ++revision, change: what, received })
   }
   return { office, revision, steps }
 }
@@ -81,7 +81,7 @@ describe("OfficeReplica", () => {
 
   it.prop("reports a gap after a missing update", [Attempts], ([attempts]) => {
     const { steps } = history(attempts)
-    const first = steps.findIndex(({ heard }) => !heard)
+    const first = steps.findIndex(({ received }) => !received)
     const view = steps.slice(0, first === -1 ? steps.length : first).reduce(followed, emptyReplica)
     if (first !== -1) {
       for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "gap")

@@ -40,7 +40,7 @@ const rejection = (state: MembershipState, command: MembershipCommand) =>
   Result.match(decide(state, command), { onFailure: ({ reason }) => reason, onSuccess: () => "accepted" })
 const sidOf = (state: MembershipState, office: string, name: string) =>
   Option.getOrUndefined(findComputer(state, office, name))?.sid
-const told = (state: MembershipState, command: MembershipCommand) =>
+const notified = (state: MembershipState, command: MembershipCommand) =>
   Result.getOrThrow(decide(state, command)).map((event) =>
     "membership" in event ? `${event._tag} ${event.membership.office}` : event._tag
   )
@@ -193,12 +193,12 @@ describe("membership", () => {
   })
 
   it("case 045: moves a Computer that joins another office", () => {
-    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O2")), ["Left O1", "Entered O2"])
+    assert.deepStrictEqual(notified(after(...c1), join("c1", "computer", "pc-1", "O2")), ["Left O1", "Entered O2"])
   })
 
   it("cases 042 and 047: accepts a repeated join without events", () => {
-    assert.deepStrictEqual(told(after(...a1), join("a1", "agent", "agent-1", "O1")), [])
-    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O1")), [])
+    assert.deepStrictEqual(notified(after(...a1), join("a1", "agent", "agent-1", "O1")), [])
+    assert.deepStrictEqual(notified(after(...c1), join("c1", "computer", "pc-1", "O1")), [])
   })
 
   it("case 048: rejects a second Computer with the same name in an office", () => {
@@ -240,7 +240,7 @@ describe("membership", () => {
 
     it("replaces the old connection", () => {
       const state = after(...computer, connect("c2", "computer", "h"))
-      assert.deepStrictEqual(told(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
+      assert.deepStrictEqual(notified(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
       const next = apply(state, join("c2", "computer", "pc-1", "O1"))
       assert.deepStrictEqual([sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))], ["c2", "not_in_office"])
     })
@@ -299,8 +299,8 @@ describe("membership", () => {
   })
 
   it("cases 068 and 071: leaves once on disconnect", () => {
-    assert.deepStrictEqual(told(after(...c1), disconnect("c1")), ["Left O1", "Disconnected"])
-    assert.deepStrictEqual(told(after(...c1, leave("c1", "O1")), disconnect("c1")), ["Disconnected"])
-    assert.deepStrictEqual(told(after(...c1, disconnect("c1")), disconnect("c1")), [])
+    assert.deepStrictEqual(notified(after(...c1), disconnect("c1")), ["Left O1", "Disconnected"])
+    assert.deepStrictEqual(notified(after(...c1, leave("c1", "O1")), disconnect("c1")), ["Disconnected"])
+    assert.deepStrictEqual(notified(after(...c1, disconnect("c1")), disconnect("c1")), [])
   })
 })

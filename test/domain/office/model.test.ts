@@ -112,30 +112,30 @@ const inLines = (seen: object): ReadonlyArray<string> =>
 const difference = (tried: Rules, history: History): string | undefined => {
   let state = emptyMembershipState
   let sessions: ModelSessions = []
-  let told = 0
+  let notified = 0
   for (const command of commandsOf(history)) {
     const expected = expectedOutcome(sessions, command, history.capacity)
     const decision = tried.decide(state, command, history.capacity)
-    const says = Result.match(decision, { onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
+    const prints = Result.match(decision, { onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
     const notifications: Array<ModelNotification> = []
     for (const event of Result.getOrElse(decision, () => [])) {
       state = tried.evolve(state, event)
       notifications.push(...notificationsOf(state, event))
     }
     sessions = expected.after
-    told += expected.notifications.length
+    notified += expected.notifications.length
     const broken = brokenRule(state)
     if (broken !== undefined) return `${inWords(command)}: ${broken}`
     const actually = inLines({
-      says,
+      prints,
       notifications: inOneOrder(notifications),
-      told: state.revision,
+      notified: state.revision,
       ...seenByRules(state)
     })
     const wanted = inLines({
-      says: expected.result,
+      prints: expected.result,
       notifications: inOneOrder(expected.notifications),
-      told,
+      notified,
       ...seenByModel(sessions)
     })
     const wrong = wanted.findIndex((line, index) => line !== actually[index])

@@ -25,9 +25,9 @@ describe("vrl", () => {
     const before = structuredClone(result)
     const { meta, ...rest } = addTransformedEvent(result, event)
     const { [transformedEventKey]: text, ...others } = meta ?? {}
-    const { meta: own, ...said } = result
+    const { meta: own, ...printed } = result
     const { [transformedEventKey]: _, ...kept } = own ?? {}
-    assert.deepStrictEqual(rest, said)
+    assert.deepStrictEqual(rest, printed)
     assert.deepStrictEqual(others, kept)
     assert.strictEqual(text, JSON.stringify(event))
     assert.deepStrictEqual(result, before)

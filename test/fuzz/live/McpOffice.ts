@@ -122,9 +122,9 @@ export const openMcpOffice = (
   Effect.gen(function* () {
     const witness = makeStdioPeer(witnessName)
     const find = (name: string): Child => {
-      const { started = () => undefined, heard = () => undefined } =
+      const { started = () => undefined, received = () => undefined } =
         maliciousServers.find(({ peer }) => peer.name === name)?.peer ?? witness
-      return { started, heard }
+      return { started, received }
     }
     const { computer, place, transport } = yield* openComputer(
       {
@@ -158,7 +158,7 @@ export const openMcpOffice = (
     }
 
     /** Expects a reply or a protocol error: an Agent must not see any other failure. */
-    const ask = async <A>(
+    const request = async <A>(
       asking: Effect.Effect<A, { readonly _tag: string; readonly message: string }>
     ): Promise<A | undefined> => {
       const bounded = timeouts === undefined ? asking : Effect.timeout(asking, timeouts.answer)
@@ -185,7 +185,7 @@ export const openMcpOffice = (
     const calls = async ({ callsOf, name }: HostilePeer): Promise<Verdict> => {
       turns += 1
       const turn = turns
-      const result = await ask(call(toolOf(name), turn))
+      const result = await request(call(toolOf(name), turn))
       must(callsOf(turn) <= 1, "one call ran the tool twice")
       return result?.isError === false ? "accepted" : "refused"
     }
@@ -193,32 +193,32 @@ export const openMcpOffice = (
       // The Computer knows its tools and configuration: these requests must succeed.
       const tools = await run(agent().getTools(pc))
       const others = tools.filter(({ name: tool }) => !tool.startsWith("ask-"))
-      for (const { name: tool } of others.slice(0, 2)) await ask(call(tool, 0))
-      await ask(agent().getResources(pc, name))
-      await ask(agent().findDocuments(pc))
+      for (const { name: tool } of others.slice(0, 2)) await request(call(tool, 0))
+      await request(agent().getResources(pc, name))
+      await request(agent().findDocuments(pc))
       return others.length > 0 ? "accepted" : "refused"
     }
     const reads = async ({ name }: HostilePeer): Promise<Verdict> => {
-      const desktop = await ask(agent().getDesktop(pc, { window: windowOf(name) }))
-      const document = await ask(agent().getDpe(pc, documentOf(name)))
+      const desktop = await request(agent().getDesktop(pc, { window: windowOf(name) }))
+      const document = await request(agent().getDpe(pc, documentOf(name)))
       return desktop?.length === 1 || document !== undefined ? "accepted" : "refused"
     }
-    const heard = (peer: HostilePeer) => Promise.race([peer.played(), sleep(unasked)])
+    const received = (peer: HostilePeer) => Promise.race([peer.played(), sleep(unasked)])
     const starts = async (peer: HostilePeer): Promise<Verdict> => {
       await run(computer.restart(peer.name))
       return (await isUp(peer.name)) ? "accepted" : "refused"
     }
     const relists = async (peer: HostilePeer, what: "tools" | "resources", random: Random): Promise<void> => {
-      const told = heard(peer)
+      const notified = received(peer)
       if (oneIn(random, 2)) await starts(peer)
-      else peer.tellChanged(what)
-      await told
+      else peer.notifyChanged(what)
+      await notified
     }
 
     const provoke = async (peer: HostilePeer, moment: Moment, output: Buffer, random: Random): Promise<Verdict> => {
       switch (moment) {
         case "say":
-          peer.say(output, random)
+          peer.print(output, random)
           return calls(peer)
         case "call":
           return calls(peer)
@@ -234,9 +234,9 @@ export const openMcpOffice = (
         case "subscribe":
         case "listen":
         case "leave": {
-          const told = heard(peer)
+          const notified = received(peer)
           const verdict = await starts(peer)
-          await told
+          await notified
           return verdict
         }
       }

@@ -52,8 +52,8 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
     const order = (tag: "Begin" | "End") => run(witness.order({ _tag: tag }))
     const holds = async (load: ReturnType<typeof server.load>): Promise<boolean> => {
       const page = await (await fetch(`${url}/metrics`)).text()
-      const strangers = parsePrometheus(page).get("a2c_unauthenticated_connections")
-      return JSON.stringify({ ...server.load(), strangers }) === JSON.stringify({ ...load, strangers: 0 })
+      const oddServers = parsePrometheus(page).get("a2c_unauthenticated_connections")
+      return JSON.stringify({ ...server.load(), oddServers }) === JSON.stringify({ ...load, oddServers: 0 })
     }
     const left = () => `leaked: ${JSON.stringify(server.load())}`
     // Server and fuzzer share one thread.

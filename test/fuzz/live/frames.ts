@@ -51,11 +51,11 @@ const strangeFrame = (payload: Buffer, random: Random): Buffer => {
 export const openFrames = async (url: string, random: Random, lane: number): Promise<Client> => {
   const raw = await openTcp(url)
   raw.write(upgrade(new URL(url).host))
-  await raw.hear("\r\n\r\n")
+  await raw.receive("\r\n\r\n")
   const { connect } = entranceOf(lane)
   if (!oneIn(random, 6)) {
     raw.write(frameOf(Buffer.from(connect)))
-    await raw.hear("40/smcp,")
+    await raw.receive("40/smcp,")
   }
   return {
     isOpen: () => !raw.isClosed(),

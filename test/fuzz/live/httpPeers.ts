@@ -9,7 +9,7 @@ import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, make
 export type HttpKind = "streamable" | "sse"
 
 /** An MCP server over HTTP, and its address. */
-export interface HttpStranger {
+export interface OddHttpServer {
   readonly peer: HostilePeer
   readonly url: string
 }
@@ -56,8 +56,8 @@ const makePeer = (name: string, kind: HttpKind): Served => {
     stream.write(kind === "sse" ? `event: endpoint\ndata: ?session${endOfEvent}` : ":\n")
   }
   const serve: Served["serve"] = (request, response, body) => {
-    const { id, method: asked = request.method, params: given } = readMessage(body)
-    const method = String(asked)
+    const { id, method: requests = request.method, params: given } = readMessage(body)
+    const method = String(requests)
     const params = isJsonObject(given) ? given : {}
     const raw = take(method, id)
     if (raw === undefined || !isRedirect(raw)) note(method, params)
@@ -76,11 +76,11 @@ const makePeer = (name: string, kind: HttpKind): Served => {
       name,
       play,
       played,
-      say: (bytes, random) => {
+      print: (bytes, random) => {
         for (const piece of inPieces(bodyOf(bytes), random)) stream?.write(piece)
         stream?.write(endOfEvent)
       },
-      tellChanged: (what) => void stream?.write(eventOf(listChanged(what))),
+      notifyChanged: (what) => void stream?.write(eventOf(listChanged(what))),
       callsOf
     }
   }
@@ -89,7 +89,7 @@ const makePeer = (name: string, kind: HttpKind): Served => {
 /** Starts a loopback listener with several MCP servers of these names and kinds. */
 export const startHttpPeers = (
   kinds: ReadonlyArray<readonly [name: string, kind: HttpKind]>
-): Effect.Effect<ReadonlyArray<HttpStranger>, never, Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<OddHttpServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const peers = new Map(kinds.map(([name, kind]) => [`/${name}`, makePeer(name, kind)]))
     const http = createServer(async (request, response) => {

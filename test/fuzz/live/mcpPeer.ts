@@ -111,9 +111,9 @@ export interface HostilePeer {
   /** Waits until the played input has been sent. */
   readonly played: () => Promise<void>
   /** Writes unsolicited raw bytes in random chunks. */
-  readonly say: (bytes: Buffer, random: Random) => void
+  readonly print: (bytes: Buffer, random: Random) => void
   /** Notifies of changed listings. */
-  readonly tellChanged: (what: "tools" | "resources") => void
+  readonly notifyChanged: (what: "tools" | "resources") => void
   /** The number of tool calls of a recent turn. */
   readonly callsOf: (turn: number) => number
 }
@@ -154,7 +154,7 @@ export const makePlays = () => {
   let play: Play | undefined
   let left = 0
   let count = 0
-  let told: () => void = () => undefined
+  let notified: () => void = () => undefined
   return {
     play: (next: Play | undefined): void => {
       play = next
@@ -165,12 +165,12 @@ export const makePlays = () => {
       if (play === undefined || left === 0 || momentOf(method) !== play.moment) return undefined
       left -= 1
       count += 1
-      told()
+      notified()
       return fill(play.output, id, count)
     },
     played: (): Promise<void> =>
       new Promise((resolve) => {
-        told = resolve
+        notified = resolve
       })
   }
 }

@@ -30,14 +30,14 @@ export const fence = (id: number) => ({
 export const firstFence = 700_000_000
 
 /** The ack ids of requests in the received text. */
-export const askedIn = (text: string): ReadonlyArray<string> =>
+export const requestedIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/42\/smcp,(\d+)\["client:/g)].map(([, id = ""]) => id)
 
 /** Turns a reply among the inputs into a reply to an open request, if there is one. */
-export const answering = (input: Buffer, asked: Array<string>): Buffer => {
-  if (asked.length === 0 || input[0] !== 0x33) return input
+export const answering = (input: Buffer, requests: Array<string>): Buffer => {
+  if (requests.length === 0 || input[0] !== 0x33) return input
   const text = input.toString("latin1")
-  const id = asked.shift() ?? ""
+  const id = requests.shift() ?? ""
   return Buffer.from(text.replace(/^3\/smcp,\d*/, `3/smcp,${id}`), "latin1")
 }
 

@@ -173,7 +173,7 @@ export const makeStdioServer = (name: string): OddServer & Child => {
       write = to
       rest = ""
     },
-    heard: (bytes) => {
+    received: (bytes) => {
       const read = (rest + Buffer.from(bytes).toString("utf8")).split("\n")
       rest = read.pop() ?? ""
       for (const { id, method, params } of read.map(parse)) if (id !== undefined) send(answer(id, method, params))

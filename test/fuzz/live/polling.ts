@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http"
 import { oneIn, type Random } from "../random.ts"
 import type { Client } from "./Client.ts"
-import { answering, askedIn, entranceOf, fence, firstFence, message } from "./memberships.ts"
+import { answering, requestedIn, entranceOf, fence, firstFence, message } from "./memberships.ts"
 
 const start = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
 
@@ -33,22 +33,22 @@ const fetchBy =
 /** A polling client whose payloads are inputs. */
 export const openPolling = async (url: string, random: Random, lane: number): Promise<Client> => {
   const agent = new Agent({ keepAlive: true })
-  const ask = fetchBy(agent, url)
-  const opened = await ask(start)
+  const request = fetchBy(agent, url)
+  const opened = await request(start)
   const { sid } = JSON.parse(opened.text.slice(1)) as { readonly sid: string }
   const path = `${start}&sid=${sid}`
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   let isOpen = true
   let fences = firstFence
   const post = async (payload: Buffer | string): Promise<void> => {
-    if (isOpen && (await ask(path, payload)).status !== 200) isOpen = false
+    if (isOpen && (await request(path, payload)).status !== 200) isOpen = false
   }
   /** Reads until a text arrives or the session ends. */
-  const hear = async (wanted: string): Promise<void> => {
+  const receive = async (wanted: string): Promise<void> => {
     while (isOpen) {
-      const { status, text } = await ask(path)
+      const { status, text } = await request(path)
       if (status !== 200) isOpen = false
-      asked.push(...askedIn(text))
+      requests.push(...requestedIn(text))
       if (text.split("\u001e").includes("2")) await post("3")
       if (text.includes(wanted)) return
     }
@@ -56,21 +56,21 @@ export const openPolling = async (url: string, random: Random, lane: number): Pr
   const { connect, connected, join, joined } = entranceOf(lane)
   if (!oneIn(random, 8)) {
     await post(connect)
-    await hear(connected)
+    await receive(connected)
     await post(join)
-    await hear(joined)
+    await receive(joined)
   } else isOpen = opened.status === 200
   return {
     isOpen: () => isOpen,
     send: async (input, choose) => {
-      const packet = answering(input, asked)
+      const packet = answering(input, requests)
       const payload = oneIn(choose, 10) ? packet : Buffer.concat([message, packet])
       await post(oneIn(choose, 8) ? Buffer.concat([payload, Buffer.from("\u001e"), payload]) : payload)
       if (oneIn(choose, 3)) {
         fences += 1
         const { answer, text } = fence(fences)
         await post(text)
-        await hear(answer)
+        await receive(answer)
       }
       return isOpen ? "accepted" : "refused"
     },

@@ -9,12 +9,12 @@ export const sendRequest = async (url: string, bytes: Buffer): Promise<Verdict> 
   const raw = await openTcp(url)
   raw.write(bytes)
   raw.end()
-  const heard = await raw.closed
-  if (heard === "") return "refused"
-  const [, digits] = /^HTTP\/1\.1 (\d{3}) /.exec(heard) ?? []
-  must(digits !== undefined, `the response is not HTTP: ${JSON.stringify(heard.slice(0, 100))}`)
+  const received = await raw.closed
+  if (received === "") return "refused"
+  const [, digits] = /^HTTP\/1\.1 (\d{3}) /.exec(received) ?? []
+  must(digits !== undefined, `the response is not HTTP: ${JSON.stringify(received.slice(0, 100))}`)
   const status = Number(digits)
-  must(!isOurFault(status), `the response is ${heard.slice(0, 500)}`)
+  must(!isOurFault(status), `the response is ${received.slice(0, 500)}`)
   return status < 400 ? "accepted" : "refused"
 }
 

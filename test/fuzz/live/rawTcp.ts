@@ -14,7 +14,7 @@ export interface RawTcp {
   /** Waits until the peer has closed; gives the received text, up to a limit. */
   readonly closed: Promise<string>
   /** Waits until a text arrives; false when the connection closes first. */
-  readonly hear: (text: string) => Promise<boolean>
+  readonly receive: (text: string) => Promise<boolean>
   /** Drops the received text. */
   readonly forget: () => void
   /** Subscribes to the received bytes. */
@@ -24,7 +24,7 @@ export interface RawTcp {
 }
 
 /** Maximum number of buffered characters. */
-const maxHeard = 64 * 1024
+const maxReceived = 64 * 1024
 
 /** Opens a connection to a URL's host and port. */
 export const openTcp = (url: string): Promise<RawTcp> =>
@@ -33,23 +33,23 @@ export const openTcp = (url: string): Promise<RawTcp> =>
     opened += 1
     const localAddress = `127.0.0.${2 + (opened % addresses)}`
     const socket: Socket = connect({ host: hostname, port: Number(port), localAddress, noDelay: true })
-    let heard = ""
+    let received = ""
     let isClosed = false
     let listeners: ReadonlyArray<() => void> = []
-    const told = () => {
+    const notified = () => {
       for (const listener of listeners) listener()
     }
     const over = Promise.withResolvers<string>()
     socket.once("error", reject)
     socket.on("error", () => socket.destroy())
     socket.on("data", (bytes: Buffer) => {
-      if (heard.length < maxHeard) heard += bytes.toString("latin1")
-      told()
+      if (received.length < maxReceived) received += bytes.toString("latin1")
+      notified()
     })
     socket.once("close", () => {
       isClosed = true
-      told()
-      over.resolve(heard)
+      notified()
+      over.resolve(received)
     })
     socket.once("connect", () =>
       resolve({
@@ -57,18 +57,18 @@ export const openTcp = (url: string): Promise<RawTcp> =>
         end: () => void socket.end(),
         isClosed: () => isClosed,
         closed: over.promise,
-        hear: (text) =>
+        receive: (text) =>
           new Promise((found) => {
             const look = () => {
-              if (!isClosed && !heard.includes(text)) return
+              if (!isClosed && !received.includes(text)) return
               listeners = listeners.filter((one) => one !== look)
-              found(heard.includes(text))
+              found(received.includes(text))
             }
             listeners = [...listeners, look]
             look()
           }),
         forget: () => {
-          heard = ""
+          received = ""
         },
         listen: (listener) => void socket.on("data", listener),
         destroy: () => socket.destroy()

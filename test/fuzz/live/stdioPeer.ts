@@ -28,18 +28,18 @@ export const makeStdioPeer = (name: string): HostilePeer & Child => {
       write = to
       rest = ""
     },
-    heard: (bytes) => {
+    received: (bytes) => {
       const lines = (rest + Buffer.from(bytes).toString("utf8")).split(newline)
       rest = lines.pop() ?? ""
       for (const line of lines) answer(line)
     },
     play,
     played,
-    say: (bytes, random) => {
+    print: (bytes, random) => {
       for (const piece of inPieces(bytes, random)) write(piece)
       write(Buffer.from(newline))
     },
-    tellChanged: (what) => write(Buffer.from(listChanged(what) + newline)),
+    notifyChanged: (what) => write(Buffer.from(listChanged(what) + newline)),
     callsOf
   }
 }

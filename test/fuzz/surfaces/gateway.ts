@@ -47,18 +47,18 @@ const options = {
 
 const pings = (device: RawDevice): (() => Promise<void>) => {
   let pongs = 0
-  let heard: (() => void) | undefined
+  let received: (() => void) | undefined
   device.onFrame(({ payload, type }) => {
     if (type !== "status" || !decodeUtf8Lossy(payload).includes("PONG")) return
     pongs += 1
-    heard?.()
+    received?.()
   })
   return async () => {
     const before = pongs
     device.write(frame("status", "##PING"))
     while (pongs === before && !device.isClosed()) {
       const pong = Promise.withResolvers<undefined>()
-      heard = () => pong.resolve(undefined)
+      received = () => pong.resolve(undefined)
       await Promise.race([pong.promise, device.closed])
     }
   }

@@ -145,12 +145,12 @@ const play = (note: Note): Feeder => {
   const attacked = make(target)
   const other = make(witness)
   attacked.setHandler(handler)
-  let asked = 0
+  let requests = 0
   let answered = 0
   let open = 0
 
-  const ask = () => {
-    asked += 1
+  const request = () => {
+    requests += 1
     open += 1
     other.startRequest(target, member, "echo", jsonBody(question), Duration.minutes(1), (outcome) => {
       open -= 1
@@ -161,7 +161,7 @@ const play = (note: Note): Feeder => {
   }
 
   /** Sends requests to the malicious node, too, which make its replies expected. */
-  const askStranger = () => {
+  const requestUnauthenticated = () => {
     attacked.startRequest(attacker, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
   }
 
@@ -169,8 +169,8 @@ const play = (note: Note): Feeder => {
   let fed = 0
   const feed = (input: Buffer, random: Random): Verdict => {
     fed += 1
-    if (fed % every === 0) ask()
-    if (oneIn(random, 20)) askStranger()
+    if (fed % every === 0) request()
+    if (oneIn(random, 20)) requestUnauthenticated()
     if (oneIn(random, 40)) attacked.tick()
     if (oneIn(random, 400)) attacked.onNodeLost(attacker)
     const ignored = attacked.load().ignored
@@ -180,7 +180,7 @@ const play = (note: Note): Feeder => {
   }
   const settle = async () => {
     for (let turns = 0; open > 0 && turns < 1000; turns += 1) await turn()
-    must(open === 0 && answered === asked, `${asked - answered} witness requests have no reply`)
+    must(open === 0 && answered === requests, `${requests - answered} witness requests have no reply`)
     attacked.onDisconnected("settling")
     const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = attacked.load()
     must(outboundRequests + inboundRequests + queuedBytes + incompleteBodies === 0, "closed requests left state behind")

@@ -58,11 +58,11 @@ const checkBody = (body: Body): void => {
   if (Result.isSuccess(body.head)) must(isHeadOf(body.head.success, value), "head and body differ")
   must(body.isObject === isJsonObject(value), "isObject is wrong")
   must(Result.isSuccess(text), "a valid body has no text")
-  const said = Result.getOrElse(text, () => "")
-  must(!said.includes("\u001e"), "a body could end a packet of polling")
+  const answer = Result.getOrElse(text, () => "")
+  must(!answer.includes("\u001e"), "a body could end a packet of polling")
   if (body instanceof RawBody) {
     must(body.json.length === body.byteLength(), "the length is wrong")
-    must(isDeepStrictEqual(parseJsonOrThrow(said), value), "text and value differ")
+    must(isDeepStrictEqual(parseJsonOrThrow(answer), value), "text and value differ")
   }
 }
 

@@ -24,21 +24,21 @@ const source: PackSource = {
 }
 
 /** The exports and behaviour of a pack module, defined by the input. */
-const moduleOf = (said: JsonObject) => ({
+const moduleOf = (body: JsonObject) => ({
   T: class {
     [name: string]: unknown
     constructor() {
-      if ("instance" in said) return Object(revive(said["instance"]))
+      if ("instance" in body) return Object(revive(body["instance"]))
     }
     getRouteConfig() {
-      return revive(said["routes"])
+      return revive(body["routes"])
     }
     listTools() {
-      return revive(said["tools"])
+      return revive(body["tools"])
     }
     callTool() {
-      if ("throws" in said) throw revive(said["throws"])
-      return revive(said["result"])
+      if ("throws" in body) throw revive(body["throws"])
+      return revive(body["result"])
     }
   }
 })
@@ -92,20 +92,20 @@ const makeFeed = () => {
   const packRuntime = { enter: <A>(code: () => A): A => code(), compile, log: () => undefined }
   return (input: Buffer): Verdict | Promise<Verdict> => {
     const value = valueIn(input)
-    const said = isJsonObject(value) ? value : {}
-    const config = decodePackConfig(said["config"])
+    const body = isJsonObject(value) ? value : {}
+    const config = decodePackConfig(body["config"])
     if (Result.isFailure(config)) must(config.failure !== "", "an error has no message")
-    parseEmbeddedFile(said["params"])
-    const params = isJsonObject(said["params"]) ? said["params"] : {}
-    const schema = isJsonObject(said["schema"]) ? said["schema"] : {}
+    parseEmbeddedFile(body["params"])
+    const params = isJsonObject(body["params"]) ? body["params"] : {}
+    const schema = isJsonObject(body["schema"]) ? body["schema"] : {}
     const read = fillDefaults(schema, coerceForm(schema, params))
     must(isJsonObject(read), "parameters are not an object")
     const playing = Effect.gen(function* () {
-      const { call, manifest } = yield* startPack(moduleOf(said), source, packRuntime)
+      const { call, manifest } = yield* startPack(moduleOf(body), source, packRuntime)
       checkManifest({ manifest })
       const tools = [...manifest.tools.map((tool) => String(tool["name"])), "pack"]
       for (const tool of tools.slice(0, 2)) {
-        const result = yield* call({ tool, params, form: said["form"] === true, files: {} }, quiet)
+        const result = yield* call({ tool, params, form: body["form"] === true, files: {} }, quiet)
         must(Array.isArray(result["content"]), "a result without content")
         must(typeof JSON.stringify(result) === "string", "a result is not JSON")
       }

@@ -24,7 +24,7 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 /** A Server process and its URL. */
 const server = Effect.gen(function* () {
   const process = yield* a2c("server", "--port", "0")
-  const url = (yield* process.says("listening on ")).replace("listening on ", "")
+  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 
@@ -33,7 +33,7 @@ const computer = Effect.fnUntraced(function* (url: string, servers: object, name
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers }))
   const place = ["--server", url, "--office", "o", "--name", name, "--log-level", "debug"]
   const process = yield* a2c("computer", ...place, "--config", config)
-  assert.strictEqual(yield* process.says("joined office"), `joined office o as ${name}`)
+  assert.strictEqual(yield* process.prints("joined office"), `joined office o as ${name}`)
   return process
 })
 
@@ -71,7 +71,7 @@ describe("a2c", () => {
     "runs the whole demo and leaves no process behind",
     Effect.gen(function* () {
       const demo = yield* a2c("demo")
-      yield* demo.says("The sum of 40 and 2 is 42.")
+      yield* demo.prints("The sum of 40 and 2 is 42.")
       const family = descendants(demo.pid)
       assert.strictEqual(yield* demo.ended, 0)
       for (const words of [
@@ -96,7 +96,7 @@ describe("a2c", () => {
     "leaves no process behind when the demo is interrupted",
     Effect.gen(function* () {
       const demo = yield* a2c("demo")
-      yield* demo.says("trigger-long-running-operation: 1/10")
+      yield* demo.prints("trigger-long-running-operation: 1/10")
       const family = descendants(demo.pid)
       assert.isAtLeast(family.length, 3)
       yield* demo.signal("SIGINT")
@@ -144,7 +144,7 @@ describe("a2c", () => {
       const { url } = yield* server
       const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
       const calling = yield* a2c("agent", "--server", url, "--office", "o", "call", "wait", "--timeout", "30")
-      yield* desk.says("wait started", "stderr")
+      yield* desk.prints("wait started", "stderr")
       const family = descendants(desk.pid)
       yield* desk.signal("SIGKILL")
       // The error differs from that of the timeout.
@@ -160,9 +160,9 @@ describe("a2c", () => {
       const { url } = yield* server
       const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
       const calling = yield* a2c("agent", "--server", url, "--office", "o", "call", "wait", "--timeout", "30")
-      yield* desk.says("wait started", "stderr")
+      yield* desk.prints("wait started", "stderr")
       yield* calling.signal("SIGINT")
-      yield* desk.says("wait cancelled", "stderr")
+      yield* desk.prints("wait cancelled", "stderr")
       assert.strictEqual(yield* calling.ended, 130)
     })
   )
@@ -301,7 +301,7 @@ describe("a2c", () => {
       yield* serving.readNoMore("stderr")
       const place = ["--server", url, "--office", "o"]
       const watcher = yield* a2c("agent", ...place, "--name", "watcher", "watch", "--log-level", "debug")
-      yield* watcher.says("joined office", "stderr")
+      yield* watcher.prints("joined office", "stderr")
       yield* watcher.readNoMore("stdout")
       yield* computer(url, {})
       assert.strictEqual(yield* watcher.ended, 0)

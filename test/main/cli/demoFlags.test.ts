@@ -8,8 +8,11 @@ const rows: FlagRows<{ readonly page: boolean }> = {
     ["--page"],
     ["tour", "page"],
     Effect.fnUntraced(function* (given) {
-      const { says } = yield* a2cRunning("demo", ...given)
-      return yield* Effect.raceFirst(Effect.as(says("A Server starts"), "tour"), Effect.as(says("/office/"), "page"))
+      const { prints } = yield* a2cRunning("demo", ...given)
+      return yield* Effect.raceFirst(
+        Effect.as(prints("A Server starts"), "tour"),
+        Effect.as(prints("/office/"), "page")
+      )
     })
   ]
 }

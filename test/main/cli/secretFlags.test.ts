@@ -85,10 +85,10 @@ describe("flag of a secret", () => {
       const token = yield* temporaryFile("token", "s3cret\n")
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", `@${token}`)
-      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
       const connect = ["devices", "connect", "--to", to, "--config", config]
-      yield* (yield* a2c(...connect, "--name", "one", "--token", `@${token}`)).says("registered ")
-      yield* (yield* node([cli, ...connect, "--name", "two"], { A2C_DEVICES_TOKEN: "s3cret" })).says("registered ")
+      yield* (yield* a2c(...connect, "--name", "one", "--token", `@${token}`)).prints("registered ")
+      yield* (yield* node([cli, ...connect, "--name", "two"], { A2C_DEVICES_TOKEN: "s3cret" })).prints("registered ")
       const wrong = yield* node([cli, ...connect, "--name", "three"], { A2C_DEVICES_TOKEN: `@${token}` })
       assert.strictEqual(yield* wrong.ended, 1)
     })
@@ -98,12 +98,12 @@ describe("flag of a secret", () => {
     "takes a literal value that begins with @ when it is written with @@",
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "@@s3cret")
-      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
       const device = yield* node([cli, "devices", "connect", "--to", to, "--name", "desk", "--config", config], {
         A2C_DEVICES_TOKEN: "@s3cret"
       })
-      yield* device.says("registered ")
+      yield* device.prints("registered ")
     })
   )
 })
@@ -124,10 +124,10 @@ describe("a secret from a pipe", () => {
       `reaches the command from ${title}`,
       Effect.gen(function* () {
         const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "s3cret")
-        const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+        const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
         const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
         const command = words("devices", "connect", "--to", to, "--name", "desk", "--config", config, "--token")
-        yield* (yield* program("bash", ["-c", script(command)])).says("registered ")
+        yield* (yield* program("bash", ["-c", script(command)])).prints("registered ")
       })
     )
   }

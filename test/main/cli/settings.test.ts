@@ -28,8 +28,8 @@ describe("setting", () => {
   ] as const) {
     it.effect(`checks the value of ${variable} like the value of its flag`, () =>
       Effect.gen(function* () {
-        const printed = yield* failureOf(command.split(" "), { [variable]: value })
-        assert.include(printed, expected)
+        const message = yield* failureOf(command.split(" "), { [variable]: value })
+        assert.include(message, expected)
       })
     )
   }

@@ -123,7 +123,7 @@ describe("a2c agent with a hostile Server", () => {
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch")
-      assertEscaped(yield* watching.says("updated its tools"))
+      assertEscaped(yield* watching.prints("updated its tools"))
     })
   )
 
@@ -163,7 +163,7 @@ describe("a2c server status with a hostile Server", () => {
     "escapes a line of --watch, and an error page",
     Effect.gen(function* () {
       const { url } = yield* hostileServer
-      assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).says("1 office "))
+      assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).prints("1 office "))
       const watching = yield* a2c(
         "server",
         "status",
@@ -172,7 +172,7 @@ describe("a2c server status with a hostile Server", () => {
         "--token-file",
         yield* temporaryFile("token", "t")
       )
-      assertEscaped(yield* watching.says("error page", "stderr"))
+      assertEscaped(yield* watching.prints("error page", "stderr"))
     })
   )
 })
@@ -281,7 +281,7 @@ describe("program of the Promise API without a log function", () => {
       const source = `import { runComputer } from ${JSON.stringify(promiseApi)}
         await runComputer({ url: "http://127.0.0.1:1", name: "desk", config: ${config} })`
       const program = yield* node(["--input-type=module", "--eval", source])
-      assertEscaped(yield* program.says("restarting", "stderr"))
+      assertEscaped(yield* program.prints("restarting", "stderr"))
     })
   )
 })

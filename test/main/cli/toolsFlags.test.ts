@@ -70,7 +70,7 @@ const row = (
   select: (outcome: Outcome) => unknown
 ): FlagRow => [args, outcomes, (given) => Effect.map(a2cInProcess("tools", ...command, ...given), select)]
 
-const says =
+const prints =
   (words: string) =>
   ({ stdout }: Outcome): boolean =>
     stdout.includes(words)
@@ -111,7 +111,7 @@ const installing = (run: RunAt, args: ReadonlyArray<string>, outcomes: FlagRow[1
 
 /** Rows of the flags of a subcommand that runs packs, whose output has what `show` tells of its process. */
 const runtimeRows = (run: RunAt): FlagRows<PackRuntimeOptions> => {
-  const told = (
+  const notified = (
     args: ReadonlyArray<string>,
     outcomes: FlagRow[1],
     words: RegExp,
@@ -125,8 +125,8 @@ const runtimeRows = (run: RunAt): FlagRows<PackRuntimeOptions> => {
   return {
     install: installing(run, ["--no-install"], [true, false], "install"),
     allowScripts: installing(run, ["--allow-scripts"], [false, true], "--ignore-scripts=false"),
-    isolate: told(["--isolate"], ["true", "false"], /"isHere":(\w+)/, []),
-    memory: told(["--memory", "300"], ["256", "300"], /--max-old-space-size=(\d+)/, ["--isolate"])
+    isolate: notified(["--isolate"], ["true", "false"], /"isHere":(\w+)/, []),
+    memory: notified(["--memory", "300"], ["256", "300"], /--max-old-space-size=(\d+)/, ["--isolate"])
   }
 }
 
@@ -149,8 +149,8 @@ const hang = '{"hang":true}'
 
 const callRows: FlagRows<Omit<CallToolOptions, "tool">> = {
   ...runtimeRows((at, given) => a2cInProcess("tools", "call", "show", "--dir", at, ...given)),
-  dir: row(["call", "show"], ["--dir", packs], [false, true], says("isHere")),
-  args: row(call, ["--args", '{"word":"given"}'], [false, true], says("given")),
+  dir: row(["call", "show"], ["--dir", packs], [false, true], prints("isHere")),
+  args: row(call, ["--args", '{"word":"given"}'], [false, true], prints("given")),
   timeout: [
     ["--timeout", "7"],
     ["120", "7"],
@@ -160,12 +160,12 @@ const callRows: FlagRows<Omit<CallToolOptions, "tool">> = {
     }
   ],
   json: row(call, ["--json"], [false, true], ({ stdout }) => stdout.startsWith("{")),
-  raw: row(call, ["--raw"], [false, true], says("\u001b[31m"))
+  raw: row(call, ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
 const listRows: FlagRows<ListToolsOptions> = {
   ...runtimeRows((at, given) => a2cInProcess("tools", "list", at, "--json", ...given)),
-  folders: row(["list"], [packs], [false, true], says("show")),
+  folders: row(["list"], [packs], [false, true], prints("show")),
   json: row(["list", packs], ["--json"], [false, true], ({ stdout }) => stdout.startsWith("["))
 }
 
@@ -184,7 +184,7 @@ const urlIn = (line: string): string => line.replace(/^serving .* at /, "")
 
 const serving = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const command = yield* serve(packs, ...args)
-  return { ...command, url: urlIn(yield* command.says("serving ")) }
+  return { ...command, url: urlIn(yield* command.prints("serving ")) }
 })
 
 const post = (url: string, body: string | FormData, headers: Record<string, string> = {}) =>
@@ -229,7 +229,7 @@ const upload = (url: string) => {
 
 /** What a served tool tells of its process. */
 const runServed: RunAt = Effect.fnUntraced(function* (at, given) {
-  const { says: prints } = yield* serve(at, ...given)
+  const { prints } = yield* serve(at, ...given)
   const { text } = yield* callShow()(urlIn(yield* prints("serving ")))
   return { stdout: text, stderr: "", failure: undefined }
 })
@@ -252,7 +252,7 @@ const serveRows: FlagRows<ServeToolsCommandOptions> = {
     [packs],
     ["serving 0 of 0 packs", "serving 2 of 2 packs"],
     Effect.fnUntraced(function* (given) {
-      const { says: prints } = yield* serve(...given)
+      const { prints } = yield* serve(...given)
       return (yield* prints("serving ")).replace(/ at .*/, "")
     })
   ],
@@ -266,7 +266,7 @@ const serveRows: FlagRows<ServeToolsCommandOptions> = {
     ["serves", "in use"],
     Effect.fnUntraced(function* (given) {
       const port = yield* usedPort
-      const { ended, says: prints } = yield* serve(packs, ...given.flatMap((name) => [name, port]))
+      const { ended, prints } = yield* serve(packs, ...given.flatMap((name) => [name, port]))
       return yield* Effect.catchCause(Effect.as(prints("serving "), "serves"), () =>
         Effect.map(ended, (failure) => /in use/.exec(String(failure))?.[0])
       )
@@ -283,7 +283,7 @@ const serveRows: FlagRows<ServeToolsCommandOptions> = {
     ["--force"],
     ["rejected", "serves"],
     Effect.fnUntraced(function* (given) {
-      const { says: prints } = yield* serve(packs, "--host", "0.0.0.0", ...given)
+      const { prints } = yield* serve(packs, "--host", "0.0.0.0", ...given)
       return yield* Effect.catchCause(Effect.as(prints("serving "), "serves"), () => Effect.succeed("rejected"))
     })
   ],
@@ -292,7 +292,7 @@ const serveRows: FlagRows<ServeToolsCommandOptions> = {
     ["--mcp", "stdio"],
     ["HTTP", "stdio"],
     Effect.fnUntraced(function* (given) {
-      const { says: prints, types } = yield* a2c("tools", "serve", packs, "--port", "0", ...given)
+      const { prints, types } = yield* a2c("tools", "serve", packs, "--port", "0", ...given)
       yield* types(initialize)
       return yield* Effect.raceFirst(Effect.as(prints("serving "), "HTTP"), Effect.as(prints('"id":1'), "stdio"))
     })
@@ -304,14 +304,14 @@ const serveRows: FlagRows<ServeToolsCommandOptions> = {
       const into = join(folder, `watched-${installations++}`)
       writePack(into, "show", showPack)
       const [other, one] = [yield* serve(into), yield* serve(into, ...given)]
-      yield* one.says("pack ready", "stderr")
+      yield* one.prints("pack ready", "stderr")
       // The server that watches sees both changes, and the second one later than every other server the first one.
       for (const change of [1, 2]) {
-        yield* other.says("pack ready", "stderr", change)
+        yield* other.prints("pack ready", "stderr", change)
         writePack(into, "show", `// change ${change}\n${showPack}`)
       }
-      yield* other.says("pack ready", "stderr", 3)
-      if (given.length === 0) yield* one.says("pack ready", "stderr", 2)
+      yield* other.prints("pack ready", "stderr", 3)
+      if (given.length === 0) yield* one.prints("pack ready", "stderr", 2)
       return one.stderr().match(/pack ready/g)?.length === 1 ? "as before" : "reloaded"
     })
   ],

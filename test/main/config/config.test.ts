@@ -28,7 +28,7 @@ const readFiles = Effect.fnUntraced(function* (files: { readonly [path: string]:
   return {
     ...loaded,
     folder,
-    said: loaded.diagnostics.map((diagnostic) => formatDiagnostic(diagnostic).replaceAll(`${folder}/`, ""))
+    printed: loaded.diagnostics.map((diagnostic) => formatDiagnostic(diagnostic).replaceAll(`${folder}/`, ""))
   }
 })
 
@@ -59,24 +59,24 @@ describe("readConfigFiles", () => {
 
     it.effect("reports a syntax error with line and column", () =>
       Effect.gen(function* () {
-        const { said, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
-        assert.strictEqual(said[0], "a.json:3:9: error: invalid JSON: colon expected")
+        const { printed, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
+        assert.strictEqual(printed[0], "a.json:3:9: error: invalid JSON: colon expected")
         assert.isUndefined(setup)
       })
     )
 
     it.effect("distinguishes invalid JSON from an empty file", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
-        assert.deepStrictEqual(said, ["a.json:1:1: error: invalid JSON", "b.json:1:1: error: the file is empty"])
+        const { printed } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
+        assert.deepStrictEqual(printed, ["a.json:1:1: error: invalid JSON", "b.json:1:1: error: the file is empty"])
       })
     )
 
     it.effect("reports an incomplete text as one error at any depth", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({ "a.json": '{"servers":{' })
-        assert.deepStrictEqual(said, ["a.json:1:13: error: invalid JSON: close brace expected"])
-        const { said: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
+        const { printed } = yield* readFiles({ "a.json": '{"servers":{' })
+        assert.deepStrictEqual(printed, ["a.json:1:13: error: invalid JSON: close brace expected"])
+        const { printed: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
         assert.deepStrictEqual(afterComma, ["a.json:2:1: error: invalid JSON: property name expected"])
       })
     )
@@ -84,8 +84,8 @@ describe("readConfigFiles", () => {
     it.effect("reports excessive nesting as an error", () =>
       Effect.gen(function* () {
         for (const open of ["[", '{"a":', '{"servers":{"a":[']) {
-          const { said, setup } = yield* readFiles({ "a.json": open.repeat(20_000) })
-          assert.include(said[0], "a.json:1:1: error: invalid JSON: nested too deep")
+          const { printed, setup } = yield* readFiles({ "a.json": open.repeat(20_000) })
+          assert.include(printed[0], "a.json:1:1: error: invalid JSON: nested too deep")
           assert.isUndefined(setup)
         }
       })
@@ -93,9 +93,9 @@ describe("readConfigFiles", () => {
 
     it.effect("locates errors in a long file", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
-        assert.strictEqual(said[0], "a.json:2:7: error: invalid JSON: colon expected")
-        assert.include(said, "a.json:3001:7: error: invalid JSON: colon expected")
+        const { printed } = yield* readFiles({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
+        assert.strictEqual(printed[0], "a.json:2:7: error: invalid JSON: colon expected")
+        assert.include(printed, "a.json:3001:7: error: invalid JSON: colon expected")
       })
     )
 
@@ -111,41 +111,41 @@ describe("readConfigFiles", () => {
 
     it.effect("reports the missing command of an empty entry in mcpServers", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({ "a.json": '{"mcpServers": {"s": {}}}' })
-        assert.deepStrictEqual(said, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
+        const { printed } = yield* readFiles({ "a.json": '{"mcpServers": {"s": {}}}' })
+        assert.deepStrictEqual(printed, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
       })
     )
 
     it.effect("accepts comments, trailing commas and a byte order mark", () =>
       Effect.gen(function* () {
         const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
-        const { said, setup } = yield* readFiles({ "a.json": text })
-        assert.deepStrictEqual([said, Object.keys(setup?.config.servers ?? {})], [[], ["s"]])
+        const { printed, setup } = yield* readFiles({ "a.json": text })
+        assert.deepStrictEqual([printed, Object.keys(setup?.config.servers ?? {})], [[], ["s"]])
       })
     )
 
     it.effect("rejects duplicate members", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
-        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: duplicate key"])
+        const { printed } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
+        assert.deepStrictEqual(printed, ["a.json:3:1: error: servers.s: duplicate key"])
       })
     )
 
     it.effect("reports an error at its position, with the names of the file's dialect", () =>
       Effect.gen(function* () {
-        const { said } = yield* readFiles({
+        const { printed } = yield* readFiles({
           "a.json": '{"mcpServers": {\n  "s": {"command": "x", "type": "telnet"}\n}}'
         })
-        assert.match(said[0] ?? "", /^a\.json:2:25: error: mcpServers\.s\.type: /)
+        assert.match(printed[0] ?? "", /^a\.json:2:25: error: mcpServers\.s\.type: /)
       })
     )
 
     it.effect("warns of unknown fields", () =>
       Effect.gen(function* () {
-        const { said, setup } = yield* readFiles({
+        const { printed, setup } = yield* readFiles({
           "a.json": '{"servers": {\n  "s": {"command": "x", "colour": 1}\n}}'
         })
-        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, ignored"])
+        assert.deepStrictEqual(printed, ["a.json:2:25: warning: servers.s.colour: unknown field, ignored"])
         assert.isDefined(setup)
       })
     )
@@ -159,9 +159,9 @@ describe("readConfigFiles", () => {
 
     it.effect("reports a conflict with both files", () =>
       Effect.gen(function* () {
-        const { said, setup, folder } = yield* readFiles({ "a.json": a2c("s"), "b.json": a2c("s") })
+        const { printed, setup, folder } = yield* readFiles({ "a.json": a2c("s"), "b.json": a2c("s") })
         assert.deepStrictEqual(
-          said.map((text) => text.replace(folder, "")),
+          printed.map((text) => text.replace(folder, "")),
           ['b.json:1:13: error: servers.s: server "s" is also defined in a.json']
         )
         assert.isUndefined(setup)
@@ -210,9 +210,9 @@ describe("readConfigFiles", () => {
     it.effect("reports a missing environment file at its position", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
-        const { said } = yield* readFiles({ "mcp.json": text })
+        const { printed } = yield* readFiles({ "mcp.json": text })
         const issue = "none.env: file not found"
-        assert.deepStrictEqual(said, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
+        assert.deepStrictEqual(printed, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })
     )
   })

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import { makeAppBridge } from "../../../src/main/page/views/apps/appBridge.ts"
 
 /** A bridge whose clock stands still, and what it does. */
-const makeStage = (
+const makeFixture = (
   callTool: (tool: string, params: JsonObject) => Promise<JsonObject> = async () => ({ content: [] })
 ) => {
   const sent: Array<JsonObject> = []
@@ -40,13 +40,13 @@ const makeStage = (
   const receive = (message: object) => bridge.receive(JSON.stringify({ jsonrpc: "2.0", ...message }))
   let count = 0
   /** The response to a request. */
-  const ask = async (method: string, params: object = {}) => {
+  const request = async (method: string, params: object = {}) => {
     const id = ++count
     receive({ id, method, params })
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     return sent.find((message) => message["id"] === id)
   }
-  return { ask, bridge, called, heights, opened, read, receive, sent, tornDown: () => tornDown, violations }
+  return { request, bridge, called, heights, opened, read, receive, sent, tornDown: () => tornDown, violations }
 }
 
 const codeOf = (response: JsonObject | undefined): unknown =>
@@ -54,14 +54,14 @@ const codeOf = (response: JsonObject | undefined): unknown =>
 
 describe("bridge of an app", () => {
   it("loads the HTML once, and sends input and result once after the app is initialized", async () => {
-    const { ask, bridge, receive, sent } = makeStage()
+    const { request, bridge, receive, sent } = makeFixture()
     receive({ method: "ui/notifications/sandbox-proxy-ready" })
     receive({ method: "ui/notifications/sandbox-proxy-ready" })
     assert.deepStrictEqual(sent, [
       { jsonrpc: "2.0", method: "ui/notifications/sandbox-resource-ready", params: { html: "<p>" } }
     ])
     assert.isTrue(bridge.isLoaded())
-    const initialized = (await ask("ui/initialize"))?.["result"] as JsonObject
+    const initialized = (await request("ui/initialize"))?.["result"] as JsonObject
     assert.deepStrictEqual(
       [initialized["protocolVersion"], initialized["hostContext"]],
       ["2026-01-26", { theme: "dark" }]
@@ -76,25 +76,25 @@ describe("bridge of an app", () => {
   })
 
   it("calls tools of its MCP server by their names at the Computer, and no others", async () => {
-    const { ask, called } = makeStage()
-    assert.deepStrictEqual((await ask("tools/call", { name: "refresh", arguments: { n: 1 } }))?.["result"], {
+    const { request, called } = makeFixture()
+    assert.deepStrictEqual((await request("tools/call", { name: "refresh", arguments: { n: 1 } }))?.["result"], {
       content: []
     })
     for (const params of [{ name: "desk_refresh" }, { name: "secret" }, {}, { name: "refresh", arguments: [] }]) {
-      assert.strictEqual(codeOf(await ask("tools/call", params)), -32602)
+      assert.strictEqual(codeOf(await request("tools/call", params)), -32602)
     }
     assert.deepStrictEqual(called, [["desk_refresh", { n: 1 }]])
   })
 
   it("reads resources at its MCP server", async () => {
-    const { ask, read } = makeStage()
-    assert.deepStrictEqual((await ask("resources/read", { uri: "note://1" }))?.["result"], { contents: [] })
-    assert.strictEqual(codeOf(await ask("resources/read", {})), -32602)
+    const { request, read } = makeFixture()
+    assert.deepStrictEqual((await request("resources/read", { uri: "note://1" }))?.["result"], { contents: [] })
+    assert.strictEqual(codeOf(await request("resources/read", {})), -32602)
     assert.deepStrictEqual(read, ["at note://1"])
   })
 
   it("opens http and https links only", async () => {
-    const { ask, opened } = makeStage()
+    const { request, opened } = makeFixture()
     for (const url of [
       "javascript:alert(1)",
       "data:text/html,x",
@@ -103,14 +103,14 @@ describe("bridge of an app", () => {
       "",
       7
     ]) {
-      assert.strictEqual(codeOf(await ask("ui/open-link", { url })), -32602)
+      assert.strictEqual(codeOf(await request("ui/open-link", { url })), -32602)
     }
-    assert.deepStrictEqual((await ask("ui/open-link", { url: "https://a.example/b" }))?.["result"], {})
+    assert.deepStrictEqual((await request("ui/open-link", { url: "https://a.example/b" }))?.["result"], {})
     assert.deepStrictEqual(opened, ["https://a.example/b"])
   })
 
   it("rejects all other requests", async () => {
-    const { ask } = makeStage()
+    const { request } = makeFixture()
     for (const method of [
       "ui/message",
       "ui/update-model-context",
@@ -118,28 +118,28 @@ describe("bridge of an app", () => {
       "sampling/createMessage",
       "tools/list"
     ]) {
-      assert.strictEqual(codeOf(await ask(method)), -32601)
+      assert.strictEqual(codeOf(await request(method)), -32601)
     }
-    assert.deepStrictEqual((await ask("ping"))?.["result"], {})
+    assert.deepStrictEqual((await request("ping"))?.["result"], {})
   })
 
   it("limits the requests in progress", async () => {
-    const { ask, called } = makeStage(() => new Promise(() => undefined))
-    for (let count = 0; count < 4; count++) assert.isUndefined(await ask("tools/call", { name: "refresh" }))
-    assert.strictEqual(codeOf(await ask("tools/call", { name: "refresh" })), -32000)
+    const { request, called } = makeFixture(() => new Promise(() => undefined))
+    for (let count = 0; count < 4; count++) assert.isUndefined(await request("tools/call", { name: "refresh" }))
+    assert.strictEqual(codeOf(await request("tools/call", { name: "refresh" })), -32000)
     assert.strictEqual(called.length, 4)
   })
 
   it("ends an app that sends too many messages, and answers nothing more", async () => {
-    const { ask, receive, sent, violations } = makeStage()
+    const { request, receive, sent, violations } = makeFixture()
     for (let count = 0; count < 300; count++) receive({ method: "noise" })
     assert.strictEqual(violations.length, 1)
-    assert.isUndefined(await ask("ping"))
+    assert.isUndefined(await request("ping"))
     assert.deepStrictEqual(sent, [])
   })
 
   it("asks an initialized app to end, and reports its answer", () => {
-    const { bridge, receive, sent, tornDown } = makeStage()
+    const { bridge, receive, sent, tornDown } = makeFixture()
     receive({ method: "ui/notifications/initialized" })
     bridge.tearDown()
     assert.strictEqual(sent.at(-1)?.["method"], "ui/resource-teardown")
@@ -149,7 +149,7 @@ describe("bridge of an app", () => {
   })
 
   it("reports heights that are numbers", () => {
-    const { heights, receive } = makeStage()
+    const { heights, receive } = makeFixture()
     for (const height of [10, "20", null, undefined])
       receive({ method: "ui/notifications/size-changed", params: { height } })
     assert.deepStrictEqual(heights, [10])

@@ -12,7 +12,7 @@ import { json, makeHttpPeer } from "../../adapters/mcp/client/http/HttpPeer.ts"
 import { makeGuarded } from "../../fixtures/oauth.ts"
 import { resource, textResult, tool } from "../../conformance/members.ts"
 import { firstText } from "../../firstText.ts"
-import { codeOf, firstOf, inOffice, patience, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
+import { codeOf, firstOf, inOffice, waitLimit, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
 
 type OwnOptions = Omit<
@@ -25,8 +25,8 @@ type Settings = NonNullable<ComputerOptions["settings"]>
 const free = { default_tool_meta: { auto_apply: true } }
 const echo = tool("echo", () => Effect.succeed(textResult("echoed")))
 const schema = { type: "object", properties: { name: { type: "string" } } }
-const asking = tool("ask", (_, { ask }) =>
-  Effect.map(ask({ mode: "form", message: "who?", schema }), ({ action }) => textResult(action))
+const asking = tool("ask", (_, { ask: request }) =>
+  Effect.map(request({ mode: "form", message: "who?", schema }), ({ action }) => textResult(action))
 )
 const reporting = tool("report", (_, { progress }) => Effect.as(progress({ progress: 7 }), textResult("done")))
 const parts = { tools: [echo, asking, reporting] }
@@ -165,7 +165,7 @@ const optionRows: OptionRows<OwnOptions> = {
         const url = String((await office.acquire(makeGuarded)).streamable)
         const alpha = { type: "streamable", server_parameters: { url } }
         return new Promise((resolve) => {
-          patience().signal.addEventListener("abort", () => resolve("not asked"))
+          waitLimit().signal.addEventListener("abort", () => resolve("not asked"))
           const authorize = () => resolve("asked")
           void codeOf(office.computer({ config: { servers: { alpha } }, ...("authorize" in given && { authorize }) }))
         })
@@ -232,7 +232,7 @@ const settingRows: OptionRows<Settings> = {
       inOffice(async (office) => {
         const change = slowed({ readResource: () => Effect.never })
         const desk = await computerWith(office, { settings }, { mcp: window, change })
-        return codeOf(desk.desktop(patience()))
+        return codeOf(desk.desktop(waitLimit()))
       })
   ],
   keepaliveInterval: [
@@ -250,7 +250,7 @@ const settingRows: OptionRows<Settings> = {
         )
         const alpha = { type: "streamable", server_parameters: { url: peer.url } }
         await office.computer({ config: { servers: { alpha } }, settings })
-        const { signal } = patience()
+        const { signal } = waitLimit()
         while (!signal.aborted && !peer.requests.includes("ping")) await setTimeout(10)
         return peer.requests.includes("ping")
       })
@@ -267,7 +267,10 @@ const settingRows: OptionRows<Settings> = {
         const agent = await office.agent()
         await agent.settled()
         for (const name of ["one", "other"]) await Effect.runPromise(memory.setTools([tool(name)]))
-        const changed = await firstOf(agent.changesOf("desk", patience()), (view) => view?.tools?.[0]?.name === "other")
+        const changed = await firstOf(
+          agent.changesOf("desk", waitLimit()),
+          (view) => view?.tools?.[0]?.name === "other"
+        )
         return changed !== undefined
       })
   ],
@@ -277,7 +280,7 @@ const settingRows: OptionRows<Settings> = {
     (settings) =>
       inOffice(async (office) => {
         await computerWith(office, { settings, confirm: () => new Promise(() => undefined) }, { config: {} })
-        return codeOf((await office.agent()).callTool({ tool: "echo" }, patience()))
+        return codeOf((await office.agent()).callTool({ tool: "echo" }, waitLimit()))
       })
   ],
   lifecycle: [
@@ -292,7 +295,7 @@ const settingRows: OptionRows<Settings> = {
       inOffice(async (office) => {
         const desk = await computerWith(office, { settings: { lifecycle: "lazy", ...settings } })
         await desk.callTool({ tool: "echo" })
-        const idle = await firstOf(desk.changes(patience()), (states) => stateOf(states) === "Idle")
+        const idle = await firstOf(desk.changes(waitLimit()), (states) => stateOf(states) === "Idle")
         return idle && stateOf(idle)
       })
   ],

@@ -10,7 +10,7 @@ import type {
   ServerOptions
 } from "../../../src/main/entrypoints/promise.ts"
 import { unusedUrl } from "../../loopbackAddress.ts"
-import { codeOf, inOffice, patience, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
+import { codeOf, inOffice, waitLimit, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
@@ -62,18 +62,18 @@ const membersWith = (kind: Kind, options: Partial<MemberOptions>, observed: stri
 const joinOccupied = (kind: Kind, options: Partial<MemberOptions>, hasLog = true) =>
   inOffice(async (office) => {
     const first = await joinAs(kind, office, {})
-    let told = ""
-    const hear = (where: string) => (text: string) => {
+    let notified = ""
+    const receive = (where: string) => (text: string) => {
       if (!text.includes("waiting until the place is free")) return
-      told = where
+      notified = where
       void first.close()
     }
-    const [onLog, onStderr] = [hear("log"), hear("stderr")]
+    const [onLog, onStderr] = [receive("log"), receive("stderr")]
     const written = vi.spyOn(console, "error").mockImplementation((text) => onStderr(String(text)))
     const log = ({ message }: LogLine) => onLog(JSON.stringify(message))
     const outcome = await codeOf(joinAs(kind, office, { ...options, log: hasLog ? log : undefined } as typeof options))
     written.mockRestore()
-    return { outcome, told }
+    return { outcome, notified }
   })
 
 const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
@@ -127,23 +127,23 @@ const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
         const joined = codeOf(joinAs(kind, office, { ...given, url }))
         return Promise.race([
           joined,
-          new Promise((resolve) => patience().signal.addEventListener("abort", () => resolve("waits")))
+          new Promise((resolve) => waitLimit().signal.addEventListener("abort", () => resolve("waits")))
         ])
       })
   ],
   wait: [
     { wait: 60_000 },
     [
-      { outcome: "join_rejected", told: "" },
-      { outcome: "resolved", told: "log" }
+      { outcome: "join_rejected", notified: "" },
+      { outcome: "resolved", notified: "log" }
     ],
     (given) => joinOccupied(kind, given)
   ],
   log: [
     { log: () => undefined },
     [
-      { outcome: "resolved", told: "stderr" },
-      { outcome: "resolved", told: "log" }
+      { outcome: "resolved", notified: "stderr" },
+      { outcome: "resolved", notified: "log" }
     ],
     ({ log }) => joinOccupied(kind, { wait: 60_000 }, log !== undefined)
   ],

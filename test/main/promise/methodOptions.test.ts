@@ -16,7 +16,7 @@ import type {
 import type { Cancellable } from "../../../src/main/promise/RunningService.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
 import { firstText } from "../../firstText.ts"
-import { codeOf, firstOf, inOffice, patience, type PromiseOffice } from "./promiseOffice.ts"
+import { codeOf, firstOf, inOffice, waitLimit, type PromiseOffice } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
 
 /** The options of a method, beside the signal: its parameter of this number. */
@@ -32,8 +32,8 @@ const tools = [
   tool("other"),
   tool("a_tool_with_a_long_name"),
   tool("long", () => Effect.succeed(textResult("word ".repeat(20_000)))),
-  tool("ask", (_, { ask }) =>
-    Effect.map(ask({ mode: "form", message: "who?", schema }), ({ action }) => textResult(action))
+  tool("ask", (_, { ask: request }) =>
+    Effect.map(request({ mode: "form", message: "who?", schema }), ({ action }) => textResult(action))
   ),
   tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] })),
   tool("report", (_, { progress }) => Effect.as(progress({ progress: 7 }), textResult("done"))),
@@ -88,7 +88,7 @@ const dpeRows: OptionRows<OptionsOf<ConnectedAgent["getDpe"], 2>> = {
     ["aborted", 4013],
     (given) =>
       withMembers(
-        ({ agent }) => codeOf(agent.getDpe("desk", "dpe://com.example/one", { ...given, ...patience() })),
+        ({ agent }) => codeOf(agent.getDpe("desk", "dpe://com.example/one", { ...given, ...waitLimit() })),
         hanging
       )
   ]
@@ -100,7 +100,7 @@ const fetchRows: OptionRows<OptionsOf<ConnectedAgent["fetchDocument"], 2>> = {
     ["aborted", 4013],
     (given) =>
       withMembers(
-        ({ agent }) => codeOf(agent.fetchDocument("desk", "dpe://com.example/one", { ...given, ...patience() })),
+        ({ agent }) => codeOf(agent.fetchDocument("desk", "dpe://com.example/one", { ...given, ...waitLimit() })),
         hanging
       )
   ],
@@ -278,7 +278,7 @@ const clientRows: OptionRows<ClientOptions> = (() => {
     withMembers(async ({ agent }) => {
       await agent.settled()
       const client = await agent.mcpClient(given)
-      const calling = client.callTool({ name }, undefined, patience())
+      const calling = client.callTool({ name }, undefined, waitLimit())
       return calling.then((result) => JSON.stringify(result).length < 16_384).catch(() => "aborted")
     })
   return {
@@ -304,7 +304,7 @@ const callRows: OptionRows<AgentCall> = (() => {
       (given) =>
         withMembers(async ({ agent, office }) => {
           await office.computer({ name: "lab", config: { servers: { alpha: await office.mcpServer({ tools }) } } })
-          await firstOf(agent.changesOf("lab", patience()), (view) => view?.tools !== undefined)
+          await firstOf(agent.changesOf("lab", waitLimit()), (view) => view?.tools !== undefined)
           return codeOf(agent.callTool({ tool: "echo", ...given }))
         })
     ],
@@ -316,7 +316,7 @@ const callRows: OptionRows<AgentCall> = (() => {
     timeout: [
       { timeout: 1 },
       ["aborted", "resolved"],
-      (given) => withMembers(({ agent }) => codeOf(agent.callTool({ tool: "hang", ...given }, patience())))
+      (given) => withMembers(({ agent }) => codeOf(agent.callTool({ tool: "hang", ...given }, waitLimit())))
     ],
     blobs: [
       { blobs: "keep" },
@@ -387,7 +387,7 @@ const localCallRows: OptionRows<LocalCall> = {
   timeout: [
     { timeout: 1 },
     ["aborted", "resolved"],
-    (given) => withMembers(({ desk }) => codeOf(desk.callTool({ tool: "hang", ...given }, patience())))
+    (given) => withMembers(({ desk }) => codeOf(desk.callTool({ tool: "hang", ...given }, waitLimit())))
   ],
   requester: [
     { requester: "me" },

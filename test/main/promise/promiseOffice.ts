@@ -93,7 +93,7 @@ export const codeOf = async (promise: Promise<unknown>): Promise<unknown> => {
 }
 
 /** Gives up after a time: far longer than the option under test lets something wait. */
-export const patience = (): { readonly signal: AbortSignal } => ({ signal: AbortSignal.timeout(1500) })
+export const waitLimit = (): { readonly signal: AbortSignal } => ({ signal: AbortSignal.timeout(1500) })
 
 /** The first value that a predicate accepts, or `undefined` when the iteration ends or is aborted. */
 export const firstOf = async <A>(values: AsyncIterable<A>, accepts: (value: A) => boolean): Promise<A | undefined> => {

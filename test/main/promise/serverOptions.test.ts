@@ -8,7 +8,7 @@ import { io } from "socket.io-client"
 import type { ServerOptions } from "../../../src/main/entrypoints/promise.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
-import { codeOf, inOffice, patience, type PromiseOffice } from "./promiseOffice.ts"
+import { codeOf, inOffice, waitLimit, type PromiseOffice } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
 
 type Settings = NonNullable<ServerOptions["settings"]>
@@ -97,7 +97,7 @@ const isClosedOutside = (limits: Limits) =>
       office.defer(() => socket.close())
       return new Promise((resolve) => {
         socket.once("disconnect", () => resolve(true))
-        patience().signal.addEventListener("abort", () => resolve(false))
+        waitLimit().signal.addEventListener("abort", () => resolve(false))
       })
     },
     { limits }
@@ -109,7 +109,7 @@ const isClosedIdle = (limits: Limits) =>
       const agent = await office.agent()
       await agent.settled()
       try {
-        for await (const { _tag } of agent.status(patience())) if (_tag === "Disconnected") return true
+        for await (const { _tag } of agent.status(waitLimit())) if (_tag === "Disconnected") return true
       } catch {
         return false
       }
@@ -175,7 +175,7 @@ const settingRows: OptionRows<Omit<Settings, "timeoutGrace">> = {
       inOffice(
         async (office) => {
           const agent = await withTools(office)
-          return codeOf(agent.getDesktop("desk", patience()))
+          return codeOf(agent.getDesktop("desk", waitLimit()))
         },
         { settings }
       )

@@ -7,7 +7,7 @@ import { type LineReader, makeLineReader } from "../../../src/adapters/terminal/
 import { complete } from "../../../src/main/repl/replCommands.ts"
 import { runRepl } from "../../../src/main/repl/runRepl.ts"
 import { quoteWord, splitWords } from "../../../src/main/repl/splitWords.ts"
-import { desk, say } from "../desk.ts"
+import { desk, print } from "../desk.ts"
 
 describe("splitWords", () => {
   const splits = (line: string, ...words: ReadonlyArray<string>) =>
@@ -45,7 +45,7 @@ describe("repl command", () => {
 
   it.effect("shows the office, the servers and the hidden tools by status", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("status")
+      const { stdout } = yield* print("status")
       assert.deepStrictEqual(stdout.split("\n"), [
         "in office O1",
         "files  ready  3 tools, 2 windows",
@@ -60,10 +60,10 @@ describe("repl command", () => {
   it.effect("shows that a lazy server is idle, and starts it", () => {
     const stdio = { type: "stdio", server_parameters: { command: "memory" }, lifecycle: "lazy" }
     return Effect.gen(function* () {
-      assert.include((yield* say("status")).stdout, "notes  idle  1 tool, 0 windows  starts on request\n")
-      assert.include((yield* say("servers")).stdout, "notes  idle")
-      assert.strictEqual((yield* say("server start notes")).stdout, "started notes: 1 tool, 0 windows\n")
-      assert.include((yield* say("status")).stdout, "notes  ready  1 tool, 0 windows\n")
+      assert.include((yield* print("status")).stdout, "notes  idle  1 tool, 0 windows  starts on request\n")
+      assert.include((yield* print("servers")).stdout, "notes  idle")
+      assert.strictEqual((yield* print("server start notes")).stdout, "started notes: 1 tool, 0 windows\n")
+      assert.include((yield* print("status")).stdout, "notes  ready  1 tool, 0 windows\n")
     }).pipe(Effect.provide(desk({ config: { servers: { notes: stdio } }, office: "O1" })))
   })
 
@@ -74,30 +74,30 @@ describe("repl command", () => {
         Effect.forkChild(computer.callTool({ tool: "read", params: { n }, requester: "ada" }), {
           startImmediately: true
         })
-      assert.strictEqual((yield* say("approvals")).stdout, "no call waits for an approval\n")
+      assert.strictEqual((yield* print("approvals")).stdout, "no call waits for an approval\n")
       const first = yield* call(1)
       yield* TestClock.adjust(0)
-      const { stdout } = yield* say("approvals")
+      const { stdout } = yield* print("approvals")
       assert.match(stdout, /^\S{8}\s+read\s+for ada\s+5m left\s+\{"n":1\}/)
       const [id = ""] = stdout.split(" ")
-      const shown = (yield* say(`approvals ${id}`)).stdout
+      const shown = (yield* print(`approvals ${id}`)).stdout
       assert.match(shown, /^caller +ada$/m)
       assert.match(shown, /^ {4}"n": 1$/m)
-      assert.include((yield* say("approvals zzz")).stderr, "No call waits for an approval with the id 'zzz'")
-      assert.include((yield* say("approve zzz")).stderr, "No call waits for an approval with the id 'zzz'")
-      assert.include((yield* say(`approve ${id} soon`)).stderr, "is neither 'always' nor a time")
-      assert.strictEqual((yield* say(`deny ${id} not now`)).stdout, "read: denied by terminal: not now\n")
+      assert.include((yield* print("approvals zzz")).stderr, "No call waits for an approval with the id 'zzz'")
+      assert.include((yield* print("approve zzz")).stderr, "No call waits for an approval with the id 'zzz'")
+      assert.include((yield* print(`approve ${id} soon`)).stderr, "is neither 'always' nor a time")
+      assert.strictEqual((yield* print(`deny ${id} not now`)).stdout, "read: denied by terminal: not now\n")
       assert.include(JSON.stringify(yield* Fiber.join(first)), "not now")
       const second = yield* call(2)
       yield* TestClock.adjust(0)
-      const [next = ""] = (yield* say("approvals")).stdout.split(" ")
-      assert.strictEqual((yield* say("grants")).stdout, "no tool is allowed beyond one call\n")
-      assert.strictEqual((yield* say(`approve ${next} 2h`)).stdout, "read: allowed by terminal\n")
+      const [next = ""] = (yield* print("approvals")).stdout.split(" ")
+      assert.strictEqual((yield* print("grants")).stdout, "no tool is allowed beyond one call\n")
+      assert.strictEqual((yield* print(`approve ${next} 2h`)).stdout, "read: allowed by terminal\n")
       assert.isFalse((yield* Fiber.join(second)).isError)
-      const grants = (yield* say("grants")).stdout
+      const grants = (yield* print("grants")).stdout
       assert.match(grants, /read\s+outside an office\s+until 1970-01-01T02:00:00.000Z\s+by terminal/)
-      assert.strictEqual((yield* say(`revoke ${next}`)).stdout, "read needs an approval again\n")
-      assert.include((yield* say(`revoke ${next}`)).stderr, `No grant has the id '${next}'`)
+      assert.strictEqual((yield* print(`revoke ${next}`)).stdout, "read needs an approval again\n")
+      assert.include((yield* print(`revoke ${next}`)).stderr, `No grant has the id '${next}'`)
     }).pipe(Effect.provide(desk({ approvers: ["page"] })))
   )
 
@@ -105,37 +105,37 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const computer = yield* Computer
       const responder = { modes: ["form" as const], answer: () => Effect.never }
-      const ask = Effect.forkChild(computer.callTool({ tool: "ask", params: {}, responder }), {
+      const request = Effect.forkChild(computer.callTool({ tool: "ask", params: {}, responder }), {
         startImmediately: true
       })
-      const first = yield* ask
+      const first = yield* request
       yield* TestClock.adjust(0)
-      const { stdout } = yield* say("approvals")
+      const { stdout } = yield* print("approvals")
       assert.match(stdout, /^\S{8}\s+ask\s+for owner\s+5m left\s+question\s+Who\?/)
       const [id = ""] = stdout.split(" ")
-      assert.match((yield* say(`approvals ${id}`)).stdout, /^message:\n {2}Who\?\nform:\n {2}\{$/m)
-      assert.include((yield* say(`approve ${id}`)).stderr, "The answer to a question has the content of its form")
+      assert.match((yield* print(`approvals ${id}`)).stdout, /^message:\n {2}Who\?\nform:\n {2}\{$/m)
+      assert.include((yield* print(`approve ${id}`)).stderr, "The answer to a question has the content of its form")
       // Without a terminal there is no answer.
-      assert.strictEqual((yield* say(`answer ${id}`)).stdout, "ask: declined by terminal\n")
+      assert.strictEqual((yield* print(`answer ${id}`)).stdout, "ask: declined by terminal\n")
       assert.include(JSON.stringify(yield* Fiber.join(first)), "decline")
-      const second = yield* ask
+      const second = yield* request
       yield* TestClock.adjust(0)
-      const [next = ""] = (yield* say("approvals")).stdout.split(" ")
-      assert.strictEqual((yield* say(`deny ${next}`)).stdout, "ask: declined by terminal\n")
+      const [next = ""] = (yield* print("approvals")).stdout.split(" ")
+      assert.strictEqual((yield* print(`deny ${next}`)).stdout, "ask: declined by terminal\n")
       assert.include(JSON.stringify(yield* Fiber.join(second)), "decline")
-    }).pipe(Effect.provide(desk({ asks: true })))
+    }).pipe(Effect.provide(desk({ requests: true })))
   )
 
   it.effect("shows the reason by status when a server does not run", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("status")
+      const { stdout } = yield* print("status")
       assert.match(stdout, /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m)
     }).pipe(Effect.provide(desk({ config: { servers: { lost: { command: "x" } } } })))
   )
 
   it.effect("says by status which server with resources lacks subscribe", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("status")
+      const { stdout } = yield* print("status")
       const note = "lacks subscribe: only --all-windows shows its windows and documents, without updates"
       assert.include(stdout, `files  ready  3 tools, 2 windows  ${note}\n`)
       assert.match(stdout, /^notes .*1 tool, 0 windows$/m)
@@ -144,23 +144,23 @@ describe("repl command", () => {
 
   it.effect("lists the tools of one server", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("tools notes")
+      const { stdout } = yield* print("tools notes")
       assert.strictEqual(stdout, "write  notes  does write\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("lists prompts, and shows the messages of one", () =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* say("prompts")).stdout, "greet  notes  who [how]  Greets\n")
-      assert.strictEqual((yield* say("prompt greet who=Ada")).stdout, 'user: Greet {"who":"Ada"}\n')
-      assert.include((yield* say("prompt gret")).stderr, "did you mean 'greet'?")
-      assert.include((yield* say("prompt greet Ada")).stderr, "expected KEY=VALUE")
+      assert.strictEqual((yield* print("prompts")).stdout, "greet  notes  who [how]  Greets\n")
+      assert.strictEqual((yield* print("prompt greet who=Ada")).stdout, 'user: Greet {"who":"Ada"}\n')
+      assert.include((yield* print("prompt gret")).stderr, "did you mean 'greet'?")
+      assert.include((yield* print("prompt greet Ada")).stderr, "expected KEY=VALUE")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("shows the schema of a tool", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("tool read")
+      const { stdout } = yield* print("tool read")
       assert.include(stdout, '"type": "integer"')
       assert.include(stdout, "needs consent to run for an Agent")
     }).pipe(Effect.provide(desk()))
@@ -168,21 +168,21 @@ describe("repl command", () => {
 
   it.effect("calls a tool with unquoted JSON", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say(`call read {"path": "it's", "lines": 2}`)
+      const { stdout } = yield* print(`call read {"path": "it's", "lines": 2}`)
       assert.strictEqual(stdout, `{"path":"it's","lines":2}\n`)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("converts KEY=VALUE arguments by the schema", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("call read path=7 lines=7 more='a b'")
+      const { stdout } = yield* print("call read path=7 lines=7 more='a b'")
       assert.strictEqual(stdout, `{"path":"7","lines":7,"more":"a b"}\n`)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("explains how a call of an Agent is decided", () =>
     Effect.gen(function* () {
-      const { stderr, stdout } = yield* say("explain write a=b", "explain wipe")
+      const { stderr, stdout } = yield* print("explain write a=b", "explain wipe")
       assert.deepStrictEqual(stdout.split("\n"), [
         "tool      write of the MCP server notes",
         "caller    agent in the office O1",
@@ -202,42 +202,42 @@ describe("repl command", () => {
 
   it.effect("prints the error of a failed tool", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("call break")
+      const { stderr } = yield* print("call break")
       assert.strictEqual(stderr, "it broke\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("rejects the call of a hidden tool with the reason", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("call wipe")
+      const { stderr } = yield* print("call wipe")
       assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("lists the calls by history", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("call write", "call break", "history")
+      const { stdout } = yield* print("call write", "call break", "history")
       assert.match(stdout, /Z {2}notes {2}write {2}done\n.*Z {2}files {2}break {2}failed\n$/)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("shows at most --size windows", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("desktop --size 1")
+      const { stdout } = yield* print("desktop --size 1")
       assert.strictEqual(stdout, "window://files/a?priority=9\n\nA\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("shows the window of --window", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("desktop --window window://files/b")
+      const { stdout } = yield* print("desktop --window window://files/b")
       assert.strictEqual(stdout, "window://files/b\n\nB\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("shows the sources of inputs and only public values", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("input token s3cret", "inputs")
+      const { stdout } = yield* print("input token s3cret", "inputs")
       assert.deepStrictEqual(stdout.split("\n").slice(1), [
         "token  password      notes  set (explicit)",
         "user   promptString         not set, has a default",
@@ -249,42 +249,42 @@ describe("repl command", () => {
 
   it.effect("names the servers to restart after input and repeats no value", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("input token s3cret")
+      const { stdout } = yield* print("input token s3cret")
       assert.strictEqual(stdout, "token is set; to take effect, restart notes\n")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
   it.effect("restarts a server with an input that was missing before", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("input token s3cret", "server restart notes")
+      const { stdout } = yield* print("input token s3cret", "server restart notes")
       assert.include(stdout, "restarted notes: 1 tool, 0 windows\n")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
   it.effect("rejects an input value that is not among the options", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("input size XL")
+      const { stderr } = yield* print("input size XL")
       assert.include(stderr, 'not one of the options "S", "M"')
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
   it.effect("looks the value up again after input forget", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("input size S", "input forget size", "inputs")
+      const { stdout } = yield* print("input size S", "input forget size", "inputs")
       assert.include(stdout, "M (environment)")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
   it.effect("fails without an input value and a terminal", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("input token")
+      const { stderr } = yield* print("input token")
       assert.include(stderr, "input token VALUE")
     }).pipe(Effect.provide(desk({ config: inputs })))
   )
 
   it.effect("hides arguments and the secrets of URLs in the list of servers", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("servers")
+      const { stdout } = yield* print("servers")
       assert.strictEqual(
         stdout,
         "a  stopped  stdio       npx                      disabled\n" +
@@ -306,7 +306,7 @@ describe("repl command", () => {
 
   it.effect("adds a server in the dialect of other hosts", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("server remove notes", 'server add notes {"command":"memory"}', "tools")
+      const { stdout } = yield* print("server remove notes", 'server add notes {"command":"memory"}', "tools")
       assert.include(stdout, "added notes: 1 tool, 0 windows\n")
       assert.include(stdout, "write  notes")
     }).pipe(Effect.provide(desk()))
@@ -316,21 +316,21 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const line =
         'server add notes {"type":"stdio","server_parameters":{"command":"x"},"tool_meta":{"write":{"alias":"w"}}}'
-      const { stdout } = yield* say("server remove notes", line, "tools notes")
+      const { stdout } = yield* print("server remove notes", line, "tools notes")
       assert.include(stdout, "w  notes")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("rejects an invalid server with the path of the error", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say('server add new {"command":"x","args":[{}]}')
+      const { stderr } = yield* print('server add new {"command":"x","args":[{}]}')
       assert.match(stderr, /^Cannot add new: args\[0\]/)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("repeats nothing of a server that is not JSON", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say('server add new {"env":{"KEY":s3cret}}')
+      const { stderr } = yield* print('server add new {"env":{"KEY":s3cret}}')
       assert.match(stderr, /^Cannot add new: the configuration is not JSON/)
       assert.notInclude(stderr, "s3cret")
     }).pipe(Effect.provide(desk()))
@@ -338,14 +338,14 @@ describe("repl command", () => {
 
   it.effect("fails when the added server does not run", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say('server add new {"command":"x"}')
+      const { stderr } = yield* print('server add new {"command":"x"}')
       assert.match(stderr, /^added new, but does not run: backing off: .*no server 'new' in memory/)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("removes the tools by server stop and restores them by server start", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("server stop notes", "tools notes", "server start notes", "tools notes")
+      const { stdout } = yield* print("server stop notes", "tools notes", "server start notes", "tools notes")
       assert.deepStrictEqual(stdout.split("\n"), [
         "stopped notes",
         "no tools",
@@ -358,7 +358,7 @@ describe("repl command", () => {
 
   it.effect("waits for servers that start slowly", () =>
     Effect.gen(function* () {
-      const saying = yield* Effect.forkChild(say("tools notes"))
+      const saying = yield* Effect.forkChild(print("tools notes"))
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(saying)).stdout, "write  notes  does write\n")
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
@@ -366,7 +366,7 @@ describe("repl command", () => {
 
   it.effect("waits until the added server runs", () =>
     Effect.gen(function* () {
-      const saying = yield* Effect.forkChild(say("server remove notes", 'server add notes {"command":"x"}'))
+      const saying = yield* Effect.forkChild(print("server remove notes", 'server add notes {"command":"x"}'))
       for (let second = 0; second < 2; second++) yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(saying)).stdout, "removed notes\nadded notes: 1 tool, 0 windows\n")
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
@@ -374,7 +374,7 @@ describe("repl command", () => {
 
   it.effect("joins and leaves an office", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("join O2", "status", "leave", "status")
+      const { stdout } = yield* print("join O2", "status", "leave", "status")
       assert.match(stdout, /^joined office O2\nin office O2\n[^]*left office O2\nin no office\n/)
     }).pipe(Effect.provide(desk()))
   )
@@ -383,7 +383,7 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const lines = []
       for (const command of ["status", "leave", "join O2", "leave", "join O1"]) {
-        yield* say(command)
+        yield* print(command)
         lines.push((yield* Computer.use(({ member }) => member))?.line.name)
       }
       assert.deepStrictEqual(lines, ["0.4", undefined, "0.4", undefined, "0.4"])
@@ -392,14 +392,14 @@ describe("repl command", () => {
 
   it.effect("refuses to join a second office", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("join O2")
+      const { stderr } = yield* print("join O2")
       assert.include(stderr, "Already in office 'O1': leave it first")
     }).pipe(Effect.provide(desk({ office: "O1" })))
   )
 
   it.effect("suggests a similar command for an unknown one", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("stauts", "server restrat notes", "xyzzy 1")
+      const { stderr } = yield* print("stauts", "server restrat notes", "xyzzy 1")
       assert.deepStrictEqual(stderr.split("\n"), [
         "Unknown command 'stauts': did you mean 'status'?",
         "Unknown command 'server restrat': did you mean 'server restart'?",
@@ -411,28 +411,28 @@ describe("repl command", () => {
 
   it.effect("suggests a similar server for an unknown one", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("tools note")
+      const { stderr } = yield* print("tools note")
       assert.strictEqual(stderr, "No server 'note' is configured: did you mean 'notes'?\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("shows the usage of a command with too few words", () =>
     Effect.gen(function* () {
-      const { stderr } = yield* say("server add notes")
+      const { stderr } = yield* print("server add notes")
       assert.strictEqual(stderr, "Expected server add NAME {JSON}\n")
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("lists the commands of a group by help", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* say("help server")
+      const { stdout } = yield* print("help server")
       assert.strictEqual(stdout.match(/^server \w+ /gm)?.length, 5)
     }).pipe(Effect.provide(desk()))
   )
 
   it.effect("runs the commands after a failed one and fails at the end", () =>
     Effect.gen(function* () {
-      const { failure, stdout } = yield* say("tools unknown", "tools notes")
+      const { failure, stdout } = yield* print("tools unknown", "tools notes")
       assert.strictEqual(stdout, "write  notes  does write\n")
       assert.strictEqual(failure, "1 of 2 commands failed")
     }).pipe(Effect.provide(desk()))
@@ -440,14 +440,14 @@ describe("repl command", () => {
 
   it.effect("runs no command after exit", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* say("exit", "status"), { stdout: "", stderr: "", failure: undefined })
+      assert.deepStrictEqual(yield* print("exit", "status"), { stdout: "", stderr: "", failure: undefined })
     }).pipe(Effect.provide(desk()))
   )
 
   const completes = (line: string, ...candidates: ReadonlyArray<string>) =>
     it.effect(`completes "${line}"`, () =>
       Effect.gen(function* () {
-        yield* say("status")
+        yield* print("status")
         assert.sameMembers([...(yield* complete(line)).candidates], [...candidates])
       }).pipe(Effect.provide(desk({ config: inputs })))
     )

@@ -3,7 +3,7 @@ import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { officeHash } from "../../../src/domain/page/route.ts"
-import { leash } from "../../leash.ts"
+import { guardChild } from "../../childGuard.ts"
 import { bundledCommand } from "../../programs/bundleCommand.ts"
 import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
 import { waitUntil } from "../scripted/expectations.ts"
@@ -42,7 +42,7 @@ class Unattended extends LiveParts {
 
   callTool(...words: ReadonlyArray<string>) {
     const args = [bundledCommand, "agent", "--office", "team", "call", ...words, "--timeout", "5"]
-    const child: ChildProcess = leash(
+    const child: ChildProcess = guardChild(
       spawn(process.execPath, args, { env: { ...process.env, A2C_SERVER: this.url, XDG_RUNTIME_DIR: "/nonexistent" } })
     )
     const printed = { stdout: "", stderr: "" }

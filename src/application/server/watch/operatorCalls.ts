@@ -29,21 +29,21 @@ const conflictCode = 409
 const maxQueuedMessages = 64
 
 /** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
-type SeatKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
+type MembershipKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
 
 /** The link of an operator in an office, which the calls of this operator share. */
-interface Seat {
+interface OperatorMembership {
   readonly call: (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
 }
 
-/** The place of a seat. Sessions of one operator share a seat although their identities differ, for example in expiry. */
-class SeatKey implements Equal.Equal {
-  readonly kind: SeatKind
+/** Identifies a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
+class MembershipKey implements Equal.Equal {
+  readonly kind: MembershipKind
   readonly line: string
   readonly office: string
   readonly operator: Operator
   readonly #id: string
-  constructor(kind: SeatKind, line: string, office: string, operator: Operator) {
+  constructor(kind: MembershipKind, line: string, office: string, operator: Operator) {
     this.kind = kind
     this.line = line
     this.office = office
@@ -54,7 +54,7 @@ class SeatKey implements Equal.Equal {
     return Hash.string(this.#id)
   }
   [Equal.symbol](that: unknown): boolean {
-    return that instanceof SeatKey && that.#id === this.#id
+    return that instanceof MembershipKey && that.#id === this.#id
   }
 }
 
@@ -91,12 +91,12 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     })
   })
 
-  const takeSeat = Effect.fnUntraced(function* ({
+  const joinOffice = Effect.fnUntraced(function* ({
     kind,
     line: lineName,
     office,
     operator
-  }: SeatKey): Effect.fn.Return<Seat, ProtocolError, Scope.Scope> {
+  }: MembershipKey): Effect.fn.Return<OperatorMembership, ProtocolError, Scope.Scope> {
     const line = yield* findLine(server, lineName)
     const { calls, callStatus, decodeCallStatus } = line
     const name = operatorNameOf(operator)
@@ -115,7 +115,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     if (kind === "agent") yield* joinAsAgent(line, link, office, name)
     else if (connection !== undefined) connection.operates = { office: line.officeKey(office), role: "agent", name }
 
-    const call: Seat["call"] = ({ computer, params, timeout, tool }, onStatus) =>
+    const call: OperatorMembership["call"] = ({ computer, params, timeout, tool }, onStatus) =>
       withClientSpan(calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) =>
         Effect.acquireUseRelease(
           Effect.sync(() => void listeners.set(reqId, onStatus)),
@@ -145,7 +145,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     return { call }
   })
 
-  const seats = yield* RcMap.make({ lookup: takeSeat })
+  const memberships = yield* RcMap.make({ lookup: joinOffice })
 
   const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
     const { computer, office } = request
@@ -160,22 +160,22 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     if (target === undefined) return yield* computerNotFound(computer)
     const [first] = registry.members(officeKey)
     const agent = first?.membership.role === "agent" ? first : undefined
-    // The seat of this operator at another node cannot be shared.
+    // The membership of this operator at another node cannot be shared.
     const isOwn = agent?.membership.name === name
     const kind = agent === undefined || (isOwn && agent.node === registry.node) ? "agent" : "operator"
     if (kind === "operator" && !isOwn && !target.features.operatorCalls)
       return yield* officeHasAgent(agent?.membership.name)
-    const seatScope = yield* Scope.fork(yield* Effect.scope)
-    const leave = Scope.close(seatScope, Exit.void)
-    const seat = yield* RcMap.get(seats, new SeatKey(kind, line.name, office, operator)).pipe(
-      Scope.provide(seatScope),
+    const membershipScope = yield* Scope.fork(yield* Effect.scope)
+    const leave = Scope.close(membershipScope, Exit.void)
+    const membership = yield* RcMap.get(memberships, new MembershipKey(kind, line.name, office, operator)).pipe(
+      Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
     const started: PageCallMessage = { _tag: "Started", as: kind, name }
     const outcome = Stream.callback<PageCallMessage>(
       Effect.fnUntraced(function* (queue) {
         const onStatus = (status: CallStatus) => void Queue.offerUnsafe(queue, { _tag: "Status", status })
-        yield* Queue.offer(queue, yield* seat.call(request, onStatus))
+        yield* Queue.offer(queue, yield* membership.call(request, onStatus))
         yield* Queue.end(queue)
       }),
       { bufferSize: maxQueuedMessages, strategy: "sliding" }

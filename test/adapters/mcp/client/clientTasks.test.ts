@@ -88,10 +88,10 @@ describe("tasks of an MCP server", () => {
         ["tasks/get", asking],
         ["tasks/get", { taskId: "t", status: "completed", result }]
       ])
-      let asked = 0
+      let requests = 0
       const answer = () =>
         Effect.sync((): InputAnswer => {
-          asked++
+          requests++
           return { action: "accept", content: { a: 1 } }
         })
       const waiting = yield* Effect.forkChild(awaitTask(request, asking, { responder: { modes: ["form"], answer } }))
@@ -101,7 +101,7 @@ describe("tasks of an MCP server", () => {
         "tasks/update",
         { taskId: "t", inputResponses: { q: { action: "accept", content: { a: 1 } } } }
       ])
-      assert.strictEqual(asked, 1)
+      assert.strictEqual(requests, 1)
     })
   )
 

@@ -120,10 +120,10 @@ describe("authorizer", () => {
     Effect.gen(function* () {
       const other = yield* makeGuarded
       const shown: Array<AuthorizationRequest> = []
-      const authorize = (asked: AuthorizationRequest) =>
+      const authorize = (requests: AuthorizationRequest) =>
         Effect.suspend(() => {
-          shown.push(asked)
-          return Effect.asVoid(browse(asked.url))
+          shown.push(requests)
+          return Effect.asVoid(browse(requests.url))
         })
       const authorizer = yield* Effect.provideService(makeAuthorizer({ authorize }), CredentialStore, store)
       yield* Effect.all([request(authorizer, streamable.href), request(authorizer, other.streamable.href)], {

@@ -106,12 +106,14 @@ describe("MCP server with OAuth", () => {
       yield* world.authorize
       world.revoke()
       yield* world.authorize
-      const [one, other] = world.asked.map((query) => ["state", "code_challenge"].map((name) => query.get(name) ?? ""))
+      const [one, other] = world.requests.map((query) =>
+        ["state", "code_challenge"].map((name) => query.get(name) ?? "")
+      )
       for (const [index, text] of (one ?? []).entries()) {
         assert.isAtLeast(text.length, 43)
         assert.notStrictEqual(text, other?.[index])
       }
-      assert.strictEqual(world.asked[0]?.get("code_challenge_method"), "S256")
+      assert.strictEqual(world.requests[0]?.get("code_challenge_method"), "S256")
     })
   )
 
@@ -378,10 +380,10 @@ describe("interactive authorization", () => {
   it.effect("times out after five minutes", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
-      const asked = yield* Deferred.make<AuthorizationRequest>()
-      const show = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      const requests = yield* Deferred.make<AuthorizationRequest>()
+      const show = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(requests, request))
       const opening = yield* Effect.forkChild(Effect.flip(world.open({ oauth: { authorize: show } })))
-      const request = yield* Deferred.await(asked)
+      const request = yield* Deferred.await(requests)
       yield* TestClock.adjust("299 seconds")
       assert.isTrue(yield* isListening(callback(request, {})))
       yield* TestClock.adjust("1 second")
@@ -397,12 +399,12 @@ describe("interactive authorization", () => {
   it.effect("times out after the configured time", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
-      const asked = yield* Deferred.make<void>()
-      const authorize = () => Effect.asVoid(Deferred.succeed(asked, undefined))
+      const requests = yield* Deferred.make<void>()
+      const authorize = () => Effect.asVoid(Deferred.succeed(requests, undefined))
       const opening = yield* Effect.forkChild(
         Effect.flip(world.open({ oauth: { authorize, authorizationTimeout: "1 minute" } }))
       )
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       yield* TestClock.adjust("1 minute")
       assert.include((yield* Fiber.join(opening)).message, "timeout after 60 seconds")
     }).pipe(Effect.scoped, Effect.provide(Live))
@@ -410,8 +412,8 @@ describe("interactive authorization", () => {
 
   given("continues for the next session after an interruption", (world) =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<AuthorizationRequest>()
-      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      const requests = yield* Deferred.make<AuthorizationRequest>()
+      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(requests, request))
       const written = yield* Deferred.make<void>()
       const store = {
         ...world.store,
@@ -419,7 +421,7 @@ describe("interactive authorization", () => {
           Effect.tap(world.store.write(...given), Deferred.succeed(written, undefined))
       }
       const opening = yield* Effect.forkChild(Effect.scoped(world.open({ oauth: { authorize }, store })))
-      const { url } = yield* Deferred.await(asked)
+      const { url } = yield* Deferred.await(requests)
       yield* Fiber.interrupt(opening)
       assert.strictEqual((yield* browse(url)).status, 200)
       yield* Deferred.await(written)
@@ -437,16 +439,16 @@ describe("interactive authorization", () => {
 
   it.live("stops with the Computer", () =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<AuthorizationRequest>()
-      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
+      const requests = yield* Deferred.make<AuthorizationRequest>()
+      const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(requests, request))
       yield* Effect.scoped(
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* Effect.forkChild(Effect.scoped(world.open({ oauth: { authorize } })))
-          assert.isTrue(yield* isListening(callback(yield* Deferred.await(asked), {})))
+          assert.isTrue(yield* isListening(callback(yield* Deferred.await(requests), {})))
         })
       )
-      assert.isFalse(yield* isListening(callback(yield* Deferred.await(asked), {})))
+      assert.isFalse(yield* isListening(callback(yield* Deferred.await(requests), {})))
     }).pipe(Effect.provide(Live))
   )
 
@@ -464,10 +466,10 @@ describe("interactive authorization", () => {
     })
   )
 
-  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("never opens %s", (asksAt) =>
+  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("never opens %s", (requestsAt) =>
     Effect.gen(function* () {
       const world = yield* makeWorld
-      world.behaviour.asksAt = asksAt
+      world.behaviour.requestsAt = requestsAt
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
       assert.include(failure.message, "https is required")
@@ -552,7 +554,7 @@ describe("OAuth secret", () => {
       assertClean(
         world,
         ...lines,
-        ...world.asked.map((query) => query.get("state") ?? "x").filter((state) => lines.join().includes(state))
+        ...world.requests.map((query) => query.get("state") ?? "x").filter((state) => lines.join().includes(state))
       )
     })
   )

@@ -74,19 +74,19 @@ describe("address of an MCP server", () => {
   it.live("is unknown behind a proxy, and known for a host of NO_PROXY", () =>
     Effect.gen(function* () {
       const { port, url } = yield* makeVictim((_, response) => void response.writeHead(401).end())
-      const ask = Effect.fnUntraced(function* (url: string) {
+      const request = Effect.fnUntraced(function* (url: string) {
         const fetch = yield* makeHttpFetch({ resumable: false, sseReadTimeout: Duration.zero, timeout: Duration.zero })
         return yield* addressSeen(yield* Effect.promise(() => fetch(url)))
       })
-      assert.deepStrictEqual(yield* ask(url), ["127.0.0.1"])
+      assert.deepStrictEqual(yield* request(url), ["127.0.0.1"])
       yield* Effect.acquireRelease(
         Effect.sync(() => http.setGlobalProxyFromEnv({ http_proxy: url, no_proxy: "localhost" })),
         (restore) => Effect.sync(restore)
       )
       for (const proxied of ["http://mcp.example/", "http://10.1.2.3/"]) {
-        assert.deepStrictEqual(yield* ask(proxied), [undefined])
+        assert.deepStrictEqual(yield* request(proxied), [undefined])
       }
-      assert.deepStrictEqual(yield* ask(`http://localhost:${port}/`), ["127.0.0.1"])
+      assert.deepStrictEqual(yield* request(`http://localhost:${port}/`), ["127.0.0.1"])
     })
   )
 })
@@ -118,8 +118,8 @@ describe("MCP server on loopback", () => {
     linkLocal
   )
   names("registration endpoint", (behaviour) => void (behaviour.metadata = { registration_endpoint: metadataService }))
-  names("authorization endpoint", (behaviour) => void (behaviour.asksAt = metadataService))
-  names("authorization endpoint over HTTPS", (behaviour) => void (behaviour.asksAt = secure), linkLocal)
+  names("authorization endpoint", (behaviour) => void (behaviour.requestsAt = metadataService))
+  names("authorization endpoint over HTTPS", (behaviour) => void (behaviour.requestsAt = secure), linkLocal)
 
   given("cannot make the Computer send the code to a link-local URL", (world) =>
     Effect.gen(function* () {

@@ -54,8 +54,8 @@ const failureOf = (error: unknown) => ({
 })
 
 const asking = (
-  ask: (signal: AbortSignal) => Promise<JsonObject>
-): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> => Effect.tryPromise({ try: ask, catch: failureOf })
+  request: (signal: AbortSignal) => Promise<JsonObject>
+): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> => Effect.tryPromise({ try: request, catch: failureOf })
 
 /** A client of the v1 SDK on a transport. */
 const makeLegacyClient = (transport: Transport, vanish: () => unknown, capabilities: ClientCapabilities = {}) =>

@@ -8,11 +8,11 @@ import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 /** A call that asks two questions at once, works, and then asks a third. */
 const start = ({ answer }: InputResponder) =>
   Effect.gen(function* () {
-    const ask = (message: string) =>
+    const request = (message: string) =>
       answer({ mode: "form", message, schema: { type: "object", properties: { name: { type: "string" } } } })
-    const both = yield* Effect.all([ask("a"), ask("b")], { concurrency: "unbounded" })
+    const both = yield* Effect.all([request("a"), request("b")], { concurrency: "unbounded" })
     yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-    return { answers: [...both, yield* ask("c")].map(({ action }) => action) }
+    return { answers: [...both, yield* request("c")].map(({ action }) => action) }
   })
 
 const messagesOf = (response: JsonObject) =>
@@ -62,7 +62,7 @@ describe("a call that waits for answers", () => {
   const world = Effect.gen(function* () {
     const runRound = yield* makeInputRounds
     let interrupted = 0
-    const ask = ({ answer }: InputResponder, progress: (step: McpProgress) => Effect.Effect<void>) =>
+    const request = ({ answer }: InputResponder, progress: (step: McpProgress) => Effect.Effect<void>) =>
       Effect.gen(function* () {
         yield* progress({ progress: 1 })
         const { action } = yield* answer({ mode: "form", message: "who?", schema: { type: "object" } })
@@ -70,26 +70,26 @@ describe("a call that waits for answers", () => {
         return { action }
       }).pipe(Effect.onInterrupt(() => Effect.sync(() => void interrupted++)))
     const round = (previous: JsonObject, responses: JsonObject = {}, sent?: Array<number>) =>
-      runRound(ask, {
+      runRound(request, {
         modes: ["form"],
         requestState: previous["requestState"] as string | undefined,
         responses,
         sendProgress: sent && (({ progress }) => Effect.sync(() => void sent.push(progress)))
       })
-    const answersTo = (asked: JsonObject): JsonObject =>
-      Object.fromEntries(Object.keys(asObject(asked["inputRequests"])).map((id) => [id, { action: "decline" }]))
+    const answersTo = (requests: JsonObject): JsonObject =>
+      Object.fromEntries(Object.keys(asObject(requests["inputRequests"])).map((id) => [id, { action: "decline" }]))
     return { answersTo, round, interrupted: () => interrupted }
   })
 
   it.effect("waits for an hour, and is interrupted then", () =>
     Effect.gen(function* () {
       const { answersTo, interrupted, round } = yield* world
-      const asked = yield* round({})
+      const requests = yield* round({})
       yield* TestClock.adjust("3599999 millis")
       assert.strictEqual(interrupted(), 0)
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(interrupted(), 1)
-      const late = yield* Effect.flip(round(asked, answersTo(asked)))
+      const late = yield* Effect.flip(round(requests, answersTo(requests)))
       assert.strictEqual("code" in late && late.code, -32602)
     })
   )
@@ -97,9 +97,9 @@ describe("a call that waits for answers", () => {
   it.effect("waits for an hour again after each round", () =>
     Effect.gen(function* () {
       const { answersTo, round } = yield* world
-      const asked = yield* round({})
+      const requests = yield* round({})
       yield* TestClock.adjust("40 minutes")
-      const again = yield* round(asked)
+      const again = yield* round(requests)
       yield* TestClock.adjust("40 minutes")
       assert.deepStrictEqual(yield* round(again, answersTo(again)), { action: "decline" })
     })
@@ -109,8 +109,8 @@ describe("a call that waits for answers", () => {
     Effect.gen(function* () {
       const { answersTo, round } = yield* world
       const [first, second]: [Array<number>, Array<number>] = [[], []]
-      const asked = yield* round({}, {}, first)
-      yield* round(asked, answersTo(asked), second)
+      const requests = yield* round({}, {}, first)
+      yield* round(requests, answersTo(requests), second)
       assert.deepStrictEqual([first, second], [[1], [2]])
     })
   )
@@ -118,10 +118,10 @@ describe("a call that waits for answers", () => {
   it.effect("is one of 1024 at once", () =>
     Effect.gen(function* () {
       const { answersTo, round } = yield* world
-      const asked = yield* Effect.forEach(Array.from({ length: 1024 }), () => round({}))
+      const requests = yield* Effect.forEach(Array.from({ length: 1024 }), () => round({}))
       const rejected = yield* Effect.flip(round({}))
       assert.strictEqual("code" in rejected && rejected.code, -32603)
-      const [one = {}] = asked
+      const [one = {}] = requests
       yield* round(one, answersTo(one))
       assert.strictEqual((yield* round({}))["resultType"], "input_required")
     })
@@ -136,13 +136,13 @@ describe("a call that waits for answers", () => {
           Effect.as<JsonObject>({ done: true })
         )
       const round = { modes: ["form"] as const, sendProgress: undefined }
-      const asked = yield* runRound(work, { ...round, requestState: undefined, responses: {} })
+      const requests = yield* runRound(work, { ...round, requestState: undefined, responses: {} })
       yield* TestClock.adjust("40 minutes")
-      const [question = ""] = Object.keys(asObject(asked["inputRequests"]))
+      const [question = ""] = Object.keys(asObject(requests["inputRequests"]))
       const working = yield* Effect.forkChild(
         runRound(work, {
           ...round,
-          requestState: String(asked["requestState"]),
+          requestState: String(requests["requestState"]),
           responses: { [question]: { action: "decline" } }
         })
       )

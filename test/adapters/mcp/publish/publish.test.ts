@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../../src/domain/json.ts"
 import { appCapability } from "../../../../src/domain/tools/appTools.ts"
 import { overStreams, type Peer, clientKinds } from "./clients.ts"
 
-const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
+const textResult = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
 /** A listed tool with members that a server could drop. */
 const definitionOf = (name: string) => ({
@@ -43,7 +43,7 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions =
   const interrupted = yield* Deferred.make<void>()
   const tools: ReadonlyArray<MemoryTool> = [
     { definition: definitionOf("raw"), run: () => Effect.succeed(rawResult) },
-    { definition: definitionOf("echo"), run: (args) => Effect.succeed(said(JSON.stringify(args))) },
+    { definition: definitionOf("echo"), run: (args) => Effect.succeed(textResult(JSON.stringify(args))) },
     {
       definition: definitionOf("numbers"),
       run: () => Effect.succeed({ content: [], structuredContent: [1] })
@@ -55,7 +55,7 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions =
         Effect.forEach([1, 2], (step) =>
           // The SDKs drop progress that arrives together with the response.
           Effect.andThen(progress({ progress: step, total: 2, message: `step ${step}` }), Effect.sleep(30))
-        ).pipe(Effect.as(said("counted")))
+        ).pipe(Effect.as(textResult("counted")))
     },
     {
       definition: definitionOf("wait"),
@@ -187,7 +187,7 @@ for (const [way, connect] of clientKinds) {
         const { server } = yield* makeWorld({
           tools: ["shown", "hidden"].map((name) => ({
             definition: { ...definitionOf(name), ...(name === "hidden" && { _meta: { ui } }) },
-            run: () => Effect.succeed(said(name))
+            run: () => Effect.succeed(textResult(name))
           })),
           resources: ["ui://draw", "test://one"].map((uri) => ({
             definition: { uri, name: uri },

@@ -23,13 +23,17 @@ const makeSession = Effect.gen(function* () {
   const done = yield* Deferred.make<void>()
   const started: Array<string> = []
   const cancelled: Array<string> = []
-  const toTask = (id: string, { asks, more }: JsonObject, { onProgress, responder }: McpCallOptions): McpTask => ({
+  const toTask = (
+    id: string,
+    { asks: requests, more }: JsonObject,
+    { onProgress, responder }: McpCallOptions
+  ): McpTask => ({
     id,
     createdAt: Date.UTC(2026, 10, 26),
     result: Effect.gen(function* () {
       yield* onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
       // As a Computer does, which asks only those that announce it.
-      const canAsk = asks === true && responder?.modes.includes("form") === true
+      const canAsk = requests === true && responder?.modes.includes("form") === true
       const answer = canAsk && (yield* responder.answer({ mode: "form", message: "who?", schema: form }))
       yield* Effect.raceFirst(
         Deferred.await(done),
@@ -153,7 +157,7 @@ describe("published tasks", () => {
     Effect.gen(function* () {
       const { finish, url } = yield* makeSession
       const { request } = yield* connectLegacy(url)
-      yield* request("tools/call", { name: "work", arguments: { asks: true }, task: {} })
+      yield* request("tools/call", { name: "work", arguments: { requests: true }, task: {} })
       yield* Effect.repeat(request("tasks/get", { taskId: "t1" }), {
         until: ({ status }) => status === "input_required"
       })
@@ -205,7 +209,7 @@ describe("published tasks", () => {
     "makes a task of a call that asks, for a client with the extension, and answers it by an update (2026-07-28)",
     Effect.gen(function* () {
       const { finish, url } = yield* makeSession
-      const call = { name: "work", arguments: { asks: true } }
+      const call = { name: "work", arguments: { requests: true } }
       const created = yield* modernRequest(url, "tools/call", call, tasks)
       assert.deepInclude(created, { resultType: "task", taskId: "t1", status: "input_required" })
       const { inputRequests } = yield* modernRequest(url, "tasks/get", { taskId: "t1" }, tasks)

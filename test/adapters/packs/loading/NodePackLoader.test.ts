@@ -228,7 +228,7 @@ for (const [where, isolated] of modes) {
 
       it.effect("delivers progress in order and before the result, and logs lines", () =>
         Effect.gen(function* () {
-          const heard: Array<string> = []
+          const received: Array<string> = []
           const lines: Array<unknown> = []
           const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
           const folder = yield* temporaryFolder
@@ -238,13 +238,13 @@ for (const [where, isolated] of modes) {
             const { call } = yield* tool
             const result = yield* call(callOf("effectful", { what: "report" }), ({ message = "" }) =>
               Effect.delay(
-                Effect.sync(() => heard.push(message)),
+                Effect.sync(() => received.push(message)),
                 "5 millis"
               )
             )
             assert.deepStrictEqual(result, text("reported"))
           }).pipe(Effect.provide(Logger.layer([logger])))
-          assert.deepStrictEqual(heard, ["step 1", "step 2", "step 3"])
+          assert.deepStrictEqual(received, ["step 1", "step 2", "step 3"])
           assert.deepStrictEqual(lines.flat(), ["reported"])
         })
       )
@@ -612,14 +612,14 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
 
   it.effect("prints to the log, not to the host's output", () =>
     Effect.gen(function* () {
-      const heard = yield* Deferred.make<unknown>()
-      const logger = Logger.make<unknown, void>(({ message }) => Deferred.doneUnsafe(heard, Effect.succeed(message)))
+      const received = yield* Deferred.make<unknown>()
+      const logger = Logger.make<unknown, void>(({ message }) => Deferred.doneUnsafe(received, Effect.succeed(message)))
       yield* Effect.gen(function* () {
         const { call } = yield* loadText(packSource({ call: "() { console.log('printed') }" }), {
           isolated: true
         })
         yield* call(callOf("pack", {}), ignoreProgress)
-        assert.deepStrictEqual(yield* Deferred.await(heard), ["printed"])
+        assert.deepStrictEqual(yield* Deferred.await(received), ["printed"])
       }).pipe(Effect.provide(Logger.layer([logger])))
     })
   )

@@ -195,7 +195,7 @@ describe("sending node", () => {
     }
     const ends = new Map<string, number>()
     let open = 0
-    const ask = (sid: string, length: number) => {
+    const request = (sid: string, length: number) => {
       open++
       here.messenger.startRequest("there", memberOf(sid), "echo", jsonBody("x".repeat(length)), minute, (exit) => {
         open--
@@ -205,7 +205,7 @@ describe("sending node", () => {
     }
     // Most of the bytes have arrived when as many are queued again, and again.
     for (let round = 0; round < 6; round++) {
-      for (let count = 0; count < 8; count++) ask(`${round} ${count}`, (8 - round) * mib)
+      for (let count = 0; count < 8; count++) request(`${round} ${count}`, (8 - round) * mib)
       while (here.messenger.load().queuedBytes > 16 * mib && open > 0) {
         await turn()
         deliver()
@@ -225,12 +225,12 @@ describe("sending node", () => {
     const here = messengerOf("here")
     const total = 200
     let ended = 0
-    const ask = (count: number) =>
+    const request = (count: number) =>
       here.messenger.startRequest("there", memberOf(`${count}`), "echo", jsonBody("x".repeat(30_000)), minute, () => {
         ended++
       })
     for (let count = 0; count < total; count++) {
-      ask(count)
+      request(count)
       await turn()
     }
     const bytes = here.sent.reduce((sum, { message }) => sum + message.length, 0)
@@ -529,9 +529,9 @@ describe("request of another node", () => {
 
 describe("notification to members of another node", () => {
   const notified = async (count: number, sidBytes: number, contentBytes: number) => {
-    const heard: Array<string> = []
+    const received: Array<string> = []
     const there = messengerOf("there")
-    there.messenger.setHandler({ startRequest: () => () => {}, notify: (sids) => void heard.push(...sids) })
+    there.messenger.setHandler({ startRequest: () => () => {}, notify: (sids) => void received.push(...sids) })
     const here = messengerOf("here", ({ message }) => there.messenger.onMessage(message))
     const sids = Array.from({ length: count }, (_, index) => `${index}`.padStart(sidBytes, "0"))
     here.messenger.notify("there", sids, "x", jsonBody("x".repeat(contentBytes)))
@@ -539,7 +539,7 @@ describe("notification to members of another node", () => {
       await turn()
       for (const { message } of there.sent.splice(0)) here.messenger.onMessage(message)
     }
-    return { sids, heard, unsent: here.messenger.load().unsent }
+    return { sids, received, unsent: here.messenger.load().unsent }
   }
 
   it.each([
@@ -548,19 +548,19 @@ describe("notification to members of another node", () => {
     [5, 10, 200_000],
     [5000, 20, 10]
   ])("reaches each of %i members once (%i bytes of a name, %i of the body)", async (count, sidBytes, contentBytes) => {
-    const { heard, sids, unsent } = await notified(count, sidBytes, contentBytes)
-    assert.deepStrictEqual(heard.toSorted(), sids)
+    const { received, sids, unsent } = await notified(count, sidBytes, contentBytes)
+    assert.deepStrictEqual(received.toSorted(), sids)
     assert.strictEqual(unsent, 0)
   })
 
   it("is dropped, and counted, for a member whose name is too long for a message", async () => {
-    const { heard, unsent } = await notified(1, 200_000, 10)
-    assert.deepStrictEqual([heard.length, unsent], [0, 1])
+    const { received, unsent } = await notified(1, 200_000, 10)
+    assert.deepStrictEqual([received.length, unsent], [0, 1])
   })
 
   it("is dropped, and counted, for each member without room in the queue", async () => {
-    const { heard, unsent } = await notified(2, 10, 40 * mib)
-    assert.deepStrictEqual([heard.length, unsent], [0, 1])
+    const { received, unsent } = await notified(2, 10, 40 * mib)
+    assert.deepStrictEqual([received.length, unsent], [0, 1])
   })
 })
 

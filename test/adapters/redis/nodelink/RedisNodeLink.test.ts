@@ -9,7 +9,7 @@ import { type Body, invalidBody, jsonBody } from "../../../../src/application/po
 import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../../src/domain/model/ProtocolError.ts"
 import { startRedis, withoutRedis } from "../../../fixtures/redis.ts"
-import { leash } from "../../../leash.ts"
+import { guardChild } from "../../../childGuard.ts"
 import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request, until } from "../../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
@@ -46,7 +46,7 @@ const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Sco
   Effect.acquireRelease(
     Effect.callback<ChildProcess>((resume) => {
       const program = fileURLToPath(new URL("../../../fixtures/nodePeer.ts", import.meta.url))
-      const child = leash(fork(program, [url, node], { execArgv: ["--conditions=a2c-source"] }))
+      const child = guardChild(fork(program, [url, node], { execArgv: ["--conditions=a2c-source"] }))
       child.once("message", () => resume(Effect.succeed(child)))
     }),
     (child) => Effect.sync(() => void child.kill("SIGKILL"))

@@ -48,7 +48,7 @@ const moveTo = (local: LocalOffices, office: string, revision: number) => {
 
 const officeOf = ({ office }: Membership): string => office
 
-const loseSeat = (local: LocalOffices) =>
+const loseMembership = (local: LocalOffices) =>
   local.applyChange("O", {
     fromRevision: 1,
     toRevision: 2,
@@ -58,14 +58,14 @@ const loseSeat = (local: LocalOffices) =>
 describe("session that is taken over", () => {
   it("is evicted", () => {
     const { local, emitted } = makeMember()
-    loseSeat(local)
+    loseMembership(local)
     assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Evicted old"])
   })
 
   it("is evicted when its pending join fails", () => {
     const { local, emitted } = makeMember()
     const done = local.beginJoin("old", "P", () => undefined)
-    loseSeat(local)
+    loseMembership(local)
     assert.deepStrictEqual(emitted, ["Entered old", "Left old"])
     done()
     assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Evicted old"])
@@ -74,7 +74,7 @@ describe("session that is taken over", () => {
   it("stays when its pending join succeeds", () => {
     const { local, emitted } = makeMember()
     const done = local.beginJoin("old", "P", () => undefined)
-    loseSeat(local)
+    loseMembership(local)
     local.applySnapshot("P", { revision: 3, asOf: 3, members: [memberIn("P", 3)] })
     done()
     assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Entered old"])
@@ -83,7 +83,7 @@ describe("session that is taken over", () => {
   it("stays when its move was applied before the takeover", () => {
     const { local, emitted } = makeMember()
     moveTo(local, "P", 3)
-    loseSeat(local)
+    loseMembership(local)
     assert.deepStrictEqual(emitted, ["Entered old", "Entered old", "Left old"])
     assert.deepStrictEqual(Option.map(local.session("old")?.membership ?? Option.none(), officeOf), Option.some("P"))
   })

@@ -458,15 +458,15 @@ describe("script isComputerElsewhere", () => {
   check("ignores the own office and Agents", (of) =>
     Effect.gen(function* () {
       yield* of.reconcile("n1")
-      const ask = (office: string) => of.run("isComputerElsewhere", office, "cdesk", "desk")
+      const request = (office: string) => of.run("isComputerElsewhere", office, "cdesk", "desk")
       yield* of.join("n1", { ...agent, office: "Q", name: "desk" })
-      assert.strictEqual(yield* ask("O"), 0)
+      assert.strictEqual(yield* request("O"), 0)
       yield* of.join("n1", desk)
-      assert.deepStrictEqual([yield* ask("O"), yield* ask("P")], [0, 1])
+      assert.deepStrictEqual([yield* request("O"), yield* request("P")], [0, 1])
       yield* of.join("n1", elsewhere)
-      assert.deepStrictEqual([yield* ask("O"), yield* ask("P"), yield* ask("Q")], [1, 1, 1])
+      assert.deepStrictEqual([yield* request("O"), yield* request("P"), yield* request("Q")], [1, 1, 1])
       yield* of.run("leave", "n1", "d")
-      assert.deepStrictEqual([yield* ask("O"), yield* ask("P")], [1, 0])
+      assert.deepStrictEqual([yield* request("O"), yield* request("P")], [1, 0])
     })
   )
 })
@@ -491,9 +491,9 @@ describe("script renew", () => {
       const before = yield* of.now
       const reply = yield* of.renew("n1")
       assert.deepStrictEqual(renewed(reply), ["ok", ["n1", "n2"]])
-      const [, , said] = reply
+      const [, , printed] = reply
       const after = yield* of.now
-      assert.isTrue(before <= said && said <= after, "returns the time")
+      assert.isTrue(before <= printed && printed <= after, "returns the time")
       const ends = (yield* of.leaseOf("n1")) ?? 0
       assert.isTrue(before + lease <= ends && ends <= after + lease, `${before} ${ends} ${after}`)
       const seen = yield* of.get("seen")

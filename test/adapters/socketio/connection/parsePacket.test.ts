@@ -72,11 +72,11 @@ describe("a packet", () => {
     const text = JSON.stringify(value)
     for (const limit of limits) {
       const { body } = event(parsePacket(bytes(`2/smcp,7["client:x", ${text} ]`), limit))
-      const [said] = ackOf(parsePacket(bytes(`3/smcp,7[${text}]`), limit)).values
+      const [ack] = ackOf(parsePacket(bytes(`3/smcp,7[${text}]`), limit)).values
       if (Result.isFailure(body.value())) continue
       assert.strictEqual(Result.getOrThrow(body.text()).trim(), text)
       assert.deepStrictEqual(Result.getOrThrow(body.value()), parseJson(text))
-      assert.strictEqual(said === undefined ? "" : Result.getOrThrow(said.text()), text)
+      assert.strictEqual(ack === undefined ? "" : Result.getOrThrow(ack.text()), text)
     }
   })
 
@@ -117,8 +117,8 @@ describe("a packet", () => {
     const read = event(parsePacket(bytes('52-/smcp,1["client:x",{"_placeholder":true,"num":0}]'), inFull))
     assert.strictEqual(read.attachments, 2)
     assert.strictEqual(codeOf(read.body.head), 400)
-    const said = ackOf(parsePacket(bytes('61-/smcp,1[{"_placeholder":true,"num":0}]'), inFull))
-    assert.strictEqual(codeOf(said.values[0]?.head), 400)
+    const ack = ackOf(parsePacket(bytes('61-/smcp,1[{"_placeholder":true,"num":0}]'), inFull))
+    assert.strictEqual(codeOf(ack.values[0]?.head), 400)
     assert.isUndefined(parsePacket(bytes('517-/smcp,1["client:x"]'), inFull))
   })
 
@@ -279,12 +279,12 @@ describe("body of a size", () => {
   /** A JSON text of this many bytes. */
   const textOf = (length: number) => `"${"x".repeat(length - 2)}"`
   const read = (json: string, limit: PacketLimits) => ({
-    said: event(parsePacket(bytes(`2/smcp,1["a",${json}]`), limit)).body,
+    ack: event(parsePacket(bytes(`2/smcp,1["a",${json}]`), limit)).body,
     acked: ackOf(parsePacket(bytes(`3/smcp,1[${json}]`), limit)).values[0]
   })
   const codes = (json: string, limit: PacketLimits) => {
-    const { acked, said } = read(json, limit)
-    return [codeOf(said.value()), codeOf(acked?.value())]
+    const { acked, ack } = read(json, limit)
+    return [codeOf(ack.value()), codeOf(acked?.value())]
   }
 
   it("is accepted up to the limit of messages", () => {
@@ -299,8 +299,8 @@ describe("body of a size", () => {
     const bent = (length: number) => `{"a":[${"x".repeat(length - 8)}]}`
     assert.isUndefined(parsePacket(bytes(`2/smcp,1["a",${bent(9)}]`), limit))
     assert.isUndefined(parsePacket(bytes(`3/smcp,1[${bent(9)}]`), limit))
-    const { acked, said } = read(bent(10), limit)
-    assert.deepStrictEqual([codeOf(said.head), codeOf(said.value())], [0, 400])
+    const { acked, ack } = read(bent(10), limit)
+    assert.deepStrictEqual([codeOf(ack.head), codeOf(ack.value())], [0, 400])
     assert.isFalse(acked?.isHeadParsed)
     assert.strictEqual(codeOf(acked?.value()), 400)
   })

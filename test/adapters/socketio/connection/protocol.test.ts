@@ -21,7 +21,7 @@ const rawClient = Effect.fnUntraced(function* (
   url: string,
   headers: { readonly [name: string]: string } = {}
 ): Effect.fn.Return<Raw, never, Scope.Scope> {
-  const heard = yield* Queue.unbounded<string>()
+  const received = yield* Queue.unbounded<string>()
   const closed = yield* Deferred.make<void>()
   const address = `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0`
   const socket = yield* Effect.acquireRelease(
@@ -30,14 +30,14 @@ const rawClient = Effect.fnUntraced(function* (
   )
   socket.on("message", (data: Buffer) => {
     const text = data.toString()
-    if (text.startsWith("4")) Queue.offerUnsafe(heard, text.slice(1))
+    if (text.startsWith("4")) Queue.offerUnsafe(received, text.slice(1))
     else if (text === "2") socket.send("3")
   })
   socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
   yield* Effect.callback<void>((resume) => void socket.once("open", () => resume(Effect.void)))
   return {
     send: (frame) => socket.send(frame),
-    next: Queue.take(heard),
+    next: Queue.take(received),
     close: Effect.sync(() => socket.close()),
     closed: Deferred.await(closed)
   }
@@ -63,12 +63,12 @@ for (const [engine, makeServer] of engines) {
 
   /** A Server that records messages with their links, and two clients. */
   const noted = Effect.gen(function* () {
-    const heard: Array<readonly [string, unknown]> = []
+    const received: Array<readonly [string, unknown]> = []
     const { url } = yield* TransportServer.use(({ serve }) =>
       serve((link) =>
         Effect.succeed((_event, body) =>
           Effect.sync(() => {
-            heard.push([link.id, Result.getOrUndefined(body.head)])
+            received.push([link.id, Result.getOrUndefined(body.head)])
             return []
           })
         )
@@ -79,7 +79,7 @@ for (const [engine, makeServer] of engines) {
       client.send("40/smcp,")
       yield* client.next
     }
-    return { clients, heard }
+    return { clients, received }
   })
 
   /** The acknowledgement id of a message. */
@@ -92,17 +92,17 @@ for (const [engine, makeServer] of engines) {
       Effect.gen(function* () {
         const {
           clients: [one, other],
-          heard
+          received
         } = yield* noted
         for (const number of many) one.send(`42/smcp,["x",${number}]`)
         other.send('42/smcp,["x","other"]')
-        while (heard.length <= many.length) yield* Effect.sleep(1)
+        while (received.length <= many.length) yield* Effect.sleep(1)
         assert.deepStrictEqual(
-          heard.flatMap(([, body]) => (typeof body === "number" ? [body] : [])),
+          received.flatMap(([, body]) => (typeof body === "number" ? [body] : [])),
           many
         )
         assert.isBelow(
-          heard.findIndex(([, body]) => body === "other"),
+          received.findIndex(([, body]) => body === "other"),
           many.length
         )
       })
@@ -112,13 +112,13 @@ for (const [engine, makeServer] of engines) {
       Effect.gen(function* () {
         const {
           clients: [one],
-          heard
+          received
         } = yield* noted
         for (const number of many) one.send(`42/smcp,["x",${number}]`)
         yield* one.close
         yield* one.closed
-        while (heard.length < many.length) yield* Effect.sleep(1)
-        assert.lengthOf(heard, many.length)
+        while (received.length < many.length) yield* Effect.sleep(1)
+        assert.lengthOf(received, many.length)
       })
     )
   })
@@ -261,8 +261,8 @@ for (const [engine, makeServer] of engines) {
           ),
           (socket) => Effect.sync(() => socket.disconnect())
         )
-        const heard: Array<string> = []
-        agent.onAny((event: string) => void heard.push(event))
+        const received: Array<string> = []
+        agent.onAny((event: string) => void received.push(event))
         const near = yield* link
         const pending = yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))), {
           startImmediately: true
@@ -274,7 +274,7 @@ for (const [engine, makeServer] of engines) {
         assert.isTrue(Exit.isFailure(yield* Fiber.join(pending)))
         yield* near.notify("after", jsonBody({}))
         yield* Effect.callback<void>((resume) => void agent.once("after", () => resume(Effect.void)))
-        assert.deepStrictEqual(heard, ["after"])
+        assert.deepStrictEqual(received, ["after"])
       })
     )
 

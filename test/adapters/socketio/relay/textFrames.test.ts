@@ -41,22 +41,22 @@ const kinds: { readonly [kind: string]: (value: string) => Buffer } = {
 
 /** What a receiver of `ws` reports of bytes that arrive in chunks of these sizes, with the fast path or without. */
 const received = (bytes: Buffer, sizes: ReadonlyArray<number>, isFast: boolean): ReadonlyArray<string> => {
-  const heard: Array<string> = []
+  const received: Array<string> = []
   const receiver = new Receiver({ isServer: true, maxPayload })
   let isOpen = true
   for (const event of ["message", "ping", "conclude"]) {
-    receiver.on(event, (data: Buffer | number) => heard.push(`${event} ${data.toString()}`))
+    receiver.on(event, (data: Buffer | number) => received.push(`${event} ${data.toString()}`))
   }
   // A connection ends with the first error, and after a close frame.
   receiver.on("conclude", () => (isOpen = false))
   receiver.on("error", (error: Error) => {
-    heard.push(error.message)
+    received.push(error.message)
     isOpen = false
   })
   if (isFast) {
     readBefore({ _receiver: receiver }, (chunk, maxBytes) =>
       takeTextFrames(chunk, maxBytes, (data) => {
-        heard.push(`message ${data.toString()}`)
+        received.push(`message ${data.toString()}`)
         return true
       })
     )
@@ -66,7 +66,7 @@ const received = (bytes: Buffer, sizes: ReadonlyArray<number>, isFast: boolean):
     if (from < bytes.length && isOpen) receiver.write(Buffer.from(bytes.subarray(from, from + size)))
     from += size
   }
-  return heard
+  return received
 }
 
 describe("takeTextFrames", () => {

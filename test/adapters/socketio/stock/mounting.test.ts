@@ -77,7 +77,7 @@ const connected = (socket: Socket) =>
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
   })
 
-const heard = (socket: Socket, event: string) =>
+const received = (socket: Socket, event: string) =>
   Effect.callback<ReadonlyArray<unknown>>((resume) => {
     socket.once(event, (...args: ReadonlyArray<unknown>) => resume(Effect.succeed(args)))
   })
@@ -404,11 +404,11 @@ describe("an office on a Socket.IO server of the host", () => {
       yield* connected(socket)
       yield* link
       io.of("/smcp").emit("offset", 1)
-      yield* heard(socket, "offset")
+      yield* received(socket, "offset")
       socket.io.engine.close()
       yield* Effect.repeat(Effect.sleep("5 millis"), { until: () => socket.disconnected })
       socket.connect()
-      const [reason] = yield* heard(socket, "disconnect")
+      const [reason] = yield* received(socket, "disconnect")
       assert.strictEqual(reason, "io server disconnect")
     })
   )

@@ -50,8 +50,8 @@ const prompting = Effect.fnUntraced(function* (isQuestion: boolean) {
       onStatus: ({ _tag }) => Effect.sync(() => void shown.push(_tag))
     }
   )
-  const tell = (status: CallStatus) => Effect.andThen(receive(status), TestClock.adjust(0))
-  return { open: () => [...open], shown, tell }
+  const notify = (status: CallStatus) => Effect.andThen(receive(status), TestClock.adjust(0))
+  return { open: () => [...open], shown, notify }
 })
 
 describe.each([
@@ -60,10 +60,10 @@ describe.each([
 ] as const)("the prompt for the %s of a call", (_, isQuestion) => {
   it.effect("is withdrawn when another approver decides", () =>
     Effect.gen(function* () {
-      const { open, shown, tell } = yield* prompting(isQuestion)
-      yield* tell(waitsFor("a1", isQuestion))
+      const { open, shown, notify } = yield* prompting(isQuestion)
+      yield* notify(waitsFor("a1", isQuestion))
       assert.deepStrictEqual(open(), ["a1"])
-      yield* tell(decided)
+      yield* notify(decided)
       assert.deepStrictEqual(open(), [])
       assert.deepStrictEqual(shown, ["WaitingForConsent", "Decided"])
     })
@@ -71,18 +71,18 @@ describe.each([
 
   it.effect("is withdrawn when the call waits for the next one", () =>
     Effect.gen(function* () {
-      const { open, tell } = yield* prompting(isQuestion)
-      yield* tell(waitsFor("a1", isQuestion))
-      yield* tell(waitsFor("a2", isQuestion))
+      const { open, notify } = yield* prompting(isQuestion)
+      yield* notify(waitsFor("a1", isQuestion))
+      yield* notify(waitsFor("a2", isQuestion))
       assert.deepStrictEqual(open(), ["a2"])
     })
   )
 
   it.effect("stays open while the call reports its progress", () =>
     Effect.gen(function* () {
-      const { open, tell } = yield* prompting(isQuestion)
-      yield* tell(waitsFor("a1", isQuestion))
-      yield* tell({ _tag: "Progressing", computer: "pc", progress: 1 })
+      const { open, notify } = yield* prompting(isQuestion)
+      yield* notify(waitsFor("a1", isQuestion))
+      yield* notify({ _tag: "Progressing", computer: "pc", progress: 1 })
       assert.deepStrictEqual(open(), ["a1"])
     })
   )

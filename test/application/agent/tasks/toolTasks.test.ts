@@ -76,11 +76,11 @@ describe("tool tasks", () => {
   it.effect("asks a question that is answered while its result is awaited, also by a later Agent", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const schema = { type: "object", properties: { name: { type: "string" } } }
-      const greet = tool("greet", (_, { ask }) =>
-        Deferred.succeed(asked, undefined).pipe(
-          Effect.andThen(ask({ mode: "form", message: "who?", schema })),
+      const greet = tool("greet", (_, { ask: request }) =>
+        Deferred.succeed(requests, undefined).pipe(
+          Effect.andThen(request({ mode: "form", message: "who?", schema })),
           Effect.map((answer) => textResult(JSON.stringify(answer)))
         )
       )
@@ -90,7 +90,7 @@ describe("tool tasks", () => {
       const agent = yield* Scope.provide(agentUnderTest(place), first)
       const onInput = () => Effect.succeed({ action: "accept", content: { name: "Ada" } } as const)
       const { id } = yield* agent.startTool({ computer: "desk", tool: "greet", onInput })
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       yield* Scope.close(first, Exit.void)
       const later = yield* agentUnderTest(place)
       const waiting = yield* Effect.forkChild(later.task("desk", id, { onInput }).result)
@@ -103,8 +103,8 @@ describe("tool tasks", () => {
   it.effect("asks the Agent that started it, while it awaits the result", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
-      const greet = tool("greet", (_, { ask }) =>
-        Effect.map(ask({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
+      const greet = tool("greet", (_, { ask: request }) =>
+        Effect.map(request({ mode: "form", message: "who?", schema: { type: "object" } }), ({ action }) =>
           textResult(action)
         )
       )

@@ -40,14 +40,14 @@ type Lists = Pick<
 
 const judgeOf = (client: unknown): Judge => {
   const lists = client as Lists
-  const asking = (ask: () => Promise<object>) => Effect.promise(async () => (await ask()) as JsonObject)
-  const trying = (ask: () => Promise<object>): Attempt =>
+  const asking = (request: () => Promise<object>) => Effect.promise(async () => (await request()) as JsonObject)
+  const trying = (request: () => Promise<object>): Attempt =>
     Effect.tryPromise({
-      try: async () => (await ask()) as JsonObject,
+      try: async () => (await request()) as JsonObject,
       catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
     })
-  const items = (ask: () => Promise<object>, member: string) =>
-    Effect.map(asking(ask), ({ [member]: listed }) => listed as ReadonlyArray<JsonObject>)
+  const items = (request: () => Promise<object>, member: string) =>
+    Effect.map(asking(request), ({ [member]: listed }) => listed as ReadonlyArray<JsonObject>)
   return {
     tools: items(() => lists.listTools(), "tools"),
     resources: items(() => lists.listResources(), "resources"),

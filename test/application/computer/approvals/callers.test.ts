@@ -9,7 +9,7 @@ import type { Rule } from "../../../../src/domain/policy/Rule.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { joined, link, provingLink } from "../stage.ts"
+import { joined, link, provingLink } from "../testComputer.ts"
 
 const form = { mode: "form", message: "Who?", schema: { type: "object" } } as const
 
@@ -21,14 +21,14 @@ type Kind = "question" | "approval"
  * name of an Agent.
  */
 const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSettings["approvers"] = ["agent"]) {
-  const work = tool("work", (_, { ask }) =>
-    Effect.as(kind === "question" ? ask(form) : Effect.void, textResult("done"))
+  const work = tool("work", (_, { ask: request }) =>
+    Effect.as(kind === "question" ? request(form) : Effect.void, textResult("done"))
   )
   const alpha = yield* makeMemoryMcpServer({ tools: [work] })
   const beta = yield* makeMemoryMcpServer({ tools: [tool("consented")] })
   const lost = yield* Deferred.make<string>()
   let connections = 0
-  const { ask, computer, receive } = yield* joined(
+  const { request, computer, receive } = yield* joined(
     {
       servers: { alpha, beta },
       configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
@@ -38,14 +38,14 @@ const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSett
   )
   yield* TestClock.adjust(0)
   const list = (agent: string, more: JsonObject = {}) =>
-    Effect.map(ask("client:get_approvals", { agent, ...more }), (reply) =>
+    Effect.map(request("client:get_approvals", { agent, ...more }), (reply) =>
       (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map(({ id }) => id)
     )
   /** Gives the code of the error, if any. */
   const decide = (agent: string, id: string) => {
     const answer = { action: "allow", ...(kind === "question" && { content: {} }) }
     return Effect.map(
-      ask("client:decide_approval", { agent, approval_id: id, ...answer }),
+      request("client:decide_approval", { agent, approval_id: id, ...answer }),
       (reply) => asObject(reply)["code"]
     )
   }
@@ -54,10 +54,10 @@ const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSett
     (all) => Option.getOrThrow(all)[0]?.id ?? ""
   )
   const task = (agent: string, method: string, params: JsonObject) =>
-    Effect.map(ask("client:mcp", { agent, method, params }), (reply) => asObject(reply)["result"])
+    Effect.map(request("client:mcp", { agent, method, params }), (reply) => asObject(reply)["result"])
   const call = (agent: string, reqId: string, params: JsonObject = {}) =>
-    Effect.forkScoped(ask("client:tool_call", { agent, req_id: reqId, tool_name: "work", params, timeout: 60 }))
-  return { ask, call, computer, decide, list, lost, openId, receive, task }
+    Effect.forkScoped(request("client:tool_call", { agent, req_id: reqId, tool_name: "work", params, timeout: 60 }))
+  return { request, call, computer, decide, list, lost, openId, receive, task }
 })
 
 const start = { id: "t1", tool: "work", params: {}, timeout: 600, inputModes: ["form"] }
@@ -160,11 +160,11 @@ describe("grant of an Agent", () => {
 
   it.effect.each(left)("ends when the Agent leaves: a later call of %s waits", ([name]) =>
     Effect.gen(function* () {
-      const { ask, call, computer, openId, receive } = yield* waiting("approval")
+      const { request, call, computer, openId, receive } = yield* waiting("approval")
       yield* call("brain", "r1")
       const id = yield* openId
       const always = { agent: "brain", approval_id: id, action: "allow", scope: "tool" }
-      yield* ask("client:decide_approval", always)
+      yield* request("client:decide_approval", always)
       const [grant] = yield* computer.grants
       assert.deepInclude(grant, { by: "agent brain", approver: "agent" })
       // It covers the calls of this Agent, and no others.
@@ -188,12 +188,12 @@ describe("grant of an Agent", () => {
 describe("grant of a later member that holds a task", () => {
   it.effect("covers the calls of this member", () =>
     Effect.gen(function* () {
-      const { ask, call, computer, openId, receive, task } = yield* waiting("approval")
+      const { request, call, computer, openId, receive, task } = yield* waiting("approval")
       yield* task("brain", "tasks/start", start)
       const id = yield* openId
       yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
       yield* task("brain", "tasks/get", { id: "t1" })
-      yield* ask("client:decide_approval", { agent: "brain", approval_id: id, action: "allow", scope: "tool" })
+      yield* request("client:decide_approval", { agent: "brain", approval_id: id, action: "allow", scope: "tool" })
       assert.lengthOf(yield* computer.grants, 1)
       const reply = yield* Effect.flatMap(call("brain", "r1"), Fiber.join)
       assert.deepInclude(asObject(reply), { isError: false })
@@ -203,7 +203,7 @@ describe("grant of a later member that holds a task", () => {
 
 describe("approval after a call with other arguments", () => {
   const shownTo = Effect.fnUntraced(function* (first: string, second: string, hasLeft: boolean) {
-    const { ask, call, computer, openId, receive } = yield* waiting("approval")
+    const { request, call, computer, openId, receive } = yield* waiting("approval")
     yield* call(first, "r1", { secret: first })
     yield* computer.decideApproval(yield* openId, { action: "allow", scope: "once" })
     yield* TestClock.adjust(0)
@@ -212,7 +212,7 @@ describe("approval after a call with other arguments", () => {
     const id = yield* openId
     const [open] = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
     assert.deepStrictEqual(open?.previousParams, { secret: first })
-    const reply = yield* ask("client:get_approvals", { agent: second, approval_id: id })
+    const reply = yield* request("client:get_approvals", { agent: second, approval_id: id })
     return (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map((view) => view["previous_arguments"])
   })
 
@@ -250,20 +250,20 @@ describe("rules about operators", () => {
       const { action, agent, caller_kind: kind } = fields
       decisions.push({ action, agent, kind })
     }
-    const { ask, computer } = yield* joined(
+    const { request, computer } = yield* joined(
       { servers: { alpha }, policy: RulePolicy.layer(rules) },
       Effect.succeed(server)
     ).pipe(Effect.provideService(AuditLog, { record, lostCount: () => 0 }))
     yield* TestClock.adjust(0)
-    return { ask, computer, decisions }
+    return { request, computer, decisions }
   })
 
   it.effect.each(servers.flatMap(([how, server]) => names.map((name) => [how, name, server] as const)))(
     "apply to those whom the Server proves: it %s %s",
     ([how, name, server]) =>
       Effect.gen(function* () {
-        const { ask, decisions } = yield* ruled([operators], server)
-        yield* ask("client:tool_call", { agent: name, req_id: "r", tool_name: "work", params: {}, timeout: 60 })
+        const { request, decisions } = yield* ruled([operators], server)
+        yield* request("client:tool_call", { agent: name, req_id: "r", tool_name: "work", params: {}, timeout: 60 })
         const isOperator = how === "proves" && name.startsWith("operator:")
         const isPlain = isOperator || name === "ann"
         assert.deepStrictEqual(decisions, [
@@ -291,11 +291,11 @@ describe("rules about operators", () => {
 describe("the list of the approvals of an Agent", () => {
   it.effect("has its questions only where Agents decide about no calls", () =>
     Effect.gen(function* () {
-      const { ask, call, computer, list, openId } = yield* waiting("question", [])
+      const { request, call, computer, list, openId } = yield* waiting("question", [])
       yield* call("brain", "r1")
       const question = yield* openId
       const consented = { agent: "brain", req_id: "r2", tool_name: "consented", params: {}, timeout: 60 }
-      yield* Effect.forkScoped(ask("client:tool_call", consented))
+      yield* Effect.forkScoped(request("client:tool_call", consented))
       yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
       assert.deepStrictEqual(yield* list("brain"), [question])
     })

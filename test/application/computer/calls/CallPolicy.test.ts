@@ -11,7 +11,7 @@ import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { joined, link, setupOf, staged, type Staged } from "../stage.ts"
+import { joined, link, setupOf, testComputer, type TestComputer } from "../testComputer.ts"
 
 /** A Computer with a tool that reads and one that writes, whose calls are recorded. */
 const deciding = Effect.fnUntraced(function* (
@@ -28,7 +28,7 @@ const deciding = Effect.fnUntraced(function* (
   } = {}
 ) {
   const ran: Array<string> = []
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   const noted = (name: string, more: JsonObject) =>
     tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))), more)
   const notes = yield* makeMemoryMcpServer({
@@ -36,10 +36,10 @@ const deciding = Effect.fnUntraced(function* (
   })
   const confirm = ({ tool: name }: Approval) =>
     Effect.sync(() => {
-      asked.push(name)
+      requests.push(name)
       return confirms === "tool" ? ({ action: "allow", scope: "tool" } as const) : confirms === true
     })
-  const { computer } = yield* staged({
+  const { computer } = yield* testComputer({
     servers: { notes },
     configure: { notes: { default_tool_meta: { auto_apply: autoApply } } },
     settings: { approve, ...(confirms !== undefined && { confirm }) },
@@ -47,7 +47,7 @@ const deciding = Effect.fnUntraced(function* (
   })
   yield* TestClock.adjust(0)
   const call = (name: string, params: JsonObject = {}) => computer.callTool({ tool: name, params, requester: "agent" })
-  return { asked, call, computer, noted, notes, ran }
+  return { requests, call, computer, noted, notes, ran }
 })
 
 const rulesOf = (...rules: ReadonlyArray<Rule>) => RulePolicy.layer(rules)
@@ -84,20 +84,20 @@ describe("a policy", () => {
   it.effect("asks although the tool is marked auto_apply and matches an approved pattern", () =>
     Effect.gen(function* () {
       const standing = { autoApply: true, approve: ["*"], confirms: true }
-      const { asked, call } = yield* deciding(rulesOf({ action: "ask", tool: ["write"] }), standing)
+      const { requests, call } = yield* deciding(rulesOf({ action: "ask", tool: ["write"] }), standing)
       yield* call("read")
       yield* call("write")
-      assert.deepStrictEqual(asked, ["write"])
+      assert.deepStrictEqual(requests, ["write"])
     })
   )
 
   it.effect("leaves other calls to approved patterns and the confirmation", () =>
     Effect.gen(function* () {
       const policy = rulesOf({ action: "deny", tool: ["erase"] })
-      const { asked, call, ran } = yield* deciding(policy, { approve: ["notes/read"], confirms: true })
+      const { requests, call, ran } = yield* deciding(policy, { approve: ["notes/read"], confirms: true })
       yield* call("read")
       yield* call("write")
-      assert.deepStrictEqual(asked, ["write"])
+      assert.deepStrictEqual(requests, ["write"])
       assert.deepStrictEqual(ran, ["read", "write"])
     })
   )
@@ -148,15 +148,15 @@ describe("a policy", () => {
 
   it.effect("does not run a tool that changes while the policy decides", () =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
+      const requests = yield* Deferred.make<void>()
       const answered = yield* Deferred.make<void>()
       const decision = Effect.as(Deferred.await(answered), { action: "allow", by: "engine" } as const)
       const policy = Layer.succeed(Policy, {
-        decide: () => Effect.andThen(Deferred.succeed(asked, undefined), decision)
+        decide: () => Effect.andThen(Deferred.succeed(requests, undefined), decision)
       })
       const { call, notes, noted, ran } = yield* deciding(policy, { autoApply: true })
       const calling = yield* Effect.forkChild(call("write"))
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       yield* notes.setTools([noted("write", { description: "erases everything" })])
       yield* TestClock.adjust(0)
       yield* Deferred.succeed(answered, undefined)
@@ -195,13 +195,13 @@ describe("a tool with an alias", () => {
   /** A Computer in an office, whose tool `write` goes by `put`. */
   const renamed = Effect.fnUntraced(function* (
     protocol: LineName,
-    stage: Partial<Staged>,
-    configure: Staged["configure"] = aliased
+    fixture: Partial<TestComputer>,
+    configure: TestComputer["configure"] = aliased
   ) {
     const ran: Array<string> = []
     const write = tool("write", () => Effect.sync(() => (ran.push("write"), textResult("write"))))
     const notes = yield* makeMemoryMcpServer({ tools: [write] })
-    const { computer } = yield* joined({ ...stage, servers: { notes }, configure }, Effect.succeed(link), protocol)
+    const { computer } = yield* joined({ ...fixture, servers: { notes }, configure }, Effect.succeed(link), protocol)
     yield* TestClock.adjust("1 second")
     const callAll = Effect.fnUntraced(function* () {
       const names = [...(yield* computer.catalogue).entries.keys()]
@@ -254,7 +254,7 @@ describe("a tool with an alias", () => {
       const ran: Array<string> = []
       const noted = (name: string) => tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))))
       const notes = yield* makeMemoryMcpServer({ tools: [noted("read"), noted("write")] })
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { notes },
         configure: { notes: { tool_meta: { read: { alias: "do" } } } },
         policy: rules
@@ -298,14 +298,14 @@ describe("the explanation of a call", () => {
         for (const standing of standings) {
           for (const name of ["read", "write"]) {
             for (const path of ["docs/a", "src/a"]) {
-              const { asked, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), standing)
+              const { requests, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), standing)
               const params = { path }
               const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
               assert.isDefined(explanation)
               yield* call(name, params)
               const { action } = explanation.decision
               assert.strictEqual(explanation.canAsk, standing.confirms !== undefined)
-              assert.strictEqual(asked.length, action === "ask" && explanation.canAsk ? 1 : 0)
+              assert.strictEqual(requests.length, action === "ask" && explanation.canAsk ? 1 : 0)
               assert.strictEqual(
                 ran.length === 1,
                 action === "allow" || (action === "ask" && standing.confirms === true)
@@ -320,16 +320,16 @@ describe("the explanation of a call", () => {
     "agrees with the execution after grants by %s",
     ([, rules]) =>
       Effect.gen(function* () {
-        const { asked, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), { confirms: "tool" })
+        const { requests, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), { confirms: "tool" })
         for (const name of ["read", "write", "read", "write"]) {
-          const [askedBefore, ranBefore] = [asked.length, ran.length]
+          const [askedBefore, ranBefore] = [requests.length, ran.length]
           const params = { path: "docs/a" }
           const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
           yield* call(name, params)
           const action = explanation?.decision.action
-          assert.strictEqual(asked.length - askedBefore, action === "ask" ? 1 : 0)
+          assert.strictEqual(requests.length - askedBefore, action === "ask" ? 1 : 0)
           assert.strictEqual(ran.length - ranBefore, action === "deny" ? 0 : 1)
-          if (askedBefore > 0 && asked.slice(0, askedBefore).includes(name)) assert.notStrictEqual(action, "ask")
+          if (askedBefore > 0 && requests.slice(0, askedBefore).includes(name)) assert.notStrictEqual(action, "ask")
         }
       })
   )
@@ -346,7 +346,7 @@ describe("the explanation of a call", () => {
   it.effect("takes a caller in a named office for a member of it, also while the Computer is outside", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust(0)
       const explanation = yield* computer.explain({ tool: "write", params: {}, subject: "operator:ann", office: "lab" })
       assert.deepInclude(explanation?.call, { office: "lab", subject: "operator:ann" })

@@ -15,7 +15,7 @@ import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 const settle = TestClock.adjust(0)
@@ -34,25 +34,25 @@ const page: InputRequest = { mode: "url", message: "Sign in", url: "https://exam
 
 /** A tool that asks these questions one after the other, and gives the answers. */
 const asking = (...requests: ReadonlyArray<InputRequest>) =>
-  tool("ask", (_, { ask }) =>
-    Effect.map(Effect.forEach(requests, ask), (answers) => textResult(JSON.stringify(answers)))
+  tool("ask", (_, { ask: request }) =>
+    Effect.map(Effect.forEach(requests, request), (answers) => textResult(JSON.stringify(answers)))
   )
 
 const askingAtOnce = (...requests: ReadonlyArray<InputRequest>) =>
-  tool("ask", (_, { ask }) =>
-    Effect.map(Effect.forEach(requests, ask, { concurrency: "unbounded" }), (answers) =>
+  tool("ask", (_, { ask: request }) =>
+    Effect.map(Effect.forEach(requests, request, { concurrency: "unbounded" }), (answers) =>
       textResult(JSON.stringify(answers))
     )
   )
 
 /** A Computer with one tool that asks, whose callers wait for answers. */
-const stage = Effect.fnUntraced(function* (
-  asks = asking(form),
+const fixture = Effect.fnUntraced(function* (
+  requests = asking(form),
   settings: Partial<ComputerSettings> = {},
   isExtended = true,
   autoApply = true
 ) {
-  const alpha = yield* makeMemoryMcpServer({ tools: [asks] })
+  const alpha = yield* makeMemoryMcpServer({ tools: [requests] })
   const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: autoApply } } } })
   const statuses: Array<CallStatus> = []
   const logs: Array<string> = []
@@ -117,7 +117,7 @@ const answersOf = (result: Parameters<typeof firstText>[0]): ReadonlyArray<Input
 describe("question of a call", () => {
   it.effect("is announced to the caller, and answered by it", () =>
     Effect.gen(function* () {
-      const { approvals, call, decide, question, statuses } = yield* stage()
+      const { approvals, call, decide, question, statuses } = yield* fixture()
       const calling = yield* call()
       const { id, input, tool: name } = question()
       assert.deepStrictEqual(input, form)
@@ -143,7 +143,7 @@ describe("question of a call", () => {
 
   it.effect("passes the other answers on, and that to a question with a URL", () =>
     Effect.gen(function* () {
-      const { call, decide } = yield* stage(asking(form, form, page))
+      const { call, decide } = yield* fixture(asking(form, form, page))
       const calling = yield* call()
       for (const answer of [{ action: "deny" }, { action: "cancel" }, { action: "allow", scope: "once" }] as const) {
         yield* decide(answer)
@@ -159,7 +159,7 @@ describe("question of a call", () => {
 
   it.effect("is declined at once when neither the caller nor another responder answers", () =>
     Effect.gen(function* () {
-      const { call, statuses } = yield* stage(asking(form, page))
+      const { call, statuses } = yield* fixture(asking(form, page))
       assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [
         { action: "decline" },
         { action: "decline" }
@@ -170,14 +170,14 @@ describe("question of a call", () => {
 
   it.effect("is declined at once when the caller does not answer this kind", () =>
     Effect.gen(function* () {
-      const { call } = yield* stage(asking(page))
+      const { call } = yield* fixture(asking(page))
       assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call(["form"]))), [{ action: "decline" }])
     })
   )
 
   it.effect("is declined when the caller cannot be told", () =>
     Effect.gen(function* () {
-      const { approvals, call } = yield* stage(asking(form), {}, false)
+      const { approvals, call } = yield* fixture(asking(form), {}, false)
       assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call())), [{ action: "decline" }])
       assert.isEmpty(approvals.open())
     })
@@ -185,7 +185,7 @@ describe("question of a call", () => {
 
   it.effect("reaches the hook and operators, beside the caller; the first answer counts", () =>
     Effect.gen(function* () {
-      const { approvals, call, question } = yield* stage(asking(form), {
+      const { approvals, call, question } = yield* fixture(asking(form), {
         approvers: ["page"],
         onInput: () => Effect.delay(Effect.succeed({ action: "accept", content: { name: "Bob" } }), "1 minute")
       })
@@ -201,7 +201,7 @@ describe("question of a call", () => {
 
   it.effect("stays open after an answer that does not fit the form, or has a scope", () =>
     Effect.gen(function* () {
-      const { call, decide, question } = yield* stage()
+      const { call, decide, question } = yield* fixture()
       const calling = yield* call()
       const short = yield* Effect.flip(decide(accept({ name: "A" })))
       assert.strictEqual(short.code, 400)
@@ -221,7 +221,7 @@ describe("question of a call", () => {
   it.effect("is asked of the hook again after an invalid answer, with the error, and then declined", () =>
     Effect.gen(function* () {
       const messages: Array<string> = []
-      const { call } = yield* stage(asking(form), {
+      const { call } = yield* fixture(asking(form), {
         onInput: ({ input }) =>
           Effect.sync(() => (messages.push(input.message), { action: "accept", content: { name: "A" } } as const))
       })
@@ -234,7 +234,7 @@ describe("question of a call", () => {
 
   it.effect("is cancelled when the hook fails", () =>
     Effect.gen(function* () {
-      const { call, logs } = yield* stage(asking(form), { onInput: () => Effect.die("broken") })
+      const { call, logs } = yield* fixture(asking(form), { onInput: () => Effect.die("broken") })
       assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [{ action: "cancel" }])
       assert.isTrue(logs.some((line) => line.includes("question not answered")))
     })
@@ -242,7 +242,7 @@ describe("question of a call", () => {
 
   it.effect("is cancelled when no answer comes in time, and the call continues", () =>
     Effect.gen(function* () {
-      const { call, statuses } = yield* stage(asking(form), { approvalTimeout: Duration.minutes(2) })
+      const { call, statuses } = yield* fixture(asking(form), { approvalTimeout: Duration.minutes(2) })
       const calling = yield* call()
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "cancel" }])
@@ -252,12 +252,12 @@ describe("question of a call", () => {
 
   it.effect("stops the execution time, also several of one call", () =>
     Effect.gen(function* () {
-      const slow = tool("ask", (_, { ask }) =>
-        Effect.forEach([form, form, form], (request) => Effect.delay(ask(request), "5 seconds")).pipe(
+      const slow = tool("ask", (_, { ask: request }) =>
+        Effect.forEach([form, form, form], (question) => Effect.delay(request(question), "5 seconds")).pipe(
           Effect.as(textResult("done"))
         )
       )
-      const { call, decide } = yield* stage(slow)
+      const { call, decide } = yield* fixture(slow)
       const calling = yield* call(undefined, 16)
       for (let count = 0; count < 3; count++) {
         yield* TestClock.adjust("5 seconds")
@@ -271,8 +271,8 @@ describe("question of a call", () => {
 
   it.effect("leaves the execution time as it is", () =>
     Effect.gen(function* () {
-      const hanging = tool("ask", (_, { ask }) => Effect.andThen(ask(form), Effect.never))
-      const { call, decide } = yield* stage(hanging)
+      const hanging = tool("ask", (_, { ask: request }) => Effect.andThen(request(form), Effect.never))
+      const { call, decide } = yield* fixture(hanging)
       const calling = yield* call(undefined, 16)
       yield* TestClock.adjust("1 minute")
       yield* decide(accept({ name: "Ada" }))
@@ -285,7 +285,7 @@ describe("question of a call", () => {
 
   it.effect("waits one hour in total with the others of its call", () =>
     Effect.gen(function* () {
-      const { call } = yield* stage(asking(form, form, form), { approvalTimeout: Duration.minutes(50) })
+      const { call } = yield* fixture(asking(form, form, form), { approvalTimeout: Duration.minutes(50) })
       const calling = yield* call(undefined, 60)
       yield* TestClock.adjust("50 minutes")
       assert.isUndefined(calling.pollUnsafe())
@@ -301,7 +301,7 @@ describe("question of a call", () => {
   it.effect("waits one hour in total with the approval of its call", () =>
     Effect.gen(function* () {
       const settings = { approvers: ["agent"] as const, approvalTimeout: Duration.minutes(50) }
-      const { approvals, call } = yield* stage(asking(form), settings, true, false)
+      const { approvals, call } = yield* fixture(asking(form), settings, true, false)
       const calling = yield* call(undefined, 60)
       yield* TestClock.adjust("40 minutes")
       const [approval] = approvals.open()
@@ -315,7 +315,7 @@ describe("question of a call", () => {
 
   it.effect("is one of at most 256 that are open", () =>
     Effect.gen(function* () {
-      const { approvals, audited, calls } = yield* stage()
+      const { approvals, audited, calls } = yield* fixture()
       const call = (reqId: string) =>
         calls.call(
           { agent: "ada", computer: "pc", reqId, toolName: "ask", params: {}, timeout: 60, inputModes: ["form"] },
@@ -335,7 +335,7 @@ describe("question of a call", () => {
 
   it.effect("is asked after the others of its call, which are limited in number", () =>
     Effect.gen(function* () {
-      const { call, decide } = yield* stage(askingAtOnce(...Array.from({ length: 40 }, () => form)))
+      const { call, decide } = yield* fixture(askingAtOnce(...Array.from({ length: 40 }, () => form)))
       const calling = yield* call()
       for (let count = 0; count < 32; count++) {
         yield* decide(accept({ name: "Ada" }))
@@ -351,7 +351,7 @@ describe("question of a call", () => {
 
   it.effect("ends with its call", () =>
     Effect.gen(function* () {
-      const { approvals, audited, call, calls, question } = yield* stage()
+      const { approvals, audited, call, calls, question } = yield* fixture()
       yield* call()
       const { id } = question()
       yield* calls.cancel("r", officeCaller("ada", 1, true))
@@ -367,12 +367,12 @@ describe("question of a call", () => {
 
   it.effect("keeps answers out of the log, the audit, the statuses and the decisions", () =>
     Effect.gen(function* () {
-      const leaking = tool("ask", (_, { ask, progress }) =>
-        Effect.flatMap(ask(form), (answer) =>
+      const leaking = tool("ask", (_, { ask: request, progress }) =>
+        Effect.flatMap(request(form), (answer) =>
           Effect.as(progress({ progress: 1, message: JSON.stringify(answer) }), textResult("done"))
         )
       )
-      const { approvals, audited, call, decide, logs, statuses } = yield* stage(leaking, {
+      const { approvals, audited, call, decide, logs, statuses } = yield* fixture(leaking, {
         onProgress: (report) => Effect.logInfo("progress", report)
       })
       const calling = yield* call()
@@ -389,7 +389,7 @@ describe("question of a call", () => {
 
   it.effect("is answered by the responder of a local call", () =>
     Effect.gen(function* () {
-      const { calls } = yield* stage()
+      const { calls } = yield* fixture()
       const responder = {
         modes: ["form" as const],
         answer: () => Effect.succeed({ action: "accept", content: { name: "Eve" } } as const)

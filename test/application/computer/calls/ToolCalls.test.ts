@@ -17,7 +17,7 @@ import { type CallReporter, silentReporter } from "../../../../src/application/c
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 import { firstText } from "../../../firstText.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
@@ -42,7 +42,7 @@ const callsOn = Effect.fnUntraced(function* (
     return {
       ...calls,
       callAs: calls.call,
-      call: (asked: ToolCallRequest) => calls.call(asked, officeCaller(asked.agent, 1, true)),
+      call: (requests: ToolCallRequest) => calls.call(requests, officeCaller(requests.agent, 1, true)),
       cancel: (reqId: string, agent = "a") => calls.cancel(reqId, officeCaller(agent, 1, true))
     }
   }).pipe(
@@ -532,11 +532,11 @@ describe("ToolCalls", () => {
 
   it.effect("shows the call to the confirm callback under the exposed name of its tool", () =>
     Effect.gen(function* () {
-      const asked: Array<Approval> = []
-      const confirm = (shown: Approval) => Effect.sync(() => asked.push(shown) > 0)
+      const requests: Array<Approval> = []
+      const confirm = (shown: Approval) => Effect.sync(() => requests.push(shown) > 0)
       const { call } = yield* callsOn([tool("t")], { confirm }, { tool_meta: { t: { alias: "u" } } })
       assert.isFalse((yield* call({ ...request("r1", "u"), params: { x: 1 } })).isError)
-      const shown = asked.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
+      const shown = requests.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
         computer,
         requester,
         reqId,

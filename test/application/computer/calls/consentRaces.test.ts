@@ -15,7 +15,7 @@ import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { firstText } from "../../../firstText.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { staged } from "../stage.ts"
+import { testComputer } from "../testComputer.ts"
 
 const settle = TestClock.adjust(0)
 const ann: Approver = { _tag: "page", name: "operator:ann" }
@@ -32,16 +32,16 @@ describe("call that a slow policy decides", () => {
     const answer = yield* Deferred.make<PolicyDecision>()
     const interrupted = yield* Deferred.make<void>()
     let calls = 0
-    const ask: PolicyDecision = { action: "ask", by: "engine" }
+    const request: PolicyDecision = { action: "ask", by: "engine" }
     const decide = () =>
       Effect.suspend(() => {
         calls += 1
         return calls === 1
-          ? Effect.succeed(ask)
+          ? Effect.succeed(request)
           : Effect.onInterrupt(Deferred.await(answer), () => Deferred.succeed(interrupted, undefined))
       })
     const prompts: Array<string> = []
-    const { computer } = yield* staged({
+    const { computer } = yield* testComputer({
       servers: { notes },
       policy: Layer.succeed(Policy, { decide }),
       settings: {
@@ -55,7 +55,7 @@ describe("call that a slow policy decides", () => {
     yield* settle
     return {
       answer: (decision: PolicyDecision) => Deferred.succeed(answer, decision),
-      ask,
+      request,
       calling,
       computer,
       interrupted,
@@ -66,10 +66,10 @@ describe("call that a slow policy decides", () => {
 
   it.effect("needs an approval when its grant is revoked meanwhile", () =>
     Effect.gen(function* () {
-      const { answer, ask, calling, computer, prompts, ran } = yield* slow
+      const { answer, request, calling, computer, prompts, ran } = yield* slow
       const [grant] = yield* computer.grants
       assert.isTrue(yield* computer.revokeGrant(grant?.id ?? ""))
-      yield* answer(ask)
+      yield* answer(request)
       assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
       assert.lengthOf(prompts, 2)
       assert.lengthOf(ran, 1)
@@ -78,8 +78,8 @@ describe("call that a slow policy decides", () => {
 
   it.effect("runs under its grant, which remains", () =>
     Effect.gen(function* () {
-      const { answer, ask, calling, prompts, ran } = yield* slow
-      yield* answer(ask)
+      const { answer, request, calling, prompts, ran } = yield* slow
+      yield* answer(request)
       assert.isFalse((yield* Fiber.join(calling)).isError)
       assert.lengthOf(prompts, 1)
       assert.lengthOf(ran, 2)
@@ -97,10 +97,10 @@ describe("call that a slow policy decides", () => {
 
   it.effect("ends the policy's decision when it is cancelled", () =>
     Effect.gen(function* () {
-      const { answer, ask, calling, interrupted, ran } = yield* slow
+      const { answer, request, calling, interrupted, ran } = yield* slow
       yield* Fiber.interrupt(calling)
       yield* Deferred.await(interrupted)
-      yield* answer(ask)
+      yield* answer(request)
       yield* settle
       assert.lengthOf(ran, 1)
     })
@@ -159,16 +159,16 @@ describe("approvals and questions of one tool", () => {
         approvals.request({ ...facts(reqId, description), askedBy: "default", reason: undefined }, wait),
         { startImmediately: true }
       )
-    const ask = (reqId: string) =>
+    const requestInput = (reqId: string) =>
       Effect.forkScoped(approvals.ask({ ...facts(reqId), input: form }, wait), { startImmediately: true })
     const idOf = (reqId: string) => approvals.open().find((one) => one.reqId === reqId)?.id ?? ""
-    return { approvals, ask, idOf, prompts, request }
+    return { approvals, requestInput, idOf, prompts, request }
   })
 
   it.effect("keeps a question open when its tool is allowed for good", () =>
     Effect.gen(function* () {
-      const { approvals, ask, idOf, prompts, request } = yield* deciding
-      const asking = yield* ask("q")
+      const { approvals, idOf, prompts, request, requestInput } = yield* deciding
+      const asking = yield* requestInput("q")
       const [one, other] = [yield* request("a"), yield* request("b")]
       yield* settle
       yield* approvals.decide(idOf("a"), always, ann)
@@ -186,8 +186,8 @@ describe("approvals and questions of one tool", () => {
     ["a cancellation", { action: "cancel" }]
   ])("neither pins nor grants the tool by %s to its question", ([, answer]) =>
     Effect.gen(function* () {
-      const { approvals, ask, idOf, request } = yield* deciding
-      const asking = yield* ask("q")
+      const { approvals, idOf, request, requestInput } = yield* deciding
+      const asking = yield* requestInput("q")
       yield* settle
       yield* approvals.decide(idOf("q"), answer, ann)
       yield* Fiber.join(asking)
@@ -260,7 +260,7 @@ describe("call that waits while the rules are read again", () => {
     const connect = Effect.suspend(() =>
       connections++ === 0 ? notes.connect : Effect.andThen(Deferred.await(opening), notes.connect)
     )
-    const { computer } = yield* staged({
+    const { computer } = yield* testComputer({
       servers: { notes: { connect } },
       configure: { notes: lifecycle },
       policy: RulePolicy.layer([{ action: "ask", tool: ["write"] }], Stream.fromQueue(updates)),
@@ -344,30 +344,30 @@ describe("policy of a host", () => {
   ])("with %s is asked about an approved call: %o, %i times", ([, revisions, times]) =>
     Effect.gen(function* () {
       const write = yield* makeMemoryMcpServer({ tools: [tool("write")] })
-      let asked = 0
+      let requests = 0
       let isDecided = false
       const policy = Layer.succeed(Policy, {
-        decide: () => Effect.sync((): PolicyDecision => (asked++, { action: "ask", by: "engine" })),
+        decide: () => Effect.sync((): PolicyDecision => (requests++, { action: "ask", by: "engine" })),
         ...(revisions !== undefined && { revision: () => revisions[isDecided ? 1 : 0] })
       })
       const confirm = () => Effect.sync(() => (isDecided = true))
-      const { computer } = yield* staged({ servers: { write }, policy, settings: { confirm } })
+      const { computer } = yield* testComputer({ servers: { write }, policy, settings: { confirm } })
       yield* settle
       assert.isFalse((yield* computer.callTool({ tool: "write", params: {}, requester: "host" })).isError)
-      assert.strictEqual(asked, times)
+      assert.strictEqual(requests, times)
     })
   )
 
   it.effect("is not waited for beyond the timeout of the call when it is asked again", () =>
     Effect.gen(function* () {
       const write = yield* makeMemoryMcpServer({ tools: [tool("write")] })
-      let asked = 0
-      const ask: PolicyDecision = { action: "ask", by: "engine" }
+      let requests = 0
+      const request: PolicyDecision = { action: "ask", by: "engine" }
       const policy = Layer.succeed(Policy, {
-        decide: () => Effect.suspend(() => (asked++ === 0 ? Effect.succeed(ask) : Effect.never)),
-        revision: () => asked
+        decide: () => Effect.suspend(() => (requests++ === 0 ? Effect.succeed(request) : Effect.never)),
+        revision: () => requests
       })
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { write },
         policy,
         settings: { confirm: () => Effect.succeed(true) }

@@ -6,7 +6,7 @@ import * as RulePolicy from "../../../../src/application/computer/calls/RulePoli
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import type { ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { staged } from "../stage.ts"
+import { testComputer } from "../testComputer.ts"
 
 /** A Computer with an audit, and the lines about decisions. */
 const audited = Effect.gen(function* () {
@@ -20,7 +20,7 @@ const audited = Effect.gen(function* () {
     { action: "deny", tool: ["erase"], reason: "nothing is erased" }
   ])
   const { computer } = yield* Effect.provide(
-    staged({ servers: { notes }, policy, settings: { approvers: ["page"] } }),
+    testComputer({ servers: { notes }, policy, settings: { approvers: ["page"] } }),
     audit
   )
   yield* TestClock.adjust(0)

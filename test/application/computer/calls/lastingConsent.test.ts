@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { setupOf, staged } from "../stage.ts"
+import { setupOf, testComputer } from "../testComputer.ts"
 
 const settle = TestClock.adjust(0)
 
@@ -23,7 +23,7 @@ const consenting = Effect.gen(function* () {
     tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))), more)
   const alpha = yield* makeMemoryMcpServer({ tools: [noted("read"), noted("erase")] })
   const beta = yield* makeMemoryMcpServer({ tools: [] })
-  const { computer } = yield* staged({ servers: { alpha, beta }, settings: { confirm } })
+  const { computer } = yield* testComputer({ servers: { alpha, beta }, settings: { confirm } })
   yield* settle
   const call = (name = "read") => computer.callTool({ tool: name, params: {}, requester: "a" })
   const configure = (settings: { readonly [name: string]: JsonObject }) =>
@@ -121,11 +121,11 @@ describe("consent that is given while the tool changes", () => {
     it.effect(`does not run the tool when ${title}`, () =>
       Effect.gen(function* () {
         const given = yield* consenting
-        const asked = yield* Deferred.make<void>()
+        const requests = yield* Deferred.make<void>()
         const changed = yield* Deferred.make<void>()
-        given.duringPrompt(Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(changed)))
+        given.duringPrompt(Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(changed)))
         const calling = yield* Effect.forkChild(given.call())
-        yield* Deferred.await(asked)
+        yield* Deferred.await(requests)
         yield* change(given)
         yield* settle
         yield* Deferred.succeed(changed, undefined)

@@ -12,7 +12,7 @@ import { makeServerSupervisor } from "../../../../src/application/computer/serve
 import { type ApprovalAnswer, fromInputAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 /** What a responder does, and when: several at once, before and after the expiry at 30 seconds. */
@@ -55,10 +55,10 @@ const race = Effect.fnUntraced(function* (
   const given: Array<Given> = []
   const received: Array<InputAnswer> = []
   const hook = steps.find(({ by }) => by === "hook")
-  const asks = tool("ask", (_, { ask }) =>
-    Effect.map(ask(form), (answer) => (received.push(answer), textResult("done")))
+  const requests = tool("ask", (_, { ask: request }) =>
+    Effect.map(request(form), (answer) => (received.push(answer), textResult("done")))
   )
-  const alpha = yield* makeMemoryMcpServer({ tools: [asks] })
+  const alpha = yield* makeMemoryMcpServer({ tools: [requests] })
   const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: true } } } })
   yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)

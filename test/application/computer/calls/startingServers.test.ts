@@ -11,7 +11,7 @@ import { McpConnector, type McpSession, McpSessionError } from "../../../../src/
 import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { tool } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 const request = (toolName: string, reqId: string) => ({

@@ -18,8 +18,8 @@ layer(VerelEngine.layer())("transformResult with Verel", (it) => {
     Effect.gen(function* () {
       const { meta, ...rest } = yield* transformResult(yield* VrlEngine, ".processed = true", result, call)
       const { a2c_vrl_transformed: text, ...others } = meta ?? {}
-      const { meta: own, ...said } = result
-      assert.deepStrictEqual(rest, said)
+      const { meta: own, ...printed } = result
+      assert.deepStrictEqual(rest, printed)
       assert.deepStrictEqual(others, own)
       assert.deepStrictEqual(typeof text === "string" && JSON.parse(text), {
         ...result,

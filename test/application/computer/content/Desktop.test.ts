@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { resource, tool, unreadable } from "../../../conformance/members.ts"
-import { counted, type Staged, staged } from "../stage.ts"
+import { counted, type TestComputer, testComputer } from "../testComputer.ts"
 
 const a = "window://h/a"
 const b = "window://h/b"
@@ -13,7 +13,7 @@ const b = "window://h/b"
 const showing = Effect.fnUntraced(function* (
   resources: ReadonlyArray<MemoryResource>,
   change: (session: McpSession) => McpSession = (session) => session,
-  settings: Staged["settings"] = {}
+  settings: TestComputer["settings"] = {}
 ) {
   const read: Array<string> = []
   const alpha = counted(yield* makeMemoryMcpServer({ resources }), (session) => {
@@ -26,7 +26,7 @@ const showing = Effect.fnUntraced(function* (
       }
     }
   })
-  const { computer, logged, logs } = yield* staged({ servers: { alpha }, settings })
+  const { computer, logged, logs } = yield* testComputer({ servers: { alpha }, settings })
   yield* TestClock.adjust(0)
   const shown = (request: Parameters<typeof computer.desktop>[0] = {}) =>
     Effect.map(logged(computer.desktop(request)), (entries) => entries.map((entry) => entry.split("\n")[0]))
@@ -54,9 +54,9 @@ describe("Desktop", () => {
 
   it.effect.each(
     ["WINDOW", "Window", "wInDoW", "window"].flatMap((listed) =>
-      ["window", "WINDOW"].map((asked) => [listed, asked] as const)
+      ["window", "WINDOW"].map((requests) => [listed, requests] as const)
     )
-  )("reads a window of the scheme %s by the scheme %s, and no other window", ([listed, asked]) =>
+  )("reads a window of the scheme %s by the scheme %s, and no other window", ([listed, requests]) =>
     Effect.gen(function* () {
       const own = `${listed}://h/a`
       const { read, shown } = yield* showing([
@@ -65,7 +65,7 @@ describe("Desktop", () => {
         resource("window://H/a"),
         resource(b)
       ])
-      assert.deepStrictEqual(yield* shown({ window: `${asked}://h/a` }), [own])
+      assert.deepStrictEqual(yield* shown({ window: `${requests}://h/a` }), [own])
       assert.deepStrictEqual(read, [own])
     })
   )
@@ -205,7 +205,7 @@ describe("Desktop", () => {
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ resources: [resource(a)], tools: [tool("ta")] })
       const beta = yield* makeMemoryMcpServer({ resources: [resource(b)], tools: [tool("tb")] })
-      const { computer } = yield* staged({ servers: { alpha, beta } })
+      const { computer } = yield* testComputer({ servers: { alpha, beta } })
       yield* TestClock.adjust(0)
       yield* computer.callTool({ tool: "tb", params: {} })
       assert.deepStrictEqual(yield* computer.desktop({}), [`${b}\n\nT`, `${a}\n\nT`])

@@ -6,7 +6,7 @@ import type { DpeRequest, ResolveDpe } from "../../../../src/application/compute
 import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource, tool, unreadable } from "../../../conformance/members.ts"
-import { asked, counted, joined } from "../stage.ts"
+import { requests, counted, joined } from "../testComputer.ts"
 
 const uri = "dpe://h/doc"
 
@@ -22,8 +22,8 @@ const resolving = Effect.fnUntraced(function* (
     requests.push(request)
     return found
   }
-  const { ask, logs } = yield* joined({ servers: { alpha }, settings: { resolveDpe } })
-  return { logs, requests, get: (fields: JsonObject = {}) => ask("client:get_dpe", { uri, ...fields }) }
+  const { request, logs } = yield* joined({ servers: { alpha }, settings: { resolveDpe } })
+  return { logs, requests, get: (fields: JsonObject = {}) => request("client:get_dpe", { uri, ...fields }) }
 })
 
 /** Adds a resource that is readable, but listed only once `isListed` is true, and counts the listings. */
@@ -91,8 +91,8 @@ describe("location of a document", () => {
 
   it.effect("fails with 4011 without a resolver", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ resources: [resource(uri)] }) })
-      const { message: _, ...error } = (yield* ask("client:get_dpe", { uri })) as JsonObject
+      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ resources: [resource(uri)] }) })
+      const { message: _, ...error } = (yield* request("client:get_dpe", { uri })) as JsonObject
       assert.deepStrictEqual(error, { code: 4011, uri })
     })
   )
@@ -158,7 +158,7 @@ describe("server of a document", () => {
       }
       const listing = (...uris: ReadonlyArray<string>) =>
         makeMemoryMcpServer({ resources: uris.map((listed) => resource(listed)) })
-      const { ask, logs } = yield* joined({
+      const { request, logs } = yield* joined({
         servers: {
           zero: yield* listing("dpe://other/doc"),
           beta: yield* listing("dpe://H/first", uri),
@@ -166,7 +166,7 @@ describe("server of a document", () => {
         },
         settings: { resolveDpe }
       })
-      yield* ask("client:get_dpe", { uri })
+      yield* request("client:get_dpe", { uri })
       assert.deepStrictEqual(servers, ["beta"])
       assert.include(logs.join(), '"document host ambiguous",{"host":"h","servers":["beta","alpha"],"using":"beta"}')
     })
@@ -201,7 +201,7 @@ describe("server of a document", () => {
       })
       const listing = { isListed: false, count: 0 }
       const memory = yield* makeMemoryMcpServer()
-      const { ask } = yield* joined({
+      const { request } = yield* joined({
         servers: {
           one: counted(memory, hanging),
           two: counted(memory, hanging),
@@ -211,7 +211,7 @@ describe("server of a document", () => {
       })
       isHanging = true
       listing.isListed = true
-      const pending = yield* Effect.forkChild(ask("client:get_dpe", { uri }), { startImmediately: true })
+      const pending = yield* Effect.forkChild(request("client:get_dpe", { uri }), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       assert.isDefined(pending.pollUnsafe())
       assert.deepInclude((yield* Fiber.join(pending)) as JsonObject, { uri: "https://x/1" })
@@ -223,9 +223,9 @@ describe("listing of the resources of a server", () => {
   it.effect("comes page by page, the last one without a cursor", () =>
     Effect.gen(function* () {
       const resources = [resource("file:///a"), resource("file:///b")]
-      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ resources, pageSize: 1 }) })
+      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ resources, pageSize: 1 }) })
       const page = (cursor?: string) =>
-        ask("client:get_resources", { mcp_server: "alpha", ...(cursor !== undefined && { cursor }) })
+        request("client:get_resources", { mcp_server: "alpha", ...(cursor !== undefined && { cursor }) })
       assert.deepStrictEqual(yield* page(), {
         resources: [{ uri: "file:///a", name: "file:///a" }],
         next_cursor: "1",
@@ -240,19 +240,21 @@ describe("listing of the resources of a server", () => {
 
   it.effect("fails for an unknown server, and for one without resources", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ capabilities: { resources: false } }) })
-      const { message: _, ...unknown } = (yield* ask("client:get_resources", { mcp_server: "nope" })) as JsonObject
+      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ capabilities: { resources: false } }) })
+      const { message: _, ...unknown } = (yield* request("client:get_resources", { mcp_server: "nope" })) as JsonObject
       assert.deepStrictEqual(unknown, { code: 404, mcp_server_name: "nope" })
-      const { message: __, ...incapable } = (yield* ask("client:get_resources", { mcp_server: "alpha" })) as JsonObject
+      const { message: __, ...incapable } = (yield* request("client:get_resources", {
+        mcp_server: "alpha"
+      })) as JsonObject
       assert.deepStrictEqual(incapable, { code: 4015, mcp_server_name: "alpha", capability: "resources" })
     })
   )
 
   it.effect("fails with 500 and the error of the MCP server", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer() })
-      const request = { mcp_server: "alpha", cursor: "no such" }
-      const { message: _, ...error } = (yield* ask("client:get_resources", request)) as JsonObject
+      const request = yield* requests({ alpha: yield* makeMemoryMcpServer() })
+      const unknown = { mcp_server: "alpha", cursor: "no such" }
+      const { message: _, ...error } = (yield* request("client:get_resources", unknown)) as JsonObject
       assert.deepStrictEqual(error, {
         code: 500,
         mcp_server_name: "alpha",
@@ -282,8 +284,8 @@ describe("search for documents", () => {
       const alpha = yield* makeMemoryMcpServer({
         resources: [listed, unlisted, resource("window://h/w"), resource("dpe://h/d/pages/1")]
       })
-      const { ask, logs } = yield* joined({ servers: { alpha } })
-      const answer = (yield* ask("client:get_finder", {})) as JsonObject
+      const { request, logs } = yield* joined({ servers: { alpha } })
+      const answer = (yield* request("client:get_finder", {})) as JsonObject
       assert.deepStrictEqual(found(answer), [
         ["dpe://h/listed", 2, "alpha"],
         ["dpe://h/unlisted", 3, "alpha"]
@@ -299,8 +301,8 @@ describe("search for documents", () => {
       const alpha = yield* makeMemoryMcpServer({
         resources: [unreadable("dpe://h/broken"), resource("dpe://h/text"), counting("good", ['{"page_count":1}'])]
       })
-      const { ask, logs } = yield* joined({ servers: { alpha } })
-      assert.deepStrictEqual(found(yield* ask("client:get_finder", {})), [["dpe://h/good", 1, "alpha"]])
+      const { request, logs } = yield* joined({ servers: { alpha } })
+      assert.deepStrictEqual(found(yield* request("client:get_finder", {})), [["dpe://h/good", 1, "alpha"]])
       for (const path of ["broken", "text"]) {
         assert.include(logs.join(), `"document skipped",{"uri":"dpe://h/${path}","reason":"no_page_count_or_timeout"}`)
       }
@@ -316,8 +318,8 @@ describe("search for documents", () => {
           read: Effect.suspend(() => (reads++, Effect.never))
         }))
       })
-      const ask = yield* asked({ alpha })
-      const pending = yield* Effect.forkChild(ask("client:get_finder", {}), { startImmediately: true })
+      const request = yield* requests({ alpha })
+      const pending = yield* Effect.forkChild(request("client:get_finder", {}), { startImmediately: true })
       yield* TestClock.adjust("9 seconds")
       assert.isUndefined(pending.pollUnsafe())
       yield* TestClock.adjust("1 second")
@@ -334,9 +336,9 @@ describe("search for documents", () => {
         ...session,
         listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
       }))
-      const { ask, logs } = yield* joined({ servers: { alpha } })
+      const { request, logs } = yield* joined({ servers: { alpha } })
       isHanging = true
-      const pending = yield* Effect.forkChild(ask("client:get_finder", {}), { startImmediately: true })
+      const pending = yield* Effect.forkChild(request("client:get_finder", {}), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(found(yield* Fiber.join(pending)), [["dpe://h/doc", 1, "alpha"]])
       assert.include(logs.join(), '"using the previous resource listing",{"server":"alpha","kind":"documents"')
@@ -348,10 +350,13 @@ describe("search for documents", () => {
       const server = (name: string) =>
         makeMemoryMcpServer({ tools: [tool(name)], resources: [counting(name, [], { _meta: { page_count: 1 } })] })
       const auto = { default_tool_meta: { auto_apply: true } }
-      const ask = yield* asked({ alpha: yield* server("a"), beta: yield* server("b") }, { alpha: auto, beta: auto })
-      const servers = Effect.map(ask("client:get_finder", {}), (answer) => found(answer).map(([, , name]) => name))
+      const request = yield* requests(
+        { alpha: yield* server("a"), beta: yield* server("b") },
+        { alpha: auto, beta: auto }
+      )
+      const servers = Effect.map(request("client:get_finder", {}), (answer) => found(answer).map(([, , name]) => name))
       assert.deepStrictEqual(yield* servers, ["alpha", "beta"])
-      yield* ask("client:tool_call", { tool_name: "b", params: {}, timeout: 5 })
+      yield* request("client:tool_call", { tool_name: "b", params: {}, timeout: 5 })
       assert.deepStrictEqual(yield* servers, ["beta", "alpha"])
     })
   )
@@ -369,7 +374,7 @@ describe("unresponsive MCP server", () => {
           read: Effect.never
         }))
       })
-      const request = yield* asked({ hanging, well })
+      const request = yield* requests({ hanging, well })
       const pending = yield* Effect.forkChild(request("client:get_finder", {}), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       const answer = pending.pollUnsafe()
@@ -394,7 +399,7 @@ describe("unresponsive MCP server", () => {
               )
             : session.listResources(cursor)
       }))
-      const request = yield* asked({ server })
+      const request = yield* requests({ server })
       isHanging = true
       const pending = yield* Effect.forkChild(request("client:get_resources", { mcp_server: "server" }), {
         startImmediately: true

@@ -6,7 +6,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import { formatBlobHandle, parseBlobHandle } from "../../../../src/domain/blobs/blobHandle.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource } from "../../../conformance/members.ts"
-import { joined } from "../stage.ts"
+import { joined } from "../testComputer.ts"
 import { skillText, withSkills } from "./skills/skillFolders.ts"
 
 const hashOf = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex")
@@ -237,14 +237,14 @@ describe("list of skills", () => {
 
   it.effect("is empty on a host without a port for files, with a warning about folders", () =>
     Effect.gen(function* () {
-      const { ask, logs } = yield* joined({ servers: {}, skills: { userFolder: "/user" } })
-      assert.deepStrictEqual(yield* ask("client:get_skills", {}), { skills: [], req_id: "r" })
-      assert.deepStrictEqual(yield* ask("client:get_skill", { name: "a" }), {
+      const { request, logs } = yield* joined({ servers: {}, skills: { userFolder: "/user" } })
+      assert.deepStrictEqual(yield* request("client:get_skills", {}), { skills: [], req_id: "r" })
+      assert.deepStrictEqual(yield* request("client:get_skill", { name: "a" }), {
         code: 4014,
         message: "Skill not found",
         details: { name: "a" }
       })
-      assert.strictEqual(((yield* ask("client:get_skill", { name: "A" })) as { code: number }).code, 4016)
+      assert.strictEqual(((yield* request("client:get_skill", { name: "A" })) as { code: number }).code, 4016)
       assert.include(logs.join(), "skill folders ignored")
     })
   )
@@ -422,14 +422,14 @@ describe("blob of a skill", () => {
 
   it.effect("is read in chunks by its handle", () =>
     Effect.gen(function* () {
-      const { ask, names, read } = yield* withSkills({
+      const { request, names, read } = yield* withSkills({
         "/user/a/SKILL.md": skillText("pdf"),
         "/user/a/data.bin": "0123456789"
       })
       yield* names
       const { blob_handle } = yield* read("pdf", "data.bin")
       const get = (offset: number) =>
-        Effect.map(ask("client:get_blob", { blob_handle, chunk_offset: offset, max_chunk_bytes: 6 }), chunk)
+        Effect.map(request("client:get_blob", { blob_handle, chunk_offset: offset, max_chunk_bytes: 6 }), chunk)
       const whole = { sha256: hashOf("0123456789"), total_size: 10 }
       assert.deepStrictEqual(yield* get(0), { text: "012345", eof: false, ...whole })
       assert.deepStrictEqual(yield* get(6), { text: "6789", eof: true, ...whole })
@@ -438,14 +438,14 @@ describe("blob of a skill", () => {
 
   it.effect("has another hash in the chunk after a change", () =>
     Effect.gen(function* () {
-      const { ask, names, read, write } = yield* withSkills({
+      const { request, names, read, write } = yield* withSkills({
         "/user/a/SKILL.md": skillText("pdf"),
         "/user/a/data.bin": "before"
       })
       yield* names
       const { blob_handle } = yield* read("pdf", "data.bin")
       yield* write("/user/a/data.bin", "and after")
-      assert.deepStrictEqual(chunk(yield* ask("client:get_blob", { blob_handle, chunk_offset: 4 })), {
+      assert.deepStrictEqual(chunk(yield* request("client:get_blob", { blob_handle, chunk_offset: 4 })), {
         text: "after",
         eof: true,
         sha256: hashOf("and after"),
@@ -456,7 +456,7 @@ describe("blob of a skill", () => {
 
   it.effect("is gone with its file, and never one that Agents may not read", () =>
     Effect.gen(function* () {
-      const { ask, names, read, remove } = yield* withSkills({
+      const { request, names, read, remove } = yield* withSkills({
         "/user/a/SKILL.md": skillText("pdf"),
         "/user/a/data.bin": "data",
         "/user/a/.env": "SECRET=1"
@@ -468,7 +468,7 @@ describe("blob of a skill", () => {
         formatBlobHandle({ channel: "skill", computer: "pc", name, relPath })
       const handles = [blob_handle, forged("data.bin", "none"), forged(".env"), forged("../x"), forged("x", "A")]
       const reasons = yield* Effect.forEach(handles, (handle) =>
-        Effect.map(ask("client:get_blob", { blob_handle: handle }), (answer) => {
+        Effect.map(request("client:get_blob", { blob_handle: handle }), (answer) => {
           const { code, details } = answer as JsonObject
           return [code, (details as JsonObject)["reason"]]
         })

@@ -7,7 +7,7 @@ import { makeSecrets, redactLogs } from "../../../../src/application/computer/in
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { ComputerConfig } from "../../../../src/domain/config/computerConfig.ts"
 import { tool } from "../../../conformance/members.ts"
-import { counted, staged } from "../stage.ts"
+import { counted, testComputer } from "../testComputer.ts"
 
 const secret = 'hunter2 "quoted" & more'
 const letGo = TestClock.adjust(0)
@@ -25,7 +25,7 @@ const leaky = Effect.gen(function* () {
   const alpha = counted(memory, (session) => ({ ...session, listResources: () => Effect.fail(failure) }))
   const beta = counted(yield* makeMemoryMcpServer())
   beta.starts.failure = new McpSessionError({ reason: "unavailable", message: `curl -u ${secret} failed` })
-  return yield* staged({
+  return yield* testComputer({
     servers: { alpha, beta },
     inputs: [{ type: "promptString", id: "key", password: true }],
     sources: { values: { key: secret } },
@@ -121,8 +121,12 @@ describe("secret", () => {
       Object.assign(holder, { self: holder })
       let deep: unknown = secret
       for (let level = 0; level < 20; level++) deep = { deep }
-      for (const said of [nested, holder, deep, new Map([["key", secret]]), new Set([secret]), { [secret]: 1 }]) {
-        seen.push(yield* loggedValue(said), yield* loggedCause(Cause.die(said)), yield* loggedCause(Cause.fail(said)))
+      for (const stored of [nested, holder, deep, new Map([["key", secret]]), new Set([secret]), { [secret]: 1 }]) {
+        seen.push(
+          yield* loggedValue(stored),
+          yield* loggedCause(Cause.die(stored)),
+          yield* loggedCause(Cause.fail(stored))
+        )
       }
       assertSilent(inspect(seen, { depth: 40 }))
       assert.include(inspect(seen), "cannot connect")
@@ -139,7 +143,7 @@ describe("secret", () => {
 
   it.effect("never appears in progress messages", () =>
     Effect.gen(function* () {
-      const said: Array<string | undefined> = []
+      const stored: Array<string | undefined> = []
       const memory = yield* makeMemoryMcpServer({
         tools: [
           tool("t", (_args, { progress }) =>
@@ -147,15 +151,15 @@ describe("secret", () => {
           )
         ]
       })
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { alpha: memory },
         environment: { TOKEN: secret },
         configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } },
-        settings: { onProgress: ({ message }) => Effect.sync(() => void said.push(message)) }
+        settings: { onProgress: ({ message }) => Effect.sync(() => void stored.push(message)) }
       })
       yield* letGo
       yield* computer.callTool({ tool: "t", params: {} })
-      assert.deepStrictEqual(said, ["using <redacted>"])
+      assert.deepStrictEqual(stored, ["using <redacted>"])
     })
   )
 })

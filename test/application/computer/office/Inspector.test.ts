@@ -10,17 +10,17 @@ import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
-import { counted, joined, link, type Startable, type Staged, staged } from "../stage.ts"
+import { counted, joined, link, type Startable, type TestComputer, testComputer } from "../testComputer.ts"
 
 const noWait = { waitMillis: 0 }
 
 /** Runs a Computer with these servers and gives a function that inspects it. */
-const stage = Effect.fnUntraced(function* (
+const fixture = Effect.fnUntraced(function* (
   servers: { readonly [name: string]: Startable },
   operators: ComputerOperatorAccess = {},
   configure: { readonly [name: string]: JsonObject } = {},
   to: Link = link,
-  more: Pick<Staged, "policy" | "settings"> = {}
+  more: Pick<TestComputer, "policy" | "settings"> = {}
 ) {
   const { computer, receive } = yield* joined({ servers, operators, configure, ...more }, Effect.succeed(to))
   const inspect = (request: object) =>
@@ -53,7 +53,7 @@ describe("Inspector", () => {
   it.effect("reports state, tools and windows of an MCP server", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t], resources: [resource("window://alpha/a")] })
-      const { inspect } = yield* stage({ alpha })
+      const { inspect } = yield* fixture({ alpha })
       const { inspection } = yield* inspect(noWait)
       assert.deepStrictEqual(inspection.servers, [
         { name: "alpha", state: "ready", since: 0, restarts: 0, tools: 1, windows: 1 }
@@ -64,7 +64,7 @@ describe("Inspector", () => {
   it.effect("reports an idle server with the reason of its last end", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer({ tools: [t], resources: [resource("window://alpha/a")] }))
-      const { computer, inspect } = yield* stage({ alpha }, {}, { alpha: { lifecycle: "lazy" } })
+      const { computer, inspect } = yield* fixture({ alpha }, {}, { alpha: { lifecycle: "lazy" } })
       const reported = Effect.map(inspect(noWait), ({ inspection: { servers } }) => servers[0])
       const idle = { name: "alpha", state: "idle", since: 0, restarts: 0, tools: 1, windows: 1 } as const
       assert.deepStrictEqual(yield* reported, { ...idle, reason: "lazy: starts on request" })
@@ -79,7 +79,7 @@ describe("Inspector", () => {
       const u = tool("u", () => Effect.succeed(textResult("ran")))
       const v = tool("v", () => Effect.succeed(textResult("ran")))
       const alpha = yield* makeMemoryMcpServer({ tools: [t, u, v] })
-      const { inspect } = yield* stage(
+      const { inspect } = yield* fixture(
         { alpha },
         {},
         { alpha: { forbidden_tools: ["v"], tool_meta: { t: { auto_apply: true } } } }
@@ -97,7 +97,7 @@ describe("Inspector", () => {
     Effect.gen(function* () {
       const u = tool("u", () => Effect.succeed(textResult("ran")))
       const alpha = yield* makeMemoryMcpServer({ tools: [t, u] })
-      const { inspect } = yield* stage({ alpha }, {}, {}, link, { settings: { approve: ["alpha/u"] } })
+      const { inspect } = yield* fixture({ alpha }, {}, {}, link, { settings: { approve: ["alpha/u"] } })
       assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [
         { tool: "t", rule: "needs consent" },
         { tool: "u", rule: "runs without consent" }
@@ -108,7 +108,7 @@ describe("Inspector", () => {
   it.effect("reports that a policy decides", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { inspect } = yield* stage({ alpha }, {}, {}, link, { policy: RulePolicy.layer([]) })
+      const { inspect } = yield* fixture({ alpha }, {}, {}, link, { policy: RulePolicy.layer([]) })
       assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [{ tool: "t", rule: "decided by a policy" }])
     })
   )
@@ -116,7 +116,7 @@ describe("Inspector", () => {
   it.effect("counts restarts, and since when a server is in its state", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { computer, inspect } = yield* stage({ alpha })
+      const { computer, inspect } = yield* fixture({ alpha })
       yield* TestClock.adjust("5 seconds")
       yield* computer.restart("alpha")
       const { inspection } = yield* inspect(noWait)
@@ -127,7 +127,7 @@ describe("Inspector", () => {
   it.effect("waits for a change when the revision is known", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { computer, inspect } = yield* stage({ alpha })
+      const { computer, inspect } = yield* fixture({ alpha })
       const { revision } = yield* inspect(noWait)
       const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
       yield* TestClock.adjust("3 seconds")
@@ -142,7 +142,7 @@ describe("Inspector", () => {
   it.effect("replies without a change when the time is over", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { inspect } = yield* stage({ alpha })
+      const { inspect } = yield* fixture({ alpha })
       const { revision } = yield* inspect(noWait)
       const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
       yield* TestClock.adjust("20 seconds")
@@ -152,7 +152,7 @@ describe("Inspector", () => {
 
   it.effect("leaves out stderr from the reason of a failure, which the owner sees", () =>
     Effect.gen(function* () {
-      const { computer, inspect } = yield* stage({ alpha: exits })
+      const { computer, inspect } = yield* fixture({ alpha: exits })
       const { inspection } = yield* inspect(noWait)
       assert.strictEqual(inspection.servers[0]?.reason, "the process exited with code 9")
       const state = (yield* computer.servers).get("alpha")
@@ -162,7 +162,7 @@ describe("Inspector", () => {
 
   it.effect("hides stderr by default", () =>
     Effect.gen(function* () {
-      const { inspect } = yield* stage({ alpha: yield* writing("loading") })
+      const { inspect } = yield* fixture({ alpha: yield* writing("loading") })
       const { inspection } = yield* inspect(noWait)
       assert.isUndefined(inspection.servers[0]?.stderr)
     })
@@ -170,7 +170,7 @@ describe("Inspector", () => {
 
   it.effect("shows the last lines of stderr where the owner shares them", () =>
     Effect.gen(function* () {
-      const { inspect } = yield* stage({ alpha: yield* writing("loading") }, { stderr: true })
+      const { inspect } = yield* fixture({ alpha: yield* writing("loading") }, { stderr: true })
       const { inspection } = yield* inspect(noWait)
       assert.deepStrictEqual(inspection.servers[0]?.stderr, ["loading"])
     })
@@ -179,7 +179,7 @@ describe("Inspector", () => {
   it.effect("leaves out stderr when the reply does not fit into a message", () =>
     Effect.gen(function* () {
       const small: Link = { ...link, maxBytes: () => 250, fits: (body) => body.byteLength() <= 250 }
-      const { inspect } = yield* stage({ alpha: yield* writing("x".repeat(400)) }, { stderr: true }, {}, small)
+      const { inspect } = yield* fixture({ alpha: yield* writing("x".repeat(400)) }, { stderr: true }, {}, small)
       const { inspection } = yield* inspect(noWait)
       assert.deepStrictEqual([inspection.servers[0]?.name, inspection.servers[0]?.stderr], ["alpha", undefined])
     })
@@ -195,7 +195,7 @@ describe("Inspector", () => {
         tools: [t],
         resources: [{ definition: { uri: partsUri, name: "parts" }, read: parts }]
       })
-      const { inspect } = yield* stage({ alpha })
+      const { inspect } = yield* fixture({ alpha })
       const { inspection, revision } = yield* inspect(noWait)
       assert.deepStrictEqual(inspection.parts, [{ kind: "device", name: "lamp", state: "connected", offers: ["on"] }])
       const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
@@ -208,7 +208,7 @@ describe("Inspector", () => {
   it.effect("ignores a list of parts that is malformed", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t], resources: [resource(partsUri, ["[{}]"])] })
-      const { inspect } = yield* stage({ alpha })
+      const { inspect } = yield* fixture({ alpha })
       const { inspection } = yield* inspect(noWait)
       assert.deepStrictEqual([inspection.parts, inspection.servers[0]?.state], [[], "ready"])
     })
@@ -217,7 +217,7 @@ describe("Inspector", () => {
   it.effect("rejects a malformed request", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { receive } = yield* stage({ alpha })
+      const { receive } = yield* fixture({ alpha })
       const [reply] = yield* receive(inspectEvent, { waitMillis: 3_600_000 })
       assert.include(JSON.stringify(reply), "waitMillis")
     })
@@ -225,7 +225,7 @@ describe("Inspector", () => {
 
   it.effect("does not know the request where operators may see nothing", () =>
     Effect.gen(function* () {
-      const { receive } = yield* stage({}, { states: false })
+      const { receive } = yield* fixture({}, { states: false })
       const [reply] = yield* receive(inspectEvent, noWait)
       assert.include(JSON.stringify(reply), "404")
     })
@@ -239,7 +239,7 @@ describe("Inspector", () => {
     it.effect(`announces the features ${features.join(" and ")} for ${JSON.stringify(access)}`, () =>
       Effect.gen(function* () {
         const announced: Array<unknown> = []
-        const { computer } = yield* staged({
+        const { computer } = yield* testComputer({
           servers: {},
           operators: access,
           transport: {

@@ -12,7 +12,7 @@ import {
   Unreachable
 } from "../../../../src/application/ports/Transport.ts"
 import { tool } from "../../../conformance/members.ts"
-import { link, staged } from "../stage.ts"
+import { link, testComputer } from "../testComputer.ts"
 
 const runPending = TestClock.adjust(0)
 
@@ -217,7 +217,7 @@ describe("OfficeConnection", () => {
             notify: (event) => Effect.sync(() => void notified.push(event))
           })
       }
-      const { computer } = yield* staged({ servers: { alpha }, transport })
+      const { computer } = yield* testComputer({ servers: { alpha }, transport })
       yield* TestClock.adjust(0)
       yield* Effect.forkScoped(computer.join({ office: "o" }), { startImmediately: true })
       yield* TestClock.adjust("500 millis")

@@ -7,7 +7,7 @@ import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import { resource } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 
 const window = "window://com.x.app/one"
 const document = "dpe://com.x.app/doc"

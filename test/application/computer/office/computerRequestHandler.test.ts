@@ -9,7 +9,7 @@ import { asObject, type JsonObject, objectsIn } from "../../../../src/domain/jso
 import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { recorder } from "../../../recorder.ts"
-import { asked, joined, link } from "../stage.ts"
+import { requests, joined, link } from "../testComputer.ts"
 
 const codeIn = (answer: unknown): unknown => {
   const text = JSON.stringify(answer)
@@ -19,27 +19,27 @@ const codeIn = (answer: unknown): unknown => {
 const call = { tool_name: "t", params: {}, timeout: 5 }
 
 /** A Computer with one tool that counts its runs. */
-const stage = Effect.gen(function* () {
+const fixture = Effect.gen(function* () {
   const runs = { count: 0 }
   const t = tool("t", () => Effect.sync(() => (runs.count++, textResult("ran"))))
   const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-  return { ask: yield* asked({ alpha }, { alpha: { default_tool_meta: { auto_apply: true } } }), runs }
+  return { request: yield* requests({ alpha }, { alpha: { default_tool_meta: { auto_apply: true } } }), runs }
 })
 
 describe("computerRequestHandler", () => {
   it.effect("case 139: rejects a call for another Computer", () =>
     Effect.gen(function* () {
-      const { ask, runs } = yield* stage
-      const answer = yield* ask("client:tool_call", { ...call, computer: "pc-2" })
+      const { request, runs } = yield* fixture
+      const answer = yield* request("client:tool_call", { ...call, computer: "pc-2" })
       assert.deepStrictEqual([codeIn(answer), runs.count], ["404", 0])
-      yield* ask("client:tool_call", call)
+      yield* request("client:tool_call", call)
       assert.strictEqual(runs.count, 1)
     })
   )
 
   it.effect("case 218: rejects malformed requests", () =>
     Effect.gen(function* () {
-      const { ask, runs } = yield* stage
+      const { request, runs } = yield* fixture
       const bad: ReadonlyArray<object> = [
         ...["agent", "req_id", "computer", "tool_name", "params", "timeout"].map((field) => ({
           [field]: undefined
@@ -51,10 +51,10 @@ describe("computerRequestHandler", () => {
         { agent: "" }
       ]
       for (const fields of bad) {
-        assert.strictEqual(codeIn(yield* ask("client:tool_call", { ...call, ...fields })), "400")
+        assert.strictEqual(codeIn(yield* request("client:tool_call", { ...call, ...fields })), "400")
       }
       for (const event of ["client:get_tools", "client:get_config", "client:get_desktop"]) {
-        assert.strictEqual(codeIn(yield* ask(event, { agent: 3 })), "400")
+        assert.strictEqual(codeIn(yield* request(event, { agent: 3 })), "400")
       }
       assert.strictEqual(runs.count, 0)
     })
@@ -72,14 +72,14 @@ describe("request for the tools of a Computer", () => {
     Effect.gen(function* () {
       const hidden = tool("hidden", undefined, { _meta: { ui: { visibility: ["app"] } } })
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("shown"), hidden] })
-      const ask = yield* asked({ alpha }, { alpha: auto })
+      const request = yield* requests({ alpha }, { alpha: auto })
       const namesFor = Effect.fnUntraced(function* (fields: object) {
-        const { tools } = asObject(yield* ask("client:get_tools", fields))
+        const { tools } = asObject(yield* request("client:get_tools", fields))
         return (tools as ReadonlyArray<JsonObject>).map(({ name }) => name)
       })
       assert.deepStrictEqual(yield* namesFor({}), ["shown"])
       assert.deepStrictEqual(yield* namesFor({ a2c_features: ["mcp"] }), ["shown", "hidden"])
-      const result = yield* ask("client:tool_call", { ...call, tool_name: "hidden" })
+      const result = yield* request("client:tool_call", { ...call, tool_name: "hidden" })
       assert.isFalse(asObject(result)["isError"])
     })
   )
@@ -88,19 +88,19 @@ describe("request for the tools of a Computer", () => {
 describe("request to a Computer", () => {
   it.effect("returns the tools of all servers", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({
+      const request = yield* requests({
         alpha: yield* makeMemoryMcpServer({ tools: [tool("a")] }),
         beta: yield* makeMemoryMcpServer({ tools: [tool("b")] })
       })
-      const { req_id, tools } = (yield* ask("client:get_tools", {})) as { req_id: string; tools: Array<JsonObject> }
+      const { req_id, tools } = (yield* request("client:get_tools", {})) as { req_id: string; tools: Array<JsonObject> }
       assert.deepStrictEqual([req_id, tools.map(({ name }) => name)], ["r", ["a", "b"]])
     })
   )
 
   it.effect("returns the configuration", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer() })
-      const { servers } = (yield* ask("client:get_config", {})) as { servers: JsonObject }
+      const request = yield* requests({ alpha: yield* makeMemoryMcpServer() })
+      const { servers } = (yield* request("client:get_config", {})) as { servers: JsonObject }
       assert.deepStrictEqual(Object.keys(servers), ["alpha"])
     })
   )
@@ -108,15 +108,15 @@ describe("request to a Computer", () => {
   it.effect("returns the desktop, with a size or for one window", () =>
     Effect.gen(function* () {
       const uris = ["window://h/a", "window://h/b"]
-      const ask = yield* asked({
+      const request = yield* requests({
         alpha: yield* makeMemoryMcpServer({ resources: uris.map((uri) => resource(uri, [""])) })
       })
-      assert.deepStrictEqual(yield* ask("client:get_desktop", {}), { desktops: uris, req_id: "r" })
-      assert.deepStrictEqual(yield* ask("client:get_desktop", { desktop_size: 1 }), {
+      assert.deepStrictEqual(yield* request("client:get_desktop", {}), { desktops: uris, req_id: "r" })
+      assert.deepStrictEqual(yield* request("client:get_desktop", { desktop_size: 1 }), {
         desktops: ["window://h/a"],
         req_id: "r"
       })
-      assert.deepStrictEqual(yield* ask("client:get_desktop", { window: "window://h/b" }), {
+      assert.deepStrictEqual(yield* request("client:get_desktop", { window: "window://h/b" }), {
         desktops: ["window://h/b"],
         req_id: "r"
       })
@@ -125,26 +125,28 @@ describe("request to a Computer", () => {
 
   it.effect("is served under each name of its event", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({})
+      const request = yield* requests({})
       for (const event of ["client:get_finder", "client:list_finder"]) {
-        assert.deepStrictEqual(yield* ask(event, {}), { documents: [], total_count: 0, req_id: "r" })
+        assert.deepStrictEqual(yield* request(event, {}), { documents: [], total_count: 0, req_id: "r" })
       }
     })
   )
 
   it.effect("fails with 404 when its event is unknown", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({})
-      assert.strictEqual(codeIn(yield* ask("client:fly", {})), "404")
-      assert.strictEqual(codeIn(yield* ask("fly:notify:", {})), "404")
+      const request = yield* requests({})
+      assert.strictEqual(codeIn(yield* request("client:fly", {})), "404")
+      assert.strictEqual(codeIn(yield* request("fly:notify:", {})), "404")
     })
   )
 
   it.effect("fails with 500 after a defect, which is logged", () =>
     Effect.gen(function* () {
       const broken = { definition: { uri: "window://h/a" }, read: Effect.die(new Error("a bug")) }
-      const { ask, logs } = yield* joined({ servers: { alpha: yield* makeMemoryMcpServer({ resources: [broken] }) } })
-      const answer = yield* ask("client:get_desktop", {})
+      const { request, logs } = yield* joined({
+        servers: { alpha: yield* makeMemoryMcpServer({ resources: [broken] }) }
+      })
+      const answer = yield* request("client:get_desktop", {})
       assert.strictEqual(codeIn(answer), "500")
       assert.notInclude(JSON.stringify(answer), "a bug")
       const failures = logs.filter((line) => line.includes("request failed"))
@@ -156,8 +158,8 @@ describe("request to a Computer", () => {
   it.effect("runs in a span with the names of the Agent and the Computer", () =>
     Effect.gen(function* () {
       const { spans, tracer } = recorder()
-      const ask = yield* asked({})
-      yield* Effect.provideService(ask("client:get_tools", {}), Tracer.Tracer, tracer)
+      const request = yield* requests({})
+      yield* Effect.provideService(request("client:get_tools", {}), Tracer.Tracer, tracer)
       const span = spans.find(({ name }) => name === "client:get_tools")
       assert.deepStrictEqual(Object.fromEntries(span?.attributes ?? []), { "a2c.computer": "pc", "a2c.agent": "a" })
     })
@@ -174,8 +176,8 @@ describe("reply above the message size limit", () => {
         large: yield* makeMemoryMcpServer({ tools: [described("l1", 2000), described("l2", 2000)] }),
         other: yield* makeMemoryMcpServer({ tools: [described("o", 2500)] })
       }
-      const { ask, logs } = yield* joined({ servers }, limited(4000))
-      const { tools } = (yield* ask("client:get_tools", {})) as { tools: Array<JsonObject> }
+      const { request, logs } = yield* joined({ servers }, limited(4000))
+      const { tools } = (yield* request("client:get_tools", {})) as { tools: Array<JsonObject> }
       assert.deepStrictEqual(
         tools.map(({ name }) => name),
         ["s", "o"]
@@ -188,8 +190,8 @@ describe("reply above the message size limit", () => {
     Effect.gen(function* () {
       const resources = [resource("window://h/a", ["x".repeat(1000)]), resource("window://h/b", ["T"])]
       const servers = { alpha: yield* makeMemoryMcpServer({ resources }) }
-      const { ask, logs } = yield* joined({ servers }, limited(500))
-      assert.deepStrictEqual(yield* ask("client:get_desktop", {}), { desktops: ["window://h/b\n\nT"], req_id: "r" })
+      const { request, logs } = yield* joined({ servers }, limited(500))
+      assert.deepStrictEqual(yield* request("client:get_desktop", {}), { desktops: ["window://h/b\n\nT"], req_id: "r" })
       assert.include(logs.join(), '"reply truncated",{"event":"client:get_desktop","omitted":["window://h/a"]}')
     })
   )
@@ -197,8 +199,8 @@ describe("reply above the message size limit", () => {
   it.effect("is not truncated at the limit", () =>
     Effect.gen(function* () {
       const servers = { alpha: yield* makeMemoryMcpServer({ tools: [described("s", 100)] }) }
-      const { ask, logs } = yield* joined({ servers }, limited(4000))
-      const { tools } = (yield* ask("client:get_tools", {})) as { tools: Array<JsonObject> }
+      const { request, logs } = yield* joined({ servers }, limited(4000))
+      const { tools } = (yield* request("client:get_tools", {})) as { tools: Array<JsonObject> }
       assert.lengthOf(tools, 1)
       assert.notInclude(logs.join(), "reply truncated")
     })
@@ -207,9 +209,9 @@ describe("reply above the message size limit", () => {
   it.effect("fails with 413 and the limit when nothing can be omitted", () =>
     Effect.gen(function* () {
       const servers = { alpha: yield* makeMemoryMcpServer({ tools: [described("s", 1000)] }) }
-      const { ask } = yield* joined({ servers }, limited(100))
+      const { request } = yield* joined({ servers }, limited(100))
       for (const event of ["client:get_tools", "client:get_config"]) {
-        const answer = (yield* ask(event, {})) as JsonObject
+        const answer = (yield* request(event, {})) as JsonObject
         assert.strictEqual(answer["code"], 413)
         assert.include(answer["message"], "100")
       }
@@ -221,11 +223,11 @@ describe("reply above the message size limit", () => {
       const alpha = yield* makeMemoryMcpServer({
         tools: [tool("t"), tool("long", () => Effect.succeed(textResult("x".repeat(1000))))]
       })
-      const stage = { servers: { alpha }, configure: { alpha: { ...auto, vrl: ".x = 1" } } }
+      const fixture = { servers: { alpha }, configure: { alpha: { ...auto, vrl: ".x = 1" } } }
       const replies = Effect.fnUntraced(function* (event: string, maxBytes: number) {
         const engine = VrlEngine.of({ check: () => Effect.undefined, run: () => Effect.succeed(event) })
-        const { ask } = yield* Effect.provideService(joined(stage, limited(maxBytes)), VrlEngine, engine)
-        return (name: string) => ask("client:tool_call", { ...call, tool_name: name, req_id: name })
+        const { request } = yield* Effect.provideService(joined(fixture, limited(maxBytes)), VrlEngine, engine)
+        return (name: string) => request("client:tool_call", { ...call, tool_name: name, req_id: name })
       })
       const content = [{ type: "text", text: "t" }]
       const roomy = yield* replies("event", 500)
@@ -257,10 +259,10 @@ describe("binary data of a result", () => {
     protocol: LineName
   ) {
     const alpha = yield* makeMemoryMcpServer({ tools: [tool("t", () => Effect.succeed({ content }))] })
-    const { ask } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, limited(maxBytes), protocol)
+    const { request } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, limited(maxBytes), protocol)
     const name = protocol === "0.2" ? "t" : "alpha__t"
-    const reply = (yield* ask("client:tool_call", { ...call, tool_name: name })) as JsonObject
-    return { ask, reply, blocks: reply["content"] as ReadonlyArray<JsonObject> }
+    const reply = (yield* request("client:tool_call", { ...call, tool_name: name })) as JsonObject
+    return { request, reply, blocks: reply["content"] as ReadonlyArray<JsonObject> }
   })
 
   it.effect("stays on line 0.2 while the reply fits", () =>
@@ -272,12 +274,12 @@ describe("binary data of a result", () => {
 
   it.effect("becomes a blob above 32 KiB on line 0.3", () =>
     Effect.gen(function* () {
-      const { ask, blocks } = yield* replyWith([pictureOf(32 * 1024), pictureOf(32 * 1024 + 1)], 200_000, "0.3")
+      const { request, blocks } = yield* replyWith([pictureOf(32 * 1024), pictureOf(32 * 1024 + 1)], 200_000, "0.3")
       const [small, large] = blocks
       assert.deepStrictEqual(small, pictureOf(32 * 1024))
       assert.deepInclude(large, { data: "", mimeType: "image/png" })
       const blob_handle = asObject(large?.["_meta"])["a2c_blob_handle"]
-      const chunk = (yield* ask("client:get_blob", { blob_handle })) as JsonObject
+      const chunk = (yield* request("client:get_blob", { blob_handle })) as JsonObject
       assert.deepInclude(chunk, { blob: dataOf(32 * 1024 + 1), eof: true, total_size: 32 * 1024 + 1, req_id: "r" })
     })
   )
@@ -325,11 +327,11 @@ describe("upload to a Computer", () => {
   /** A Computer with uploads, one of which has begun. */
   const uploading = Effect.gen(function* () {
     const { files, layer } = makeMemoryLandingFolder()
-    const stage = { servers: {}, uploads: { folder: "/uploads" } }
+    const fixture = { servers: {}, uploads: { folder: "/uploads" } }
     const closed = yield* Deferred.make<string>()
     const closing = Effect.succeed({ ...link, closed: Deferred.await(closed) })
-    const computer = yield* Effect.provide(joined(stage, closing, "0.4"), layer)
-    const reply = (yield* computer.ask("client:put_blob", chunk)) as JsonObject
+    const computer = yield* Effect.provide(joined(fixture, closing, "0.4"), layer)
+    const reply = (yield* computer.request("client:put_blob", chunk)) as JsonObject
     assert.deepInclude(reply, { chunk_offset: 0, req_id: "r" })
     assert.strictEqual(files.size, 1)
     return { ...computer, closed, files }
@@ -365,16 +367,16 @@ describe("upload to a Computer", () => {
   it.effect("has at most the bytes that the Computer allows", () =>
     Effect.gen(function* () {
       const { layer } = makeMemoryLandingFolder()
-      const stage = { servers: {}, uploads: { folder: "/uploads", maxBytes: 1 } }
-      const { ask } = yield* Effect.provide(joined(stage, Effect.succeed(link), "0.4"), layer)
-      assert.strictEqual(codeIn(yield* ask("client:put_blob", chunk)), "4019")
+      const fixture = { servers: {}, uploads: { folder: "/uploads", maxBytes: 1 } }
+      const { request } = yield* Effect.provide(joined(fixture, Effect.succeed(link), "0.4"), layer)
+      assert.strictEqual(codeIn(yield* request("client:put_blob", chunk)), "4019")
     })
   )
 
   it.effect("is an unknown event on lines without uploads", () =>
     Effect.gen(function* () {
-      const ask = yield* asked({})
-      assert.strictEqual(codeIn(yield* ask("client:put_blob", chunk)), "404")
+      const request = yield* requests({})
+      assert.strictEqual(codeIn(yield* request("client:put_blob", chunk)), "404")
     })
   )
 })
@@ -384,8 +386,8 @@ describe("notification to a Computer", () => {
   const calling = Effect.gen(function* () {
     const { hanging, started } = yield* hangingTool("hang")
     const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
-    const { ask, logs, receive } = yield* joined({ servers: { alpha }, configure: { alpha: auto } })
-    const running = yield* Effect.forkChild(ask("client:tool_call", { ...call, tool_name: "hang", timeout: 60 }))
+    const { request, logs, receive } = yield* joined({ servers: { alpha }, configure: { alpha: auto } })
+    const running = yield* Effect.forkChild(request("client:tool_call", { ...call, tool_name: "hang", timeout: 60 }))
     yield* started
     const isRunningAfter = Effect.fnUntraced(function* (event: string, body: unknown) {
       assert.deepStrictEqual(yield* receive(event, body), [])
@@ -431,8 +433,8 @@ describe("request of an Agent to the MCP servers of a Computer", () => {
   it.effect("lists tools by their names in the office, with those at their MCP server", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("read"), tool("write")] })
-      const ask = yield* asked({ alpha }, { alpha: { tool_meta: { read: { alias: "peek" } } } })
-      const { servers } = mcpResult(yield* ask("client:mcp", { method: "servers/list", params: {} }))
+      const request = yield* requests({ alpha }, { alpha: { tool_meta: { read: { alias: "peek" } } } })
+      const { servers } = mcpResult(yield* request("client:mcp", { method: "servers/list", params: {} }))
       const tools = objectsIn(servers).flatMap((server) => objectsIn(server["tools"]))
       assert.deepStrictEqual(
         tools.map(({ name, originalName }) => [name, originalName]),
@@ -449,13 +451,13 @@ describe("request of an Agent to the MCP servers of a Computer", () => {
       const image = { type: "image", mimeType: "image/png", data: "AAAA".repeat(100_000) }
       const draw = tool("draw", () => Effect.succeed({ content: [image] }))
       const alpha = yield* makeMemoryMcpServer({ tools: [draw] })
-      const { ask, computer } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, undefined, "0.3")
+      const { request, computer } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, undefined, "0.3")
       yield* TestClock.adjust(0)
       const [name] = (yield* computer.catalogue).entries.keys()
       const start = { id: "t1", tool: name, params: {}, timeout: 60 }
-      yield* ask("client:mcp", { method: "tasks/start", params: start })
+      yield* request("client:mcp", { method: "tasks/start", params: start })
       yield* TestClock.adjust(0)
-      const { result } = mcpResult(yield* ask("client:mcp", { method: "tasks/get", params: { id: "t1" } }))
+      const { result } = mcpResult(yield* request("client:mcp", { method: "tasks/get", params: { id: "t1" } }))
       assert.include(JSON.stringify(result), "a2c_blob_handle")
     })
   )

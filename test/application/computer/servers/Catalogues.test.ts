@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as MemoryCatalogueStore from "../../../../src/adapters/memory/MemoryCatalogueStore.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeCatalogues } from "../../../../src/application/computer/servers/Catalogues.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 
 const info = { name: "alpha", version: "1", capabilities: { tools: true, resources: false, subscribe: false } }
 

@@ -5,7 +5,7 @@ import { layer as memoryMcp, makeMemoryMcpServer } from "../../../../src/adapter
 import { addInProcessServers, layer } from "../../../../src/application/computer/servers/InProcessConnector.ts"
 import { McpConnector } from "../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint } from "../../../../src/domain/config/endpointParameters.ts"
-import { setupOf, staged, standing } from "../stage.ts"
+import { setupOf, testComputer, standing } from "../testComputer.ts"
 
 const endpoint = Result.getOrThrow(
   decodeEndpoint("stdio", {
@@ -55,7 +55,7 @@ describe("in-process servers", () => {
       const inProcess = layer({ devices: session }).pipe(Layer.provide(memoryMcp(new Map())))
       const { isInProcess } = Context.get(yield* Layer.build(inProcess), McpConnector)
       const configure = { devices: { lifecycle: "lazy" } }
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { devices: { connect: Effect.succeed(session) } },
         configure,
         ...(isInProcess !== undefined && { isInProcess })

@@ -7,7 +7,7 @@ import type { ServerState } from "../../../../src/application/computer/servers/S
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 
 const stopped: ServerState = { _tag: "Stopped", reason: "disabled" }
 

@@ -13,7 +13,7 @@ import { type McpChange, McpConnector, type McpSession } from "../../../../src/a
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource } from "../../../conformance/members.ts"
-import { counted, dead, setupOf, type Startable } from "../stage.ts"
+import { counted, dead, setupOf, type Startable } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"

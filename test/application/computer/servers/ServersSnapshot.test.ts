@@ -11,7 +11,7 @@ import type { McpInfo } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { type Naming, plainNaming } from "../../../../src/domain/tools/naming.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf } from "../testComputer.ts"
 
 const listed = (...uris: ReadonlyArray<string>) => uris.map((uri) => resource(uri).definition)
 const t = tool("t").definition

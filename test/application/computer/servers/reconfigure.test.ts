@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { tool } from "../../../conformance/members.ts"
-import { counted, setupOf, staged, standing } from "../stage.ts"
+import { counted, setupOf, testComputer, standing } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 
@@ -12,9 +12,9 @@ const letGo = TestClock.adjust(0)
 const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
   const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("a")] }))
   const beta = counted(yield* makeMemoryMcpServer({ tools: [tool("b")] }))
-  const stage = yield* staged({ servers: { alpha, beta }, configure })
+  const fixture = yield* testComputer({ servers: { alpha, beta }, configure })
   yield* letGo
-  return { ...stage, alpha: alpha.starts, beta: beta.starts }
+  return { ...fixture, alpha: alpha.starts, beta: beta.starts }
 })
 
 describe("reconfigure", () => {
@@ -100,7 +100,7 @@ describe("reconfigure", () => {
         Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
         memory.connect
       )
-      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      const { computer } = yield* testComputer({ servers: { alpha: { connect } } })
       yield* letGo
       const configure = { alpha: { server_parameters: { command: "other" } } }
       const changing = yield* Effect.forkChild(computer.reconfigure(setupOf(["alpha"], { configure })), {

@@ -3,9 +3,9 @@ import { ConfigProvider, Effect, Logger, Option, Redacted } from "effect"
 import { Inputs, type InputSources } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { resolveEndpoint } from "../../../../src/application/computer/servers/resolveEndpoint.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { setupOf, type Staged } from "../stage.ts"
+import { setupOf, type TestComputer } from "../testComputer.ts"
 
-interface Given extends Pick<Staged, "inputs" | "variables" | "environment"> {
+interface Given extends Pick<TestComputer, "inputs" | "variables" | "environment"> {
   readonly sources?: InputSources
   readonly parameters?: JsonObject
 }

@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { counted, dead, joined } from "../stage.ts"
+import { counted, dead, joined } from "../testComputer.ts"
 
 const restarting = "MCP server 'alpha' is restarting, try again"
 const document = "dpe://h/doc"
@@ -17,7 +17,7 @@ const restartingAlpha = Effect.gen(function* () {
     resources: [resource("file:///a"), resource(document, ["T"])]
   })
   const alpha = counted(memory)
-  const { ask, computer } = yield* joined({
+  const { request, computer } = yield* joined({
     servers: { alpha },
     configure: { alpha: { forbidden_tools: ["banned"], tool_meta: { old: { alias: "renamed" } } } },
     settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
@@ -31,7 +31,7 @@ const restartingAlpha = Effect.gen(function* () {
   yield* TestClock.adjust(0)
   yield* memory.crash("exit code 1")
   yield* TestClock.adjust(0)
-  return { alpha, ask, call, computer }
+  return { alpha, request, call, computer }
 })
 
 describe("an MCP server that is restarting", () => {
@@ -80,17 +80,17 @@ describe("an MCP server that is restarting", () => {
 
   it.effect("fails requests for its resources and documents", () =>
     Effect.gen(function* () {
-      const { ask } = yield* restartingAlpha
+      const { request } = yield* restartingAlpha
       for (const [event, fields] of [
         ["client:get_resources", { mcp_server: "alpha" }],
         ["client:get_dpe", { uri: document }]
       ] as const) {
-        const reply = yield* ask(event, fields)
+        const reply = yield* request(event, fields)
         assert.propertyVal(reply, "code", 503)
         assert.propertyVal(reply, "message", restarting)
         assert.property(reply, "retry_after")
       }
-      assert.propertyVal(yield* ask("client:get_resources", { mcp_server: "beta" }), "code", 404)
+      assert.propertyVal(yield* request("client:get_resources", { mcp_server: "beta" }), "code", 404)
     })
   )
 })

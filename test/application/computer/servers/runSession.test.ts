@@ -12,7 +12,7 @@ import {
 } from "../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, withParameterDefaults } from "../../../../src/domain/config/endpointParameters.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { counted, staged, type Staged } from "../stage.ts"
+import { counted, testComputer, type TestComputer } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -26,11 +26,11 @@ const failure = (message: string, reason: McpSessionError["reason"] = "protocol"
 const alpha = Effect.fnUntraced(function* (
   change: (session: McpSession) => Partial<McpSession>,
   options: MemoryMcpServerOptions = {},
-  more: Partial<Staged> = {}
+  more: Partial<TestComputer> = {}
 ) {
   const memory = yield* makeMemoryMcpServer(options)
   const server = counted(memory, (session) => ({ ...session, ...change(session) }))
-  const { computer, logs } = yield* staged({ servers: { alpha: server }, ...more })
+  const { computer, logs } = yield* testComputer({ servers: { alpha: server }, ...more })
   yield* letGo
   const state = Effect.map(computer.servers, (states) => states.get("alpha"))
   const reason = Effect.map(state, (now) => (now !== undefined && "reason" in now ? now.reason : undefined))
@@ -38,7 +38,7 @@ const alpha = Effect.fnUntraced(function* (
 })
 
 /** A stage whose server gets a secret. */
-const withSecret: Partial<Staged> = {
+const withSecret: Partial<TestComputer> = {
   environment: { TOKEN: secret },
   configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } }
 }

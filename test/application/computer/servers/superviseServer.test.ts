@@ -11,10 +11,10 @@ import { superviseServer } from "../../../../src/application/computer/servers/su
 import { McpConnector, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { counted, dead, setupOf, staged, standing } from "../stage.ts"
+import { counted, dead, setupOf, testComputer, standing } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
-const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<typeof staged>>["computer"]) {
+const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<typeof testComputer>>["computer"]) {
   return [...(yield* computer.catalogue).entries.keys()]
 })
 
@@ -23,7 +23,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const alpha = counted(memory)
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       assert.deepStrictEqual(yield* names(computer), ["t"])
       yield* memory.crash("exit code 1")
@@ -41,7 +41,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = dead
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       const waits: Array<number> = []
       for (let attempt = 0; attempt < 9; attempt++) {
         yield* letGo
@@ -62,7 +62,7 @@ describe("superviseServer", () => {
       const memory = yield* makeMemoryMcpServer()
       const alpha = counted(memory)
       alpha.starts.failure = dead
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 minute")
       alpha.starts.failure = undefined
       yield* TestClock.adjust("2 minutes")
@@ -79,7 +79,7 @@ describe("superviseServer", () => {
   it.effect("increases the backoff of a server that crashes soon after each start", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
-      const { computer } = yield* staged({ servers: { alpha: memory } })
+      const { computer } = yield* testComputer({ servers: { alpha: memory } })
       yield* letGo
       const waits: Array<number> = []
       for (const uptime of ["0 seconds", "10 seconds", "119 seconds", "120 seconds", "1 second"] as const) {
@@ -104,7 +104,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = new McpSessionError({ reason: "unauthorized", message: "log in first" })
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
         _tag: "Failed",
@@ -118,7 +118,7 @@ describe("superviseServer", () => {
   it.effect("stops a start attempt after the connect timeout", () =>
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 minute")
       const state = (yield* computer.servers).get("alpha")
       assert.isTrue(state?._tag === "BackingOff" && state.reason.includes("within 60 seconds"))
@@ -132,7 +132,7 @@ describe("superviseServer", () => {
         ...session,
         ping: Effect.flatMap(Ref.get(silent), (isSilent) => (isSilent ? Effect.never : session.ping))
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
       yield* Ref.set(silent, true)
@@ -150,7 +150,7 @@ describe("superviseServer", () => {
         tools: [tool("slow", () => Effect.as(Deferred.await(go), { content: [] }))]
       })
       const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       const call = yield* Effect.forkChild(
         computer.callTool({ tool: "slow", params: {}, timeout: Duration.minutes(10) })
@@ -170,7 +170,7 @@ describe("superviseServer", () => {
         ...session,
         listTools: (cursor) => Effect.suspend(() => (lists++, session.listTools(cursor)))
       }))
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { alpha },
         settings: { changeThrottle: Duration.millis(100) }
       })
@@ -186,7 +186,7 @@ describe("superviseServer", () => {
   it.effect("resubscribes to windows after a restart", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
-      yield* staged({ servers: { alpha: memory } })
+      yield* testComputer({ servers: { alpha: memory } })
       yield* letGo
       assert.deepStrictEqual([...memory.subscriptions()], ["window://com.x.app/one"])
       yield* memory.crash("gone")
@@ -202,7 +202,7 @@ describe("superviseServer", () => {
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const failure = new McpSessionError({ reason: "protocol", message: "no resources today" })
       const alpha = counted(memory, (session) => ({ ...session, listResources: () => Effect.fail(failure) }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
       assert.isTrue(state?._tag === "Degraded" && state.reason.includes("no resources today"))
@@ -213,7 +213,7 @@ describe("superviseServer", () => {
   it.effect("stops, starts and restarts a server for the user", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("t")] }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       yield* computer.stop("alpha")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
@@ -231,7 +231,7 @@ describe("superviseServer", () => {
 
   it.effect("fails to start an unknown server", () =>
     Effect.gen(function* () {
-      const { computer } = yield* staged({ servers: {} })
+      const { computer } = yield* testComputer({ servers: {} })
       const unknown = yield* Effect.flip(computer.start("ghost"))
       assert.strictEqual(unknown.message, "No MCP server 'ghost' is configured")
     })
@@ -240,7 +240,7 @@ describe("superviseServer", () => {
   it.effect("starts a disabled server for the user", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
-      const { computer } = yield* staged({ servers: { alpha }, configure: { alpha: { disabled: true } } })
+      const { computer } = yield* testComputer({ servers: { alpha }, configure: { alpha: { disabled: true } } })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Stopped")
       yield* computer.start("alpha")
@@ -257,7 +257,7 @@ describe("superviseServer", () => {
           memory.connect
         )
       })
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       yield* memory.crash("gone")
       yield* TestClock.adjust("1 second")
@@ -285,7 +285,7 @@ describe("superviseServer", () => {
         ),
         memory.connect
       )
-      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      const { computer } = yield* testComputer({ servers: { alpha: { connect } } })
       yield* letGo
       yield* memory.crash("gone")
       yield* letGo
@@ -302,7 +302,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Failed", 1])
     })
@@ -319,7 +319,7 @@ describe("superviseServer", () => {
         ping: whileAlive(session.ping),
         callTool: (...call) => whileAlive(session.callTool(...call))
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       const call = computer.callTool({ tool: "t", params: {}, timeout: Duration.minutes(1) })
       // At least one of them is running at any time.
@@ -341,7 +341,7 @@ describe("superviseServer", () => {
         tools: [tool("t", () => Effect.delay(Effect.succeed({ content: [] }), "4 seconds"))]
       })
       const alpha = counted(memory, (session) => ({ ...session, ping: Effect.never }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       yield* Effect.forkScoped(Effect.forever(computer.callTool({ tool: "t", params: {} })))
       yield* TestClock.adjust("10 minutes")
@@ -356,7 +356,7 @@ describe("superviseServer", () => {
         ...session,
         ping: Effect.fail(unknown)
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Ready", 1])
     })
@@ -368,7 +368,7 @@ describe("superviseServer", () => {
         ...session,
         degraded: Effect.succeed("no change notifications")
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
       assert.strictEqual(state?._tag === "Degraded" ? state.reason : "", "no change notifications")
@@ -379,7 +379,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const beta = yield* makeMemoryMcpServer({ tools: [tool("t")] })
-      const { logs } = yield* staged({ servers: { alpha, beta } })
+      const { logs } = yield* testComputer({ servers: { alpha, beta } })
       yield* letGo
       assert.lengthOf(
         logs.filter((line) => line.includes("tool hidden") && line.includes("beta")),
@@ -396,7 +396,7 @@ describe("superviseServer", () => {
         Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
         memory.connect
       )
-      const { computer } = yield* staged({ servers: { alpha: { connect } } })
+      const { computer } = yield* testComputer({ servers: { alpha: { connect } } })
       yield* letGo
       const stopping = yield* Effect.forkChild(computer.stop("alpha"), { startImmediately: true })
       yield* letGo
@@ -414,7 +414,7 @@ describe("superviseServer", () => {
         ...session,
         watch: (wanted) => session.watch({ ...wanted, resources: false })
       }))
-      const { computer } = yield* staged({ servers: { alpha: quiet } })
+      const { computer } = yield* testComputer({ servers: { alpha: quiet } })
       yield* letGo
       yield* memory.setResources([resource("window://com.x.app/two")])
       yield* letGo
@@ -435,7 +435,7 @@ describe("superviseServer", () => {
             ? Effect.fail(new McpSessionError({ reason: "protocol", message: "not now" }))
             : session.watch(wanted)
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
       yield* memory.notify({ _tag: "ResourcesChanged" })
@@ -454,7 +454,7 @@ describe("superviseServer", () => {
             ? Effect.fail(new McpSessionError({ reason: "protocol", message: "never" }))
             : session.watch(wanted)
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       assert.strictEqual(yield* standing(computer, "alpha"), "Degraded")
       yield* memory.setResources([])
@@ -471,7 +471,7 @@ describe("superviseServer", () => {
         ...session,
         listTools: (cursor) => Effect.suspend(() => (hangs ? Effect.never : session.listTools(cursor)))
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       hangs = true
       yield* memory.setTools([tool("two")])
@@ -489,7 +489,7 @@ describe("superviseServer", () => {
   it.effect("never counts a slow start failure as a stable session", () =>
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { alpha },
         settings: { connectTimeout: Duration.minutes(3) }
       })
@@ -502,7 +502,7 @@ describe("superviseServer", () => {
   it.effect("emits no state change for a desktop read", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
-      const { computer } = yield* staged({ servers: { alpha: memory } })
+      const { computer } = yield* testComputer({ servers: { alpha: memory } })
       yield* letGo
       let seen = 0
       yield* Effect.forkScoped(Stream.runForEach(computer.changes, () => Effect.sync(() => void seen++)))
@@ -518,7 +518,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const window = resource("window://com.x.app/one")
       const memory = yield* makeMemoryMcpServer({ resources: [window, window] })
-      const { computer } = yield* staged({ servers: { alpha: memory } })
+      const { computer } = yield* testComputer({ servers: { alpha: memory } })
       yield* letGo
       assert.lengthOf(yield* computer.desktop({}), 1)
     })
@@ -527,7 +527,7 @@ describe("superviseServer", () => {
   it.effect("emits every state of a server to all subscribers", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
-      const { computer } = yield* staged({ servers: { alpha: memory } })
+      const { computer } = yield* testComputer({ servers: { alpha: memory } })
       const seen: Array<string | undefined> = []
       yield* Effect.forkScoped(
         Stream.runForEach(computer.changes, (states) => Effect.sync(() => seen.push(states.get("alpha")?._tag)))
@@ -543,7 +543,7 @@ describe("superviseServer", () => {
   it.effect("never retries a server with an unusable configuration", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
-      const { computer } = yield* staged({
+      const { computer } = yield* testComputer({
         servers: { alpha },
         configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } }
       })
@@ -558,7 +558,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = dead
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       alpha.starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
       yield* TestClock.adjust("1 hour")
@@ -571,7 +571,7 @@ describe("superviseServer", () => {
       const memory = yield* makeMemoryMcpServer()
       let starts = 0
       const connect = Effect.suspend(() => (++starts === 1 ? Effect.die("broken") : memory.connect))
-      const { computer, logs } = yield* staged({ servers: { alpha: { connect } } })
+      const { computer, logs } = yield* testComputer({ servers: { alpha: { connect } } })
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
       assert.strictEqual(state?._tag === "BackingOff" ? state.reason : "", "internal error")
@@ -585,7 +585,7 @@ describe("superviseServer", () => {
     Effect.gen(function* () {
       const { connect } = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const alpha = { connect: Effect.delay(connect, "5 seconds") }
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* TestClock.adjust("1 second")
       yield* computer.reconfigure(
         setupOf(["alpha"], { configure: { alpha: { tool_meta: { t: { alias: "renamed" } } } } })
@@ -602,7 +602,7 @@ describe("superviseServer", () => {
         ...session,
         degraded: Effect.delay(Effect.succeed("no notifications"), "5 seconds")
       }))
-      const { computer } = yield* staged({ servers: { alpha } })
+      const { computer } = yield* testComputer({ servers: { alpha } })
       yield* letGo
       const before = (yield* computer.servers).get("alpha")
       yield* TestClock.adjust("5 seconds")
@@ -622,7 +622,7 @@ describe("script of a server", () => {
     vrl: string | null = ".x = 1"
   ) {
     const alpha = counted(yield* makeMemoryMcpServer())
-    const starting = staged({ servers: { alpha }, configure: { alpha: { vrl } } })
+    const starting = testComputer({ servers: { alpha }, configure: { alpha: { vrl } } })
     const { computer } = yield* check === undefined
       ? starting
       : Effect.provideService(starting, VrlEngine, { check, run: () => Effect.succeed(null) })

@@ -142,8 +142,8 @@ describe("device gateway", () => {
           concurrency: "unbounded"
         })
       )
-      const asked = [yield* device.nextMessage, yield* device.nextMessage]
-      for (const call of asked.reverse()) {
+      const requests = [yield* device.nextMessage, yield* device.nextMessage]
+      for (const call of requests.reverse()) {
         if (call._tag !== "Call") continue
         yield* device.message(
           makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
@@ -354,9 +354,9 @@ describe("device gateway", () => {
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
       const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      const asked = yield* device.nextMessage
-      if (asked._tag === "Call") {
-        yield* device.message(makeDeviceMessage.result(asked.callId, { success: false, error: "out of oil" }))
+      const requests = yield* device.nextMessage
+      if (requests._tag === "Call") {
+        yield* device.message(makeDeviceMessage.result(requests.callId, { success: false, error: "out of oil" }))
       }
       assert.deepStrictEqual(yield* Fiber.join(call), isFailure("out of oil"))
     })
@@ -616,17 +616,17 @@ describe("device gateway", () => {
   scoped(
     "passes frames of other types to the host, which can reply",
     Effect.gen(function* () {
-      const heard: Array<string> = []
+      const received: Array<string> = []
       const gateway = yield* makeGateway({
         onFrame: (device, frame, reply) => {
-          heard.push(`${device} ${frame.type} ${frame.task} ${new TextDecoder().decode(frame.payload)}`)
+          received.push(`${device} ${frame.type} ${frame.task} ${new TextDecoder().decode(frame.payload)}`)
           return reply({ ...frame, payload: new TextEncoder().encode("14点30分") })
         }
       })
       const device = yield* gateway.newDevice
       yield* device.frame("text", "现在几点了?")
       assert.strictEqual(yield* device.nextText, "14点30分")
-      assert.deepStrictEqual(heard, ["device-1 text task1234 现在几点了?"])
+      assert.deepStrictEqual(received, ["device-1 text task1234 现在几点了?"])
     })
   )
 

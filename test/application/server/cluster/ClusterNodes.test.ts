@@ -49,9 +49,9 @@ const remoteLink = ({ nodeLink, nodes }: Effect.Success<ReturnType<typeof start>
 }
 
 /** A link that replies with the event and the body, unless the event is `never`. */
-const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
+const linkOf = (id: string, received: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
   const startRequest: Link["startRequest"] = (event, body, _, onReply) => {
-    heard.push(event)
+    received.push(event)
     if (event !== "never") queueMicrotask(() => onReply(Exit.succeed([jsonBody(event), body])))
     return () => Deferred.doneUnsafe(forgotten, Exit.void)
   }
@@ -59,7 +59,7 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
     startRequest,
     request: requestUsing(startRequest),
     post: (event, body) => {
-      heard.push([id, event, valueOf(body)])
+      received.push([id, event, valueOf(body)])
       return undefined
     }
   }).link
@@ -68,14 +68,14 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
 /** Two nodes, and two Computers of the second one in an office. */
 const world = Effect.gen(function* () {
   const cluster = MemoryCluster.makeCluster()
-  const heard: Array<unknown> = []
+  const received: Array<unknown> = []
   const forgotten = yield* Deferred.make<void>()
   const one = yield* start(cluster, "one")
   const home = yield* Scope.make()
   const two = yield* Scope.provide(start(cluster, "two"), home)
   const line = lineForVersion({ major: 0, minor: 2, patch: 0 })
   for (const sid of ["c1", "c2"]) {
-    const link = linkOf(sid, heard, forgotten)
+    const link = linkOf(sid, received, forgotten)
     yield* Scope.provide(two.connections.reserve(link), home)
     const registration = yield* two.registry.connect({
       sid,
@@ -89,7 +89,7 @@ const world = Effect.gen(function* () {
     yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" }, unlimitedCapacity)
   }
   const linkTo = (sid: string, office = "O") => remoteLink(one, sid, office)
-  return { forgotten, heard, home, linkTo, one, two }
+  return { forgotten, received, home, linkTo, one, two }
 })
 
 describe("a member of another node", () => {
@@ -117,15 +117,15 @@ describe("a member of another node", () => {
   it.effect("gets no requests of an office that it left, except during a membership change", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { heard, linkTo, two } = yield* world
+        const { received, linkTo, two } = yield* world
         const asking = linkTo("c1", "P").request("client:x", jsonBody({}), minute)
         assert.strictEqual((yield* Effect.flip(asking))._tag, "LinkClosed")
-        assert.deepStrictEqual(heard, [])
+        assert.deepStrictEqual(received, [])
         const connection = two.connections.get("c1")
         assert.isDefined(connection)
         connection.pendingMembershipChanges = 1
         yield* asking
-        assert.deepStrictEqual(heard, ["client:x"])
+        assert.deepStrictEqual(received, ["client:x"])
       })
     )
   )
@@ -146,11 +146,11 @@ describe("a member of another node", () => {
   it.effect("shares one notification with the other members of its node", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { heard, linkTo, one } = yield* world
+        const { received, linkTo, one } = yield* world
         one.nodeLink.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
         yield* linkTo("c1").notify("notify:y", jsonBody(2))
-        while (heard.length < 3) yield* Effect.yieldNow
-        assert.deepStrictEqual(heard, [
+        while (received.length < 3) yield* Effect.yieldNow
+        assert.deepStrictEqual(received, [
           ["c1", "notify:x", 1],
           ["c2", "notify:x", 1],
           ["c1", "notify:y", 2]
@@ -162,9 +162,9 @@ describe("a member of another node", () => {
   it.effect("cancels the request when the caller is interrupted", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { forgotten, heard, linkTo, one, two } = yield* world
+        const { forgotten, received, linkTo, one, two } = yield* world
         const asking = yield* Effect.forkChild(linkTo("c1").request("never", jsonBody({}), minute))
-        while (heard.length === 0) yield* Effect.yieldNow
+        while (received.length === 0) yield* Effect.yieldNow
         assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 1)
         yield* Fiber.interrupt(asking)
         yield* Deferred.await(forgotten)

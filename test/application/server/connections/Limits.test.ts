@@ -14,12 +14,12 @@ import {
   computerIn,
   join,
   settled
-} from "../../../conformance/cast.ts"
+} from "../../../conformance/joinedMembers.ts"
 import { buildWorld, conform, type Peer, type World } from "../../../conformance/World.ts"
 import { withWallClock } from "../../../wallClock.ts"
 
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
-  peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
+  peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
 
 /** Replies to calls when the returned effect runs. */
 const answersLater = (peer: Peer) => {
@@ -120,30 +120,30 @@ describe("the message rate limit", () => {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         for (let more = 2; more <= 40; more++) yield* computerIn(world, "O1", `pc-${more}`)
-        for (let sent = 0; sent < 9; sent++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        for (let sent = 0; sent < 9; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
         yield* settled([c1])
-        yield* a1.hear("notify:update_desktop")
+        yield* a1.receive("notify:update_desktop")
         yield* settled([a1])
         assert.isAtMost(bodiesOf(a1, "notify:update_desktop").length, 3)
       }),
     { limits: { messagesPerSecond: 0.01, messageBurst: 10 } }
   )
 
-  const told = counting()
+  const notified = counting()
   conform(
     "drops and counts messages without a reply",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
-        for (let sent = 0; sent < 4; sent++) yield* c1.tell("server:update_desktop", { computer: "pc-1" })
+        for (let sent = 0; sent < 4; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
         yield* settled([c1])
-        for (const _ of [1, 2]) yield* a1.hear("notify:update_desktop")
+        for (const _ of [1, 2]) yield* a1.receive("notify:update_desktop")
         assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
-        assert.isAtLeast(told.counts["dropped message"] ?? 0, 2)
+        assert.isAtLeast(notified.counts["dropped message"] ?? 0, 2)
         assert.strictEqual(warnings(world, "rate limit exceeded").length, 1)
       }),
-    { limits: few, tally: told.metrics }
+    { limits: few, tally: notified.metrics }
   )
 
   conform(
@@ -157,7 +157,7 @@ describe("the message rate limit", () => {
         yield* a1.close
         const a2 = yield* agentIn(world, "O1", "agent-2")
         for (const id of ["3", "4"]) yield* calling(a2, id)
-        assert.deepStrictEqual(yield* c1.ask("server:leave_office", { office_id: "O1" }), [true, null])
+        assert.deepStrictEqual(yield* c1.request("server:leave_office", { office_id: "O1" }), [true, null])
       }),
     { limits: few }
   )
@@ -168,9 +168,9 @@ describe("the message rate limit", () => {
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
-        yield* Effect.forEach(Array.from({ length: 12 }), () => a1.tell("client:get_tools", {}))
+        yield* Effect.forEach(Array.from({ length: 12 }), () => a1.notify("client:get_tools", {}))
         yield* a1.closed
-        assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+        assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         const [line] = warnings(world, "connection closed")
         assert.include(line?.text, "rate_limit_flood")
         yield* settled([c1])
@@ -229,13 +229,13 @@ describe("the limit of calls in flight", () => {
 
   it.effect("counts lookups of an absent Computer", () =>
     Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const told = yield* Deferred.make<boolean>()
+      const requests = yield* Deferred.make<void>()
+      const notified = yield* Deferred.make<boolean>()
       const slow = Layer.effect(
         OfficeRegistry,
         Effect.map(OfficeRegistry, (registry) => ({
           ...registry,
-          isComputerElsewhere: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(told))
+          isComputerElsewhere: () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(notified))
         }))
       )
       const world = yield* buildWorld("memory", {
@@ -244,10 +244,10 @@ describe("the limit of calls in flight", () => {
       })
       const a1 = yield* agentIn(world, "O1")
       const first = yield* Effect.forkChild(calling(a1, "1"))
-      yield* Deferred.await(asked)
+      yield* Deferred.await(requests)
       const [refused] = yield* calling(a1, "2")
       assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 1 })
-      yield* Deferred.succeed(told, false)
+      yield* Deferred.succeed(notified, false)
       assert.deepInclude((yield* Fiber.join(first))[0], { code: 404 })
       assert.deepInclude((yield* calling(a1, "3"))[0], { code: 404 })
     })
@@ -257,7 +257,7 @@ describe("the limit of calls in flight", () => {
 describe("the limit of the memory of requests in progress", () => {
   const limits = { totalRequestBytes: 200_000 }
   const large = (peer: Peer, reqId: string, bytes: number, computerName = "pc-1") =>
-    peer.ask("client:get_tools", {
+    peer.request("client:get_tools", {
       agent: "agent-1",
       req_id: reqId,
       computer: computerName,
@@ -303,7 +303,7 @@ describe("the limit of the memory of requests in progress", () => {
         const lost = yield* Effect.forkChild(Effect.exit(large(a1, "5", 40_000)))
         yield* reached(c2, 1)
         yield* a1.close
-        yield* c2.hear("notify:leave_office")
+        yield* c2.receive("notify:leave_office")
         yield* Fiber.interrupt(lost)
         const a2 = yield* agentIn(world, "O1")
         yield* answersAtOnce(c2)
@@ -326,7 +326,7 @@ describe("the limit of the memory of requests in progress", () => {
       const world = yield* buildWorld("memory", { cluster: Layer.provideMerge(slow, MemoryCluster.layer), limits })
       const a1 = yield* agent(world)
       const joining = (padding: number) =>
-        a1.ask("server:join_office", {
+        a1.request("server:join_office", {
           role: "agent",
           name: "agent-1",
           office_id: "O1",
@@ -367,8 +367,11 @@ describe("the length limit", () => {
         const c1 = yield* computerIn(world, "O1")
         yield* answersAtOnce(c1)
         assertRejected(yield* calling(a1, "long"), 400)
-        assertRejected(yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }), 400)
-        yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: "long" })
+        assertRejected(
+          yield* a1.request("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
+          400
+        )
+        yield* a1.notify("server:tool_call_cancel", { agent: "agent-1", req_id: "long" })
         assert.deepStrictEqual(yield* calling(a1, "abc"), [{ tools: [], req_id: "r" }])
         assert.deepStrictEqual(bodiesOf(c1, "notify:tool_call_cancel"), [])
       }),
@@ -415,10 +418,10 @@ describe("the connection limit", () => {
         if (world.transport !== "memory") return
         const c1 = yield* computerIn(world, "O1")
         yield* world.elapse("50 seconds")
-        yield* c1.ask("server:leave_office", { office_id: "O1" })
+        yield* c1.request("server:leave_office", { office_id: "O1" })
         yield* world.elapse("59 seconds")
         assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
-        yield* c1.ask("server:leave_office", { office_id: "O2" })
+        yield* c1.request("server:leave_office", { office_id: "O2" })
         // A rejected leave does not restart the timeout.
         yield* world.elapse("30 seconds")
         yield* settled([c1])
@@ -448,8 +451,8 @@ describe("the connection limit", () => {
         yield* world.elapse("20 seconds")
         yield* calling(a1, "2")
         yield* world.elapse("20 seconds")
-        yield* c1.tell("server:update_desktop", { computer: "pc-1" })
-        yield* a1.hear("notify:update_desktop")
+        yield* c1.notify("server:update_desktop", { computer: "pc-1" })
+        yield* a1.receive("notify:update_desktop")
         yield* world.elapse("20 seconds")
         yield* settled([a1, c1])
       }),

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Schema, type Scope, Semaphore } from "effect"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import type { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
-import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/cast.ts"
+import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/joinedMembers.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 
@@ -54,18 +54,18 @@ const slow = (title: string, limits: Partial<Limits>, body: InSlowWorld) =>
   it.effect(title, () => slowWorld(limits, body))
 
 const updates = (peer: Peer, count: number) =>
-  Effect.forEach(Array.from({ length: count }), () => peer.tell("server:update_desktop", { computer: "pc-1" }), {
+  Effect.forEach(Array.from({ length: count }), () => peer.notify("server:update_desktop", { computer: "pc-1" }), {
     discard: true
   })
 
 const eventsOf = (peer: Peer, from: number) =>
   peer
-    .heard()
+    .received()
     .slice(from)
     .map(({ body, event }) => [event, (body as { computer: string }).computer])
 
 const calling = (peer: Peer, reqId: string) =>
-  peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
+  peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
 
 const closedLines = ({ logs }: World) => logs.filter(({ text }) => text.includes("connection closed"))
 
@@ -77,18 +77,18 @@ describe("a member that reads too slowly", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      yield* a1.hear("notify:enter_office")
-      const before = a1.heard().length
+      yield* a1.receive("notify:enter_office")
+      const before = a1.received().length
       world.stop(a1)
       yield* updates(c1, 20)
       const c2 = yield* computerIn(world, "O1", "pc-2")
-      yield* c2.tell("server:update_config", { computer: "pc-2" })
+      yield* c2.notify("server:update_config", { computer: "pc-2" })
       const c3 = yield* computerIn(world, "O1", "pc-3")
       yield* settled([c1, c2, c3])
       yield* c3.close
-      yield* c2.ask("server:leave_office", { office_id: "O1" })
-      yield* c2.ask("server:join_office", { role: "computer", name: "pc-2", office_id: "O1" })
-      assert.strictEqual(a1.heard().length, before)
+      yield* c2.request("server:leave_office", { office_id: "O1" })
+      yield* c2.request("server:join_office", { role: "computer", name: "pc-2", office_id: "O1" })
+      assert.strictEqual(a1.received().length, before)
       world.goOn(a1)
       yield* world.elapse("1 second")
       yield* settled([a1])
@@ -107,14 +107,14 @@ describe("a member that reads too slowly", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      yield* a1.hear("notify:enter_office")
+      yield* a1.receive("notify:enter_office")
       world.stop(a1)
       yield* updates(c1, 15)
       yield* settled([c1])
       world.goOn(a1)
       yield* settled([a1])
-      const before = a1.heard().length
-      yield* c1.tell("server:update_config", { computer: "pc-1" })
+      const before = a1.received().length
+      yield* c1.notify("server:update_config", { computer: "pc-1" })
       yield* settled([c1], [a1])
       assert.deepStrictEqual(eventsOf(a1, before), [
         ["notify:update_desktop", "pc-1"],
@@ -127,21 +127,21 @@ describe("a member that reads too slowly", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
-      yield* a1.hear("notify:enter_office")
+      yield* a1.receive("notify:enter_office")
       world.stop(a1)
       yield* updates(c1, 15)
       yield* settled([c1])
-      const leaving = yield* Effect.forkChild(a1.ask("server:leave_office", { office_id: "O1" }), {
+      const leaving = yield* Effect.forkChild(a1.request("server:leave_office", { office_id: "O1" }), {
         startImmediately: true
       })
       yield* Effect.repeat(Effect.yieldNow, { times: 10 })
       world.goOn(a1)
       assert.deepStrictEqual(yield* Fiber.join(leaving), [true, null])
-      const before = a1.heard().length
+      const before = a1.received().length
       assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 12)
       yield* world.elapse("5 seconds")
       yield* settled([a1])
-      assert.strictEqual(a1.heard().length, before)
+      assert.strictEqual(a1.received().length, before)
     })
   )
 
@@ -200,7 +200,7 @@ describe("a member that reads too slowly", () => {
         yield* Effect.forEach(["1", "2", "3", "4"], (id) => Effect.forkChild(Effect.exit(calling(a1, id))))
         yield* a1.closed
         assert.include(closedLines(world)[0]?.text, "send_backlog_exceeded")
-        assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+        assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         yield* settled([c1])
       })
   )
@@ -230,7 +230,7 @@ describe("a member that reads too slowly", () => {
         const c2 = yield* computerIn(world, "O1", "pc-2")
         world.stop(c1)
         for (let id = 0; id < 8250; id++) {
-          yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: String(id) })
+          yield* a1.notify("server:tool_call_cancel", { agent: "agent-1", req_id: String(id) })
           if (id % 1000 === 0) yield* settled([a1])
         }
         yield* c1.closed
@@ -299,7 +299,10 @@ describe("the total of all backlogs", () => {
       const [line] = closedLines(world)
       assert.include(line?.text, "total_backlog_exceeded")
       assert.include(line?.text, silent.agent.sid())
-      assert.deepStrictEqual(yield* silent.computer.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+      assert.deepStrictEqual(yield* silent.computer.receive("notify:leave_office"), {
+        office_id: "O1",
+        agent: "agent-1"
+      })
       yield* world.elapse("10 seconds")
       assert.isFalse(closedLines(world).some(({ text }) => text.includes(slowly.agent.sid())))
       yield* settled([slowly.computer])
@@ -355,7 +358,7 @@ describe("the total of all backlogs", () => {
         const c2 = yield* computerIn(world, "O1", "pc-2")
         world.stop(c1)
         for (let id = 0; id < 300; id++) {
-          yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: String(id) })
+          yield* a1.notify("server:tool_call_cancel", { agent: "agent-1", req_id: String(id) })
           if (id % 10 === 0) yield* settled([a1, c2])
         }
         yield* c1.closed

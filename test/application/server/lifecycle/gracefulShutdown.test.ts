@@ -4,7 +4,15 @@ import { TestClock } from "effect/testing"
 import { shutDownGracefully } from "../../../../src/application/server/lifecycle/gracefulShutdown.ts"
 import { ServerSettings } from "../../../../src/application/server/lifecycle/ServerContext.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
-import { agent, agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join } from "../../../conformance/cast.ts"
+import {
+  agent,
+  agentIn,
+  assertDenied,
+  assertRejected,
+  bodiesOf,
+  computerIn,
+  join
+} from "../../../conformance/joinedMembers.ts"
 import { buildWorld, type Peer } from "../../../conformance/World.ts"
 import { makeLink, makeParts, recordLogs } from "../parts.ts"
 
@@ -28,7 +36,7 @@ const callUnderWay = Effect.fnUntraced(function* (drainTimeout: Duration.Duratio
 })
 
 const calling = (peer: Peer, reqId: string) =>
-  peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
+  peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
 
 describe("a graceful shutdown", () => {
   it.effect("waits for calls in flight, and rejects new calls and joins", () =>

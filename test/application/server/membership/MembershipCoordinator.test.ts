@@ -171,17 +171,17 @@ describe("the coordinator of memberships", () => {
     Effect.gen(function* () {
       const { announce, open } = yield* startWithChanges()
       const { closed, link } = makeLink("a")
-      const asked: Array<string> = []
+      const requests: Array<string> = []
       yield* open({
         ...link,
         request: (event, _, timeout) =>
           Effect.suspend(() => {
-            asked.push(event)
+            requests.push(event)
             return Effect.delay(Effect.fail(new RequestTimeout({ timeout })), timeout)
           })
       })
       yield* announce({ _tag: "Evicted", sid: "a", reason: takeoverReason })
-      assert.deepStrictEqual([asked, closed], [["notify:session_replaced"], []])
+      assert.deepStrictEqual([requests, closed], [["notify:session_replaced"], []])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(closed, [takeoverReason])
     })

@@ -112,7 +112,7 @@ describe("a call in a stream", () => {
       const { agent, computer, shown } = yield* officeWith(Effect.as(Deferred.await(gate), toolResult("ok")))
       yield* startCall(agent)
       const report = { computer: "pc", req_id: "r", status: "progress", progress: 3, total: 9 }
-      yield* computer.tell("server:update_tool_call", report)
+      yield* computer.notify("server:update_tool_call", report)
       yield* elapse()
       const status = { _tag: "Progressing", computer: "pc", progress: 3, total: 9 } as const
       assert.deepStrictEqual(
@@ -130,8 +130,8 @@ describe("a call in a stream", () => {
     Effect.gen(function* () {
       const { agent, computer, shown } = yield* officeWith(Effect.never)
       yield* startCall(agent)
-      yield* computer.tell("server:update_tool_call", { computer: "pc", req_id: "r", status: "waiting_for_consent" })
-      yield* computer.tell("server:update_tool_call", { computer: "pc", req_id: "r", status: "dreaming" })
+      yield* computer.notify("server:update_tool_call", { computer: "pc", req_id: "r", status: "waiting_for_consent" })
+      yield* computer.notify("server:update_tool_call", { computer: "pc", req_id: "r", status: "dreaming" })
       yield* elapse()
       assert.deepStrictEqual(
         shown().map((call) => call.status),
@@ -143,7 +143,7 @@ describe("a call in a stream", () => {
   it.effect("ignores a status of an unknown call", () =>
     Effect.gen(function* () {
       const { computer, shown } = yield* officeWith(Effect.never)
-      yield* computer.tell("server:update_tool_call", { computer: "pc", req_id: "x", status: "waiting_for_consent" })
+      yield* computer.notify("server:update_tool_call", { computer: "pc", req_id: "x", status: "waiting_for_consent" })
       yield* elapse()
       assert.deepStrictEqual(shown(), [])
     })

@@ -142,8 +142,8 @@ describe("a stream in a cluster", () => {
   it.effect("shows the inspections of a Computer at another node", () =>
     Effect.gen(function* () {
       const inspection = { servers: [], consent: [], parts: [] }
-      let asked = 0
-      const answer = () => (++asked === 1 ? Effect.succeed({ revision: 1, inspection }) : Effect.never)
+      let requests = 0
+      const answer = () => (++requests === 1 ? Effect.succeed({ revision: 1, inspection }) : Effect.never)
       const { one } = yield* twoNodes(answer, { a2c_features: ["inspection"] })
       const stream = yield* openStream(one)
       yield* one.watch.execute({ _tag: "Focus", stream: stream.snapshot.stream, line, office: "O" }, olga)

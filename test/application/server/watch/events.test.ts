@@ -93,7 +93,7 @@ describe("a stream", () => {
         const server = yield* startWatched()
         const computer = yield* server.computer()
         const stream = yield* openStream(server)
-        yield* computer.tell(event ?? "", { computer: "pc" })
+        yield* computer.notify(event ?? "", { computer: "pc" })
         yield* elapse()
         assert.deepStrictEqual(stream.events() as ReadonlyArray<unknown>, [
           { _tag: "Updated", line, office: "O", computer: "pc", part, at: 0 }

@@ -9,16 +9,16 @@ const inspection = { servers: [], consent: [], parts: [] }
 /** A Computer that replies to inspections with the values of a queue. */
 const reporting = Effect.fnUntraced(function* (server: Watched, name = "pc", office = "O") {
   const replies = yield* Queue.unbounded<unknown>()
-  const asked: Array<unknown> = []
+  const requests: Array<unknown> = []
   const computer = yield* server.computer(name, {
     office,
     auth: features,
     answer: (event, value) => {
-      asked.push({ event, value })
+      requests.push({ event, value })
       return Queue.take(replies)
     }
   })
-  return { computer, asked, reply: (value: unknown) => Queue.offer(replies, value) }
+  return { computer, requests, reply: (value: unknown) => Queue.offer(replies, value) }
 })
 
 const focus = (server: Watched, stream: string, office = "O") =>
@@ -28,18 +28,18 @@ describe("the inspection of an office", () => {
   it.effect("asks no Computer without an operator that watches its office", () =>
     Effect.gen(function* () {
       const server = yield* startWatched()
-      const { asked } = yield* reporting(server)
+      const { requests } = yield* reporting(server)
       const stream = yield* openStream(server)
       yield* focus(server, stream.snapshot.stream, "other")
       yield* elapse()
-      assert.deepStrictEqual(asked, [])
+      assert.deepStrictEqual(requests, [])
     })
   )
 
   it.effect("asks a Computer that announces it, and publishes its report", () =>
     Effect.gen(function* () {
       const server = yield* startWatched()
-      const { asked, reply } = yield* reporting(server)
+      const { requests, reply } = yield* reporting(server)
       const stream = yield* openStream(server)
       yield* focus(server, stream.snapshot.stream)
       yield* reply({ revision: 1, inspection })
@@ -47,7 +47,7 @@ describe("the inspection of an office", () => {
       assert.deepStrictEqual(stream.tagged("Inspected"), [
         { _tag: "Inspected", line, office: "O", computer: "pc", inspection }
       ])
-      assert.deepStrictEqual(asked, [
+      assert.deepStrictEqual(requests, [
         { event: "a2c:inspect", value: { waitMillis: 0 } },
         { event: "a2c:inspect", value: { waitMillis: 20_000, revision: 1 } }
       ])
@@ -57,12 +57,12 @@ describe("the inspection of an office", () => {
   it.effect("never asks a Computer that does not announce it", () =>
     Effect.gen(function* () {
       const server = yield* startWatched()
-      const asked: Array<string> = []
-      yield* server.computer("pc", { answer: (event) => Effect.sync(() => void asked.push(event)) })
+      const requests: Array<string> = []
+      yield* server.computer("pc", { answer: (event) => Effect.sync(() => void requests.push(event)) })
       const stream = yield* openStream(server)
       yield* focus(server, stream.snapshot.stream)
       yield* elapse()
-      assert.deepStrictEqual(asked, [])
+      assert.deepStrictEqual(requests, [])
     })
   )
 
@@ -119,12 +119,12 @@ describe("the inspection of an office", () => {
   ] as const)("asks again 5 s after %s", ([, bad]) =>
     Effect.gen(function* () {
       const server = yield* startWatched()
-      const { asked, reply } = yield* reporting(server)
+      const { requests, reply } = yield* reporting(server)
       const stream = yield* openStream(server)
       yield* focus(server, stream.snapshot.stream)
       yield* reply(bad)
       yield* elapse("4900 millis")
-      const before = asked.length
+      const before = requests.length
       yield* reply({ revision: 1, inspection })
       yield* elapse("1 second")
       yield* elapse()
@@ -135,7 +135,7 @@ describe("the inspection of an office", () => {
   it.effect("ends with the stream", () =>
     Effect.gen(function* () {
       const server = yield* startWatched()
-      const { asked, reply } = yield* reporting(server)
+      const { requests, reply } = yield* reporting(server)
       yield* Effect.scoped(
         Effect.gen(function* () {
           const stream = yield* openStream(server)
@@ -145,7 +145,7 @@ describe("the inspection of an office", () => {
       )
       yield* reply({ revision: 1, inspection })
       yield* elapse("10 seconds")
-      assert.lengthOf(asked, 1)
+      assert.lengthOf(requests, 1)
     })
   )
 })

@@ -83,7 +83,7 @@ describe("the watch", () => {
       const reader = yield* openStream(server)
       const count = maxQueuedEvents + 7
       for (let index = 0; index < count; index += 1) {
-        yield* computer.tell("server:update_desktop", { computer: "pc" })
+        yield* computer.notify("server:update_desktop", { computer: "pc" })
         if (index % 1000 === 0) yield* elapse()
       }
       yield* elapse()

@@ -78,7 +78,7 @@ const connect = Effect.fnUntraced(function* (
         Effect.map(([first]) => first && Result.getOrElse(first.value(), ({ message }) => message)),
         Effect.orElseSucceed(() => "no reply")
       ),
-    tell: (event: string, body: object): Effect.Effect<void> => Effect.ignore(link.notify(event, jsonBody(body)))
+    notify: (event: string, body: object): Effect.Effect<void> => Effect.ignore(link.notify(event, jsonBody(body)))
   }
 })
 

@@ -96,7 +96,7 @@ const subcommand = (
   select: (outcome: Outcome) => unknown
 ): FlagRow => [args, outcomes, (given) => Effect.promise(async () => select(await run(office, ...command, ...given)))]
 
-const says =
+const prints =
   (words: string) =>
   ({ stdout }: Outcome): boolean =>
     stdout.includes(words)
@@ -123,16 +123,16 @@ const shared = (
 ]
 
 const sharedRows: FlagRows<Omit<flags.AgentSharedOptions, "server" | "office">> = {
-  name: shared(["--name", "brain"], [false, true], says("brain")),
+  name: shared(["--name", "brain"], [false, true], prints("brain")),
   tokenFile: shared(["--token-file", join(folder, "missing")], [false, true], isFailed),
   tlsCa: shared(["--tls-ca", join(folder, "missing")], [false, true], isFailed),
-  protocol: shared(["--protocol", "0.4"], [true, false], says("desk")),
+  protocol: shared(["--protocol", "0.4"], [true, false], prints("desk")),
   takeOver: shared(["--take-over"], [true, false], isFailed, (other) => other.agent({ name: "a2c-agent" })),
   wait: shared(["--wait", "0"], [true, false], isFailed, async (other, isGiven) => {
     const agent = await other.agent()
     if (isGiven) setTimeout(() => void agent.close(), 300)
   }),
-  json: shared(["--json"], [false, true], says("["))
+  json: shared(["--json"], [false, true], prints("["))
 }
 
 describe("a flag of a2c agent", () => {
@@ -143,15 +143,15 @@ describe("a flag of a2c agent", () => {
 type Own<Options, Words extends string = never> = Omit<Options, keyof flags.AgentSharedOptions | Words>
 
 const toolsRows: FlagRows<Own<flags.ToolsOptions>> = {
-  apps: subcommand(["tools"], ["--apps"], [false, true], says("panel")),
-  computer: subcommand(["tools"], ["--computer", "empty"], [true, false], says("echo"))
+  apps: subcommand(["tools"], ["--apps"], [false, true], prints("panel")),
+  computer: subcommand(["tools"], ["--computer", "empty"], [true, false], prints("echo"))
 }
 
 const callRows: FlagRows<Own<flags.CallCommandOptions, "tool">> = {
-  computer: subcommand(["call", "echo"], ["--computer", "empty"], [true, false], says("echoes")),
-  words: subcommand(["call", "echo"], ["word=given"], [false, true], says("given")),
-  args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], says("given")),
-  raw: subcommand(["call", "red"], ["--raw"], [false, true], says("\u001b[31m")),
+  computer: subcommand(["call", "echo"], ["--computer", "empty"], [true, false], prints("echoes")),
+  words: subcommand(["call", "echo"], ["word=given"], [false, true], prints("given")),
+  args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], prints("given")),
+  raw: subcommand(["call", "red"], ["--raw"], [false, true], prints("\u001b[31m")),
   timeout: [["--timeout", "1"], ["waits", "failed"], (given) => hung(given.length > 0, given)]
 }
 
@@ -192,7 +192,7 @@ const startRows: FlagRows<Own<flags.CallCommandOptions, "tool" | "raw" | "timeou
 const started = (given: ReadonlyArray<string>) =>
   Effect.promise(async () => {
     const { stdout } = await run(office, "start", "echo", ...given)
-    return says("given")(await run(office, "task", stdout.trim()))
+    return prints("given")(await run(office, "task", stdout.trim()))
   })
 
 /** A row of a flag of `task`: an outcome for a started call. */
@@ -212,36 +212,46 @@ const task = (
 ]
 
 const taskRows: FlagRows<Own<flags.TaskOptions, "id">> = {
-  status: task("echo", ["--status"], [true, false], says("echoes")),
-  cancel: task("echo", ["--cancel"], [true, false], says("echoes")),
-  raw: task("red", ["--raw"], [false, true], says("\u001b[31m"))
+  status: task("echo", ["--status"], [true, false], prints("echoes")),
+  cancel: task("echo", ["--cancel"], [true, false], prints("echoes")),
+  raw: task("red", ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
 const desktopRows: FlagRows<Own<flags.DesktopOptions>> = {
-  computer: subcommand(["desktop"], ["--computer", "empty"], [true, false], says("main")),
-  size: subcommand(["desktop"], ["--size", "1"], [true, false], (all) => says("main")(all) && says("other")(all)),
-  window: subcommand(["desktop"], ["--window", window("other")], [true, false], says("main")),
-  raw: subcommand(["desktop"], ["--raw"], [false, true], says("\u001b[31m"))
+  computer: subcommand(["desktop"], ["--computer", "empty"], [true, false], prints("main")),
+  size: subcommand(["desktop"], ["--size", "1"], [true, false], (all) => prints("main")(all) && prints("other")(all)),
+  window: subcommand(["desktop"], ["--window", window("other")], [true, false], prints("main")),
+  raw: subcommand(["desktop"], ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
 const resourcesRows: FlagRows<Own<flags.ResourcesOptions>> = {
-  computer: subcommand(["resources"], ["--computer", "empty"], [true, false], says("note:beta")),
-  mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], says("note:beta"))
+  computer: subcommand(["resources"], ["--computer", "empty"], [true, false], prints("note:beta")),
+  mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], prints("note:beta"))
 }
 
 const findRows: FlagRows<Own<flags.FindOptions>> = {
-  computer: subcommand(["find", "all"], ["--computer", "empty"], [true, false], says("dpe:")),
-  keywords: subcommand(["find"], ["two"], [true, false], says("one")),
-  fileType: subcommand(["find", "all"], ["--file-type", "markdown"], [true, false], says("one")),
-  limit: subcommand(["find", "all"], ["--limit", "1"], [true, false], (all) => says("/one")(all) && says("/two")(all)),
-  offset: subcommand(["find", "all"], ["--offset", "1"], [true, false], (all) => says("/one")(all) && says("/two")(all))
+  computer: subcommand(["find", "all"], ["--computer", "empty"], [true, false], prints("dpe:")),
+  keywords: subcommand(["find"], ["two"], [true, false], prints("one")),
+  fileType: subcommand(["find", "all"], ["--file-type", "markdown"], [true, false], prints("one")),
+  limit: subcommand(
+    ["find", "all"],
+    ["--limit", "1"],
+    [true, false],
+    (all) => prints("/one")(all) && prints("/two")(all)
+  ),
+  offset: subcommand(
+    ["find", "all"],
+    ["--offset", "1"],
+    [true, false],
+    (all) => prints("/one")(all) && prints("/two")(all)
+  )
 }
 
 const skillRows: FlagRows<Own<flags.SkillOptions, "skill">> = {
-  computer: subcommand(["skill", "pdf"], ["--computer", "empty"], [true, false], says("main")),
-  path: subcommand(["skill", "pdf"], ["other.md"], [false, true], says("the other file")),
+  computer: subcommand(["skill", "pdf"], ["--computer", "empty"], [true, false], prints("main")),
+  path: subcommand(["skill", "pdf"], ["other.md"], [false, true], prints("the other file")),
   output: subcommand(["skill", "pdf"], ["--output", output], [false, true], () => existsSync(output)),
-  raw: subcommand(["skill", "pdf"], ["--raw"], [false, true], says("\u001b[31m"))
+  raw: subcommand(["skill", "pdf"], ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
 /** A row of a flag of `put`: where a file is stored at a Computer of the protocol 0.4. */
@@ -266,7 +276,7 @@ const put = (
 ]
 
 const putRows: FlagRows<Own<flags.PutOptions, "file" | "computer">> = {
-  as: put(["--as", "other.json"], [false, true], says("other.json"))
+  as: put(["--as", "other.json"], [false, true], prints("other.json"))
 }
 
 /** The message of the failure of a subcommand. */
@@ -285,15 +295,15 @@ const dpeRows: FlagRows<Own<flags.DpeOptions, "uri">> = {
 }
 
 const toolRows: FlagRows<Own<flags.ToolOptions, "tool">> = {
-  computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], says("desk"))
+  computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], prints("desk"))
 }
 
 const configRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["config"], ["--computer", "empty"], [true, false], says("alpha"))
+  computer: subcommand(["config"], ["--computer", "empty"], [true, false], prints("alpha"))
 }
 
 const skillsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["skills"], ["--computer", "empty"], [true, false], says("pdf"))
+  computer: subcommand(["skills"], ["--computer", "empty"], [true, false], prints("pdf"))
 }
 
 /** The row of the words is in decidedTasks.test.ts, with a call that waits. */
@@ -304,18 +314,18 @@ const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
 }
 
 const promptsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], says("greet"))
+  computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], prints("greet"))
 }
 
 const promptRows: FlagRows<Own<flags.PromptOptions, "prompt">> = {
-  computer: subcommand(["prompt", "greet"], ["--computer", "empty"], [true, false], says("greets")),
-  words: subcommand(["prompt", "greet"], ["who=Ada"], [false, true], says("Ada")),
-  raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], says("\u001b[31m"))
+  computer: subcommand(["prompt", "greet"], ["--computer", "empty"], [true, false], prints("greets")),
+  words: subcommand(["prompt", "greet"], ["who=Ada"], [false, true], prints("Ada")),
+  raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
 const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {
-  url: subcommand(["mcp", "config", "cursor"], ["--url", "http://h.example/mcp"], [false, true], says("h.example")),
-  link: subcommand(["mcp", "config", "cursor"], ["--link"], [false, true], says("cursor://"))
+  url: subcommand(["mcp", "config", "cursor"], ["--url", "http://h.example/mcp"], [false, true], prints("h.example")),
+  link: subcommand(["mcp", "config", "cursor"], ["--link"], [false, true], prints("cursor://"))
 }
 
 describe.each([

@@ -58,8 +58,8 @@ const outcome = ({ failure, stdout }: { readonly failure: unknown; readonly stdo
 const decidedWhileWaiting = Effect.fnUntraced(function* (action: string, words: ReadonlyArray<string>) {
   const { approval, run, start } = yield* started
   const id = (yield* run("start", "write")).stdout.trim()
-  const { ended, says, stdout } = yield* start("task", id)
-  yield* says("waiting for an approval", "stderr")
+  const { ended, prints, stdout } = yield* start("task", id)
+  yield* prints("waiting for an approval", "stderr")
   const { failure } = yield* run("approvals", action, yield* approval, ...words)
   assert.isUndefined(failure)
   return outcome({ failure: yield* ended, stdout: stdout() })
@@ -83,8 +83,8 @@ describe("a started call that waits for an approval", () => {
   it.live.each(decisions)("ends before a command waits with `%s`, %j", ([action, words, expected]) =>
     Effect.gen(function* () {
       const { approval, run, start } = yield* started
-      const { says } = yield* start("watch", "--log-level", "debug")
-      yield* says("joined office", "stderr")
+      const { prints } = yield* start("watch", "--log-level", "debug")
+      yield* prints("joined office", "stderr")
       // The connection is shared shortly after it joins.
       yield* Effect.repeat(run("members"), { until: ({ failure }) => failure === undefined })
       const id = (yield* run("start", "write")).stdout.trim()

@@ -48,8 +48,8 @@ const publishing = "publishing office team at "
 /** The URL at which the office is published over HTTP, and a receipt of the call of `hang`. */
 const publishedWith = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
   const { publish, started } = yield* office
-  const { says } = yield* publish("--http", "0", ...args)
-  return { url: (yield* says(publishing)).replace(publishing, ""), started }
+  const { prints } = yield* publish("--http", "0", ...args)
+  return { url: (yield* prints(publishing)).replace(publishing, ""), started }
 })
 
 /** A row of a flag: what a request to the published office gives. */
@@ -88,8 +88,10 @@ const rows: FlagRows<Omit<PublishOfficeOptions, keyof AgentSharedOptions>> = {
     ["ends with stdin", "listens"],
     Effect.fnUntraced(function* (given) {
       const { publish } = yield* office
-      const { ended, says } = yield* publish(...given)
-      return yield* Effect.catchCause(Effect.as(says(publishing), "listens"), () => Effect.as(ended, "ends with stdin"))
+      const { ended, prints } = yield* publish(...given)
+      return yield* Effect.catchCause(Effect.as(prints(publishing), "listens"), () =>
+        Effect.as(ended, "ends with stdin")
+      )
     })
   ],
   host: requested(["--host", "0.0.0.0"], ["127.0.0.1", "0.0.0.0"], (url) => Effect.succeed(new URL(url).hostname), [

@@ -45,7 +45,7 @@ const configFor = Effect.gen(function* () {
 })
 
 /** What commands of the shell print, with a server that has the tool `echo`. */
-const printed = (commands: ReadonlyArray<string>, args: ReadonlyArray<string>, config?: string) =>
+const outputOf = (commands: ReadonlyArray<string>, args: ReadonlyArray<string>, config?: string) =>
   Effect.gen(function* () {
     const file = config ?? (yield* configFor)
     const runs = commands.flatMap((command) => ["--run", command])
@@ -94,7 +94,7 @@ const rows: FlagRows<ComputerCommandOptions> = {
     [false, true],
     (args) =>
       Effect.map(
-        printed(["status"], ["--server", "http://127.0.0.1:1", ...args]),
+        outputOf(["status"], ["--server", "http://127.0.0.1:1", ...args]),
         ({ failure }) => failure !== undefined
       )
   ],
@@ -105,12 +105,12 @@ const rows: FlagRows<ComputerCommandOptions> = {
   configFiles: [
     ["--config", secretsConfig],
     [false, true],
-    (args) => Effect.map(printed(["servers"], args), ({ stdout }) => includes(stdout, "off"))
+    (args) => Effect.map(outputOf(["servers"], args), ({ stdout }) => includes(stdout, "off"))
   ],
   inputs: [
     ["--input", "key=@" + fileWith("key", "v")],
     [false, true],
-    (args) => Effect.map(printed(["inputs"], args, secretsConfig), ({ stdout }) => !includes(stdout, "not set"))
+    (args) => Effect.map(outputOf(["inputs"], args, secretsConfig), ({ stdout }) => !includes(stdout, "not set"))
   ],
   watch: [["--no-watch"], [true, false], (args) => Effect.map(parse(args), ({ watch }) => watch)],
   lifecycle: option(["--lifecycle", "lazy"], ["eager", "lazy"], ({ layer }) => layer.settings.lifecycle),
@@ -122,18 +122,18 @@ const rows: FlagRows<ComputerCommandOptions> = {
   interactive: [
     ["--interactive"],
     [false, true],
-    (args) => Effect.map(printed(["status"], args), ({ failure }) => includes(String(failure), "not both"))
+    (args) => Effect.map(outputOf(["status"], args), ({ failure }) => includes(String(failure), "not both"))
   ],
   run: [
     ["--run", "servers"],
     [false, true],
-    (args) => Effect.map(printed(["status"], args), ({ stdout }) => includes(stdout, "streamable"))
+    (args) => Effect.map(outputOf(["status"], args), ({ stdout }) => includes(stdout, "streamable"))
   ],
   allWindows: option(["--all-windows"], [false, true], ({ layer }) => layer.settings.showUnsubscribable),
   dpe: [
     ["--dpe", "nonsense"],
     [false, true],
-    (args) => Effect.map(printed(["status"], args), ({ failure }) => includes(String(failure), "expected cache"))
+    (args) => Effect.map(outputOf(["status"], args), ({ failure }) => includes(String(failure), "expected cache"))
   ],
   dpeUrl: [
     ["--dpe-url", "https://docs.example"],
@@ -160,7 +160,7 @@ const rows: FlagRows<ComputerCommandOptions> = {
   policy: [
     ["--policy", policyFile],
     [false, true],
-    (args) => Effect.map(printed(["explain echo"], args), ({ stdout }) => includes(stdout, "never here"))
+    (args) => Effect.map(outputOf(["explain echo"], args), ({ stdout }) => includes(stdout, "never here"))
   ],
   approvers: option(
     ["--approvers", "page,agent"],
@@ -187,7 +187,10 @@ const rows: FlagRows<ComputerCommandOptions> = {
     ["--audit", audit],
     [false, true],
     (args) =>
-      Effect.map(printed(["call echo"], args), () => existsSync(audit) && includes(readFileSync(audit, "utf8"), "echo"))
+      Effect.map(
+        outputOf(["call echo"], args),
+        () => existsSync(audit) && includes(readFileSync(audit, "utf8"), "echo")
+      )
   ]
 }
 

@@ -60,15 +60,15 @@ const explained = (
   })
 ]
 
-const says =
+const prints =
   (words: string) =>
   ({ stdout }: Outcome): boolean =>
     stdout.includes(words)
 
 const withPolicy = (policy: string) => ["--tool", "echo", "--policy", policy]
 
-const isDecided = says("decision  deny")
-const isAllowed = says("decision  allow")
+const isDecided = prints("decision  deny")
+const isAllowed = prints("decision  allow")
 
 /** A call that the owner has allowed for good, in an office of the protocol 0.2: flags that find this approval, by their name. */
 const approved = Effect.gen(function* () {
@@ -111,7 +111,7 @@ const explainRows: FlagRows<ExplainCommandOptions> = {
   server: selecting("--server"),
   approvals: selecting("--approvals"),
   protocol: selecting("--protocol", "0.4"),
-  tool: explained(["--tool", "echo"], says("echo"), []),
+  tool: explained(["--tool", "echo"], prints("echo"), []),
   args: explained(["--args", '{"message":"hello"}'], isDecided, withPolicy(policies.argument)),
   subject: explained(["--subject", "ada"], isDecided, withPolicy(policies.subject)),
   office: explained(["--office", "lab"], isDecided, withPolicy(policies.office)),
@@ -122,7 +122,7 @@ const explainRows: FlagRows<ExplainCommandOptions> = {
     Effect.fnUntraced(function* (given) {
       const { config } = yield* configFor(false)
       const words = given.length === 0 ? [] : ["--config", config]
-      return says("echo")(yield* a2cInProcess("computer", "explain", "--tool", "echo", ...words))
+      return prints("echo")(yield* a2cInProcess("computer", "explain", "--tool", "echo", ...words))
     })
   ],
   inputs: [
@@ -131,7 +131,7 @@ const explainRows: FlagRows<ExplainCommandOptions> = {
     Effect.fnUntraced(function* (given) {
       const { config, url } = yield* configFor(true)
       const words = given.length === 0 ? [] : ["--input", `url=${url}`]
-      return says("echo")(yield* a2cInProcess("computer", "explain", "--config", config, "--tool", "echo", ...words))
+      return prints("echo")(yield* a2cInProcess("computer", "explain", "--config", config, "--tool", "echo", ...words))
     })
   ],
   approvers: explained(["--approvers", "agent"], ({ stdout }) => !stdout.includes("cannot ask")),

@@ -42,7 +42,7 @@ const portIn = (line: string): number => Number(line.split(":").at(-1))
 /** A running gateway, and devices that a test scripts. */
 const gateway = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const command = yield* devices("gateway", ...args)
-  const port = portIn(yield* command.says(listening))
+  const port = portIn(yield* command.prints(listening))
   const device = Effect.gen(function* () {
     const { connect } = yield* ByteConnector
     return yield* playRaw(yield* Effect.orDie(connect({ host: "127.0.0.1", port })))
@@ -82,12 +82,12 @@ const acknowledgement = Effect.fnUntraced(function* (
 const publishing = "publishing devices at "
 
 /** A device with the service `work`, and an MCP client of the gateway. */
-const published = Effect.fnUntraced(function* ({ device, says }: Effect.Success<ReturnType<typeof gateway>>) {
+const published = Effect.fnUntraced(function* ({ device, prints }: Effect.Success<ReturnType<typeof gateway>>) {
   const peer = yield* device
   yield* peer.message(registration("work"))
   yield* ping(peer)
   yield* peer.nextText
-  const client = yield* connectHttp((yield* says(publishing)).replace(publishing, ""))
+  const client = yield* connectHttp((yield* prints(publishing)).replace(publishing, ""))
   const call = Effect.map(client.request("tools/call", { name: "device-1__work", arguments: {} }), (result) =>
     JSON.stringify(result)
   )
@@ -100,19 +100,19 @@ const gatewayRows: FlagRows<Omit<GatewayCommandOptions, "limits"> & GatewayComma
     ["listens", "in use"],
     Effect.fnUntraced(function* (given) {
       const port = yield* usedPort
-      const { ended, says } = yield* devices("gateway", ...given.flatMap((name) => [name, port]))
+      const { ended, prints } = yield* devices("gateway", ...given.flatMap((name) => [name, port]))
       const inUse = Effect.map(ended, (failure) =>
         String(failure).includes(`:${port}: the address is in use`) ? "in use" : "failed"
       )
-      return yield* Effect.raceFirst(inUse, Effect.as(says(listening), "listens"))
+      return yield* Effect.raceFirst(inUse, Effect.as(prints(listening), "listens"))
     })
   ],
   host: [
     ["--host", "0.0.0.0"],
     ["127.0.0.1", "0.0.0.0"],
     Effect.fnUntraced(function* (given) {
-      const { says } = yield* devices("gateway", "--token", token, ...given)
-      return (yield* says(listening)).replace(listening, "").split(":")[0]
+      const { prints } = yield* devices("gateway", "--token", token, ...given)
+      return (yield* prints(listening)).replace(listening, "").split(":")[0]
     })
   ],
   token: atGateway(["--token", token], ["##INFO:AUTHENTICATED", "##ERROR:the token is not valid"], ({ device }) =>
@@ -121,33 +121,33 @@ const gatewayRows: FlagRows<Omit<GatewayCommandOptions, "limits"> & GatewayComma
   tokens: atGateway(
     ["--tokens", fileWith("tokens.json", '{"lamp": "s3cret"}')],
     ["desk", "lamp"],
-    Effect.fnUntraced(function* ({ device, says }) {
+    Effect.fnUntraced(function* ({ device, prints }) {
       yield* replyTo("s3cret##name:desk", device)
-      return /device=(\w+)/.exec(yield* says("device connected", "stderr"))?.[1]
+      return /device=(\w+)/.exec(yield* prints("device connected", "stderr"))?.[1]
     })
   ),
   stdio: [
     ["--stdio"],
     ["stdout", "stderr"],
     Effect.fnUntraced(function* (given) {
-      const { says } = yield* devices("gateway", ...given)
+      const { prints } = yield* devices("gateway", ...given)
       return yield* Effect.raceFirst(
-        Effect.as(says(listening), "stdout"),
-        Effect.as(says(listening, "stderr"), "stderr")
+        Effect.as(prints(listening), "stdout"),
+        Effect.as(prints(listening, "stderr"), "stderr")
       )
     })
   ],
-  http: atGateway(["--http", "0"], ["warns", "publishes"], ({ says }) =>
+  http: atGateway(["--http", "0"], ["warns", "publishes"], ({ prints }) =>
     Effect.raceFirst(
-      Effect.as(says("device tools are not published", "stderr"), "warns"),
-      Effect.as(says(publishing), "publishes")
+      Effect.as(prints("device tools are not published", "stderr"), "warns"),
+      Effect.as(prints(publishing), "publishes")
     )
   ),
   mcpToken: atGateway(
     ["--mcp-token", token],
     [false, true],
-    Effect.fnUntraced(function* ({ says }) {
-      const url = (yield* says(publishing)).replace(publishing, "")
+    Effect.fnUntraced(function* ({ prints }) {
+      const url = (yield* prints(publishing)).replace(publishing, "")
       return yield* Effect.promise(async () => (await fetch(url, { method: "POST" })).status === 401)
     }),
     ["--http", "0"]
@@ -185,7 +185,7 @@ const gatewayRows: FlagRows<Omit<GatewayCommandOptions, "limits"> & GatewayComma
   maxBufferedBytes: atGateway(
     ["--max-buffered", "10000"],
     ["##INFO:PONG", "buffer_limit_exceeded"],
-    Effect.fnUntraced(function* ({ device, says }) {
+    Effect.fnUntraced(function* ({ device, prints }) {
       const peer = yield* device
       yield* peer.frame("auth", "any")
       yield* peer.nextText
@@ -193,7 +193,7 @@ const gatewayRows: FlagRows<Omit<GatewayCommandOptions, "limits"> & GatewayComma
       yield* peer.message(registration("x".repeat(300_000)))
       yield* ping(peer)
       const text = yield* nextOf(peer)
-      return text === "closed" ? /reason="(\w+)/.exec(yield* says("device disconnected", "stderr"))?.[1] : text
+      return text === "closed" ? /reason="(\w+)/.exec(yield* prints("device disconnected", "stderr"))?.[1] : text
     })
   ),
   callTimeout: [
@@ -238,9 +238,9 @@ let files = 0
 const workConfig = Effect.map(configOf(["work"]), ({ text }) => fileWith(`config-${files++}.json`, text))
 
 /** The number of services that a device registers, or the message of its failure. */
-const registered = ({ ended, says }: CommandOutput<unknown>) =>
+const registered = ({ ended, prints }: CommandOutput<unknown>) =>
   Effect.catchCause(
-    Effect.map(says("registered "), (line) => /registered (\d+)/.exec(line)?.[1]),
+    Effect.map(prints("registered "), (line) => /registered (\d+)/.exec(line)?.[1]),
     () => Effect.map(ended, String)
   )
 
@@ -265,8 +265,8 @@ const atDevice = (
 const called = (device: CommandOutput<unknown>, at: Effect.Success<ReturnType<typeof gateway>>) =>
   Effect.gen(function* () {
     yield* registered(device)
-    yield* at.says("device registered", "stderr")
-    const client = yield* connectHttp((yield* at.says(publishing)).replace(publishing, ""))
+    yield* at.prints("device registered", "stderr")
+    const client = yield* connectHttp((yield* at.prints(publishing)).replace(publishing, ""))
     const result = yield* client.request("tools/call", { name: "desk__work", arguments: {} })
     return /ran|needs confirmation|never here/.exec(JSON.stringify(result))?.[0]
   })
@@ -286,8 +286,8 @@ const connectRows: FlagRows<ConnectCommandOptions> = {
   name: atDevice(
     ["--name", "lamp"],
     ["desk", "lamp"],
-    Effect.fnUntraced(function* (_, { says }) {
-      return /device=(\w+)/.exec(yield* says("device connected", "stderr"))?.[1]
+    Effect.fnUntraced(function* (_, { prints }) {
+      return /device=(\w+)/.exec(yield* prints("device connected", "stderr"))?.[1]
     })
   ),
   token: atDevice(
@@ -330,9 +330,9 @@ const connectRows: FlagRows<ConnectCommandOptions> = {
       // A change of the policy always shows, and later than an earlier one of the configuration.
       for (const times of [1, 2]) {
         writeFileSync(policy, policyOf(`change ${times}`))
-        yield* device.says("policy reloaded", "stderr", times)
+        yield* device.prints("policy reloaded", "stderr", times)
       }
-      if (given.length === 0) yield* device.says("configuration reloaded", "stderr")
+      if (given.length === 0) yield* device.prints("configuration reloaded", "stderr")
       return device.stderr().includes("configuration reloaded")
     })
   ],
@@ -355,8 +355,8 @@ describe("a flag of a2c devices connect", () => {
 describe("a2c devices gateway", () => {
   it.live("warns that a file of tokens replaces the token of all devices", () =>
     Effect.gen(function* () {
-      const { says } = yield* gateway("--token", token, "--tokens", fileWith("both.json", '{"lamp": "other"}'))
-      yield* says("--token has no effect beside --tokens", "stderr")
+      const { prints } = yield* gateway("--token", token, "--tokens", fileWith("both.json", '{"lamp": "other"}'))
+      yield* prints("--token has no effect beside --tokens", "stderr")
     }).pipe(Effect.scoped)
   )
 })

@@ -123,7 +123,7 @@ describe("an allowed origin", () => {
     Effect.gen(function* () {
       const origins = ["https://a.example/", "HTTPS://B.Example", "https://c.example:443", "https://bücher.example"]
       const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
-      const [url = ""] = /http:\S+/.exec(yield* server.says("listening on ")) ?? []
+      const [url = ""] = /http:\S+/.exec(yield* server.prints("listening on ")) ?? []
       const status = (origin: string) =>
         Effect.promise(() =>
           fetch(`${new URL(url).origin}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })

@@ -162,7 +162,7 @@ describe("a2c server --config", () => {
         "port: 0\nvalidate: false\nrequire-role: true\nlog-format: json\n"
       )
       const server = yield* a2c("server", "--config", file)
-      assert.match(yield* server.says("listening on "), /^listening on http:\/\/127\.0\.0\.1:\d+$/)
+      assert.match(yield* server.prints("listening on "), /^listening on http:\/\/127\.0\.0\.1:\d+$/)
       const broken = yield* node([sourceCli, "server", "--config", yield* temporaryFile("server.yaml", "prt: 0")])
       assert.strictEqual(yield* broken.ended, 1)
       assert.match(broken.stderr(), /^a2c: .*server\.yaml:1:1: error: prt: unknown flag: did you mean 'port'\?\n$/)

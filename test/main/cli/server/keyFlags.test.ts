@@ -32,7 +32,7 @@ const key = (
     })
 ]
 
-const entrySays =
+const entryPrints =
   (words: string) =>
   ({ stderr }: Outcome): boolean =>
     stderr.includes(words)
@@ -59,11 +59,11 @@ const rows: FlagRows<KeyCommandOptions> = {
     ({ failure }) => failure !== undefined,
     (file) => ["--revoke", file]
   ),
-  subject: key(() => ["--subject", "lamp"], [false, true], entrySays('"lamp"')),
-  rights: key(() => ["--right", "operator"], [false, true], entrySays('"operator"')),
-  offices: key(() => ["--office", "team*"], [false, true], entrySays('"team*"')),
-  names: key(() => ["--name", "desk*"], [false, true], entrySays('"desk*"')),
-  expires: key(() => ["--expires", "2999-01-31"], [false, true], entrySays("2999-01-31"))
+  subject: key(() => ["--subject", "lamp"], [false, true], entryPrints('"lamp"')),
+  rights: key(() => ["--right", "operator"], [false, true], entryPrints('"operator"')),
+  offices: key(() => ["--office", "team*"], [false, true], entryPrints('"team*"')),
+  names: key(() => ["--name", "desk*"], [false, true], entryPrints('"desk*"')),
+  expires: key(() => ["--expires", "2999-01-31"], [false, true], entryPrints("2999-01-31"))
 }
 
 describe("a flag of a2c server key", () => {

@@ -44,7 +44,7 @@ describe("keepalive of a2c server", () => {
             [byFlag, [3000, 1000]],
             [byVariable, [300_000, 5000]]
           ] as const) {
-            assert.deepStrictEqual(yield* pingsOf(urlOf(yield* process.says("listening on "))), [...pings])
+            assert.deepStrictEqual(yield* pingsOf(urlOf(yield* process.prints("listening on "))), [...pings])
           }
           for (const flag of ["--ping-interval", "--ping-timeout"]) {
             const rejected = yield* a2c(...command, flag, "0")
@@ -71,7 +71,7 @@ describe("limits of a2c server", () => {
           const byFlag = yield* a2c("server", "--port", "0", "--max-connections", "1")
           const byVariable = yield* node([cli, "server", "--port", "0"], { A2C_MAX_CONNECTIONS: "1" })
           for (const process of [byFlag, byVariable]) {
-            const url = urlOf(yield* process.says("listening on "))
+            const url = urlOf(yield* process.prints("listening on "))
             assert.strictEqual(yield* connecting(url), "connected")
             assert.include(yield* connecting(url), "1 connections")
             yield* process.signal("SIGTERM")

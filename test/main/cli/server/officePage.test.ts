@@ -14,8 +14,8 @@ describe("a2c server", () => {
     "prints the URL of its office page",
     Effect.gen(function* () {
       const server = yield* a2c("server", "--port", "0", "--page-bodies")
-      const url = urlOf(yield* server.says("listening on "))
-      assert.strictEqual(yield* server.says("office page at "), `office page at ${url}/office`)
+      const url = urlOf(yield* server.prints("listening on "))
+      assert.strictEqual(yield* server.prints("office page at "), `office page at ${url}/office`)
       const session = yield* Effect.promise(async () => (await fetch(`${url}/office/api/session`)).text())
       assert.include(session, '"hasBodies":true')
     })
@@ -27,7 +27,7 @@ describe("a2c server", () => {
       const file = yield* temporaryFile("server.yaml", "page: false\n")
       for (const flags of [["--no-page"], ["--config", file]]) {
         const server = yield* a2c("server", "--port", "0", ...flags)
-        const url = urlOf(yield* server.says("listening on "))
+        const url = urlOf(yield* server.prints("listening on "))
         assert.strictEqual(yield* statusOf(`${url}/office`), 404)
         assert.notInclude(server.stdout(), "office page")
       }

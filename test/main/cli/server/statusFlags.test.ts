@@ -30,7 +30,7 @@ const startServer = (options: Partial<ServerOptions>) =>
   )
 
 /** A row of a flag: an outcome of the command at a Server. */
-const asked = (
+const requests = (
   command: string,
   args: ReadonlyArray<string>,
   select: (outcome: Outcome) => unknown,
@@ -58,7 +58,7 @@ const isFine = ({ failure }: Outcome): boolean => failure === undefined
 
 const healthRows: FlagRows<HealthCommandOptions> = {
   url: urlRow("health"),
-  tlsCa: asked("health", ["--tls-ca", authorities], isFine, { tls })
+  tlsCa: requests("health", ["--tls-ca", authorities], isFine, { tls })
 }
 
 const statusRows: FlagRows<StatusCommandOptions> = {
@@ -76,19 +76,19 @@ const statusRows: FlagRows<StatusCommandOptions> = {
       return header
     })
   ],
-  tlsCa: asked("status", ["--tls-ca", authorities], isFine, { tls }),
-  listOffices: asked("status", ["--offices", "--json"], ({ stdout }) => stdout.includes("officeList")),
-  json: asked("status", ["--json"], ({ stdout }) => stdout.startsWith("{")),
+  tlsCa: requests("status", ["--tls-ca", authorities], isFine, { tls }),
+  listOffices: requests("status", ["--offices", "--json"], ({ stdout }) => stdout.includes("officeList")),
+  json: requests("status", ["--json"], ({ stdout }) => stdout.startsWith("{")),
   watch: [
     ["--watch"],
     ["ended", "asked again"],
     Effect.fnUntraced(function* (given) {
       const second = yield* Deferred.make<void>()
-      let asked = 0
+      let requests = 0
       const { url } = yield* makeVictim((_, response) => {
         response.writeHead(404).end()
-        asked += 1
-        if (asked > 1) Deferred.doneUnsafe(second, Exit.void)
+        requests += 1
+        if (requests > 1) Deferred.doneUnsafe(second, Exit.void)
       })
       const command = a2cInProcess("server", "status", url, ...given)
       const waits = Effect.forever(

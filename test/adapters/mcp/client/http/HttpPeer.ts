@@ -9,7 +9,7 @@ import { decodeEndpoint, type ServerType } from "../../../../../src/domain/confi
 import { loopbackAddress, whenPortIsFree } from "../../../../loopbackAddress.ts"
 
 /** The HTTP method of a request, and the JSON-RPC message of a POST. */
-export interface Asked {
+export interface Requested {
   readonly verb: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -36,7 +36,7 @@ export interface HttpPeer {
 
 /** Starts a peer at an address that only it uses. */
 export const makeHttpPeer = Effect.fnUntraced(function* (
-  handle: (request: Asked, response: ServerResponse) => unknown
+  handle: (request: Requested, response: ServerResponse) => unknown
 ): Effect.fn.Return<HttpPeer, never, Scope.Scope> {
   const requests: Array<string> = []
   const news = yield* Queue.unbounded<string>()
@@ -44,7 +44,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   const http = createServer(async (request, response) => {
     const { headers, method: verb = "", url: path = "" } = request
     const body = await text(request)
-    const message = (body === "" ? {} : JSON.parse(body)) as Partial<Asked>
+    const message = (body === "" ? {} : JSON.parse(body)) as Partial<Requested>
     const { id, method = verb, params = {} } = message
     const what = params.name ?? method
     requests.push(what)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange, McpSession } from "../../../../../src/application/ports/McpSession.ts"
-import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
 
 const done = { result: { content: [{ type: "text", text: "done" }] } }
 
@@ -29,7 +29,7 @@ const makeServer = Effect.fnUntraced(function* ({
   let gets = 0
   let contents = "old"
 
-  const initialize = ({ id }: Asked, response: ServerResponse) => {
+  const initialize = ({ id }: Requested, response: ServerResponse) => {
     current = `session ${++sessions}`
     const result = {
       protocolVersion: "2025-06-18",
@@ -38,7 +38,7 @@ const makeServer = Effect.fnUntraced(function* ({
     }
     json(response, id, { result }, 200, { "Mcp-Session-Id": current })
   }
-  const get = ({ headers }: Asked, response: ServerResponse) => {
+  const get = ({ headers }: Requested, response: ServerResponse) => {
     if (headers["last-event-id"] === "mark") {
       return stream(response, `id: end\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, ...done })}\n\n`)
     }
@@ -46,7 +46,7 @@ const makeServer = Effect.fnUntraced(function* ({
     if (status !== 200) return response.writeHead(status).end()
     return streams.add(stream(response, soon))
   }
-  const call = ({ id, params }: Asked, response: ServerResponse) => {
+  const call = ({ id, params }: Requested, response: ServerResponse) => {
     switch (params.name ?? "") {
       case "hang":
         return stream(response, ": patience\n\n")
@@ -426,27 +426,27 @@ describe("failing SSE server", () => {
 })
 
 describe("SSE server of an odd form", () => {
-  const answerOf = ({ id, method }: Asked) =>
+  const answerOf = ({ id, method }: Requested) =>
     JSON.stringify({ jsonrpc: "2.0", id, result: method === "initialize" ? initialized : done.result })
 
   /** A server whose stream is open, and that answers requests in some way. */
   const openSse = Effect.fnUntraced(function* (
-    answer: (asked: Asked, response: ServerResponse, events: ServerResponse) => unknown,
+    answer: (requests: Requested, response: ServerResponse, events: ServerResponse) => unknown,
     { notified = 202, lineEnd = "\n" } = {}
   ) {
     let events: ServerResponse | undefined
-    const peer = yield* makeHttpPeer((asked, response) => {
-      if (asked.verb === "GET") {
+    const peer = yield* makeHttpPeer((requests, response) => {
+      if (requests.verb === "GET") {
         return (events = stream(response, ["event: endpoint", "data: /messages", "", ""].join(lineEnd)))
       }
-      if (asked.id === undefined) return response.writeHead(notified).end()
-      return events && answer(asked, response, events)
+      if (requests.id === undefined) return response.writeHead(notified).end()
+      return events && answer(requests, response, events)
     })
     return yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
   })
-  const sendEvent = (asked: Asked, response: ServerResponse, events: ServerResponse, lineEnd = "\n") => {
+  const sendEvent = (requests: Requested, response: ServerResponse, events: ServerResponse, lineEnd = "\n") => {
     response.writeHead(202).end()
-    events.write(["event: message", `data: ${answerOf(asked)}`, "", ""].join(lineEnd))
+    events.write(["event: message", `data: ${answerOf(requests)}`, "", ""].join(lineEnd))
   }
 
   for (const notified of [200, 204, 400, 404, 500]) {
@@ -462,7 +462,7 @@ describe("SSE server of an odd form", () => {
   live(
     "is read when its lines end with carriage returns alone",
     Effect.gen(function* () {
-      const session = yield* openSse((asked, response, events) => sendEvent(asked, response, events, "\r"), {
+      const session = yield* openSse((requests, response, events) => sendEvent(requests, response, events, "\r"), {
         lineEnd: "\r"
       })
       assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
@@ -473,8 +473,8 @@ describe("SSE server of an odd form", () => {
     live(
       `is read when it answers in the body of the POST with ${status}`,
       Effect.gen(function* () {
-        const session = yield* openSse((asked, response) =>
-          response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(answerOf(asked))
+        const session = yield* openSse((requests, response) =>
+          response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(answerOf(requests))
         )
         assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
       })
@@ -485,9 +485,9 @@ describe("SSE server of an odd form", () => {
     live(
       `is read when the body of the POST is the receipt '${receipt}'`,
       Effect.gen(function* () {
-        const session = yield* openSse((asked, response, events) => {
+        const session = yield* openSse((requests, response, events) => {
           response.writeHead(200, { "Content-Type": "application/json" }).end(receipt)
-          events.write(`data: ${answerOf(asked)}\n\n`)
+          events.write(`data: ${answerOf(requests)}\n\n`)
         })
         assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
       })
@@ -511,7 +511,7 @@ const initialized = {
 }
 
 /** The events of a response: a call has two steps of progress before its result. */
-const eventsOf = ({ id, method, params }: Asked): string => {
+const eventsOf = ({ id, method, params }: Requested): string => {
   const { progressToken } = { ...(params["_meta"] as { readonly progressToken?: number } | undefined) }
   const steps = [1, 2].map((progress) => ({ method: "notifications/progress", params: { progressToken, progress } }))
   const response = { id, result: method === "initialize" ? initialized : { content: [] } }
@@ -526,16 +526,16 @@ describe("HTTP server that sends progress and result at once", () => {
       `loses no progress [${type}]`,
       Effect.gen(function* () {
         let events: ServerResponse | undefined
-        const peer = yield* makeHttpPeer((asked, response) => {
-          const { id, verb } = asked
+        const peer = yield* makeHttpPeer((requests, response) => {
+          const { id, verb } = requests
           if (verb === "GET" && type === "sse") {
             return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
           }
           if (verb !== "POST") return response.writeHead(405).end()
           if (id === undefined) return response.writeHead(202).end()
-          if (type === "streamable") return stream(response, eventsOf(asked)).end()
+          if (type === "streamable") return stream(response, eventsOf(requests)).end()
           response.writeHead(202).end()
-          return events?.write(eventsOf(asked))
+          return events?.write(eventsOf(requests))
         })
         const session = yield* open(peer, type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}, type)
         const seen: Array<number> = []

@@ -5,7 +5,7 @@ import { Effect, Fiber, Result, Stream } from "effect"
 import { makeSseTransport } from "../../../../../src/adapters/mcp/client/http/httpTransports.ts"
 import { decodeEndpoint } from "../../../../../src/domain/config/endpointParameters.ts"
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
-import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
 
 const description = {
   protocolVersion: "2025-06-18",
@@ -28,15 +28,15 @@ const carriers = {
 }
 
 /** A server that sends `answer` to every call, and has one stream for notifications. */
-const makeOddServer = Effect.fnUntraced(function* (answer: (asked: Asked, response: ServerResponse) => unknown) {
+const makeOddServer = Effect.fnUntraced(function* (answer: (requests: Requested, response: ServerResponse) => unknown) {
   let notifications: ServerResponse | undefined
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { id, method, verb } = asked
+  const peer = yield* makeHttpPeer((requests, response) => {
+    const { id, method, verb } = requests
     if (verb === "GET") return (notifications = stream(response, ": ready\n\n"))
     if (verb === "DELETE") return response.writeHead(200).end()
     if (method === "initialize") return json(response, id, { result: description }, 200, { "Mcp-Session-Id": "s" })
     if (id === undefined) return response.writeHead(202).end()
-    return answer(asked, response)
+    return answer(requests, response)
   })
   return { ...peer, notify: (text: string) => void notifications?.write(`data: ${text}\n\n`) }
 })
@@ -51,7 +51,7 @@ const makeOlderServer = (endpoint: string, format: (id: unknown, result: object)
   })
 }
 
-const callOnce = (answer: (asked: Asked, response: ServerResponse) => unknown) =>
+const callOnce = (answer: (requests: Requested, response: ServerResponse) => unknown) =>
   Effect.scoped(
     Effect.gen(function* () {
       const session = yield* open(yield* makeOddServer(answer))
@@ -62,7 +62,7 @@ const callOnce = (answer: (asked: Asked, response: ServerResponse) => unknown) =
 for (const [carrier, send] of Object.entries(carriers)) {
   const answer =
     ({ text }: OddResponse) =>
-    ({ id }: Asked, response: ServerResponse) =>
+    ({ id }: Requested, response: ServerResponse) =>
       send(withId(text, id), response)
   describe(`odd response in ${carrier}`, () => {
     it.live.each(repairedResponses)("gives the result of a response with $title", (odd) =>
@@ -381,17 +381,17 @@ describe("odd message between good ones", () => {
     Effect.scoped(
       Effect.gen(function* () {
         let events: ServerResponse | undefined
-        const say = (text: string) => void events?.write(`data: ${text}\n\n`)
+        const print = (text: string) => void events?.write(`data: ${text}\n\n`)
         const waiting: Array<unknown> = []
         const peer = yield* makeHttpPeer(({ id, method, params, verb }, response) => {
           if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
           response.writeHead(202).end()
-          if (method === "initialize") return say(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+          if (method === "initialize") return print(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
           if (params.name === "wait") return waiting.push(id)
           if (params.name !== "odd") return undefined
-          say("not JSON")
-          say(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
-          return say(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
+          print("not JSON")
+          print(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
+          return print(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
         })
         const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
         const other = yield* Effect.forkChild(session.callTool("wait", {}))

@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Result } from "effect"
-import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
 
-type Answer = (asked: Asked, response: ServerResponse) => unknown
+type Answer = (requests: Requested, response: ServerResponse) => unknown
 
 const info = { protocolVersion: "2024-11-05", capabilities: { tools: {} }, serverInfo: { name: "older", version: "1" } }
 
@@ -23,12 +23,12 @@ const html = { "Content-Type": "text/html" }
 const makeServer = Effect.fnUntraced(function* (rejectPost: Answer, answerGet?: Answer) {
   let events: ServerResponse | undefined
   let posts = 0
-  const peer = yield* makeHttpPeer((asked, response) => {
-    if (asked.verb === "GET" && answerGet !== undefined) return answerGet(asked, response)
-    if (asked.verb === "GET") return void (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+  const peer = yield* makeHttpPeer((requests, response) => {
+    if (requests.verb === "GET" && answerGet !== undefined) return answerGet(requests, response)
+    if (requests.verb === "GET") return void (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
     posts++
-    if (events === undefined) return rejectPost(asked, response)
-    const { id, method } = asked
+    if (events === undefined) return rejectPost(requests, response)
+    const { id, method } = requests
     response.writeHead(202).end()
     if (id === undefined) return undefined
     const result = method === "initialize" ? info : { tools: [{ name: "t", inputSchema: { type: "object" } }] }

@@ -13,9 +13,9 @@ describe("MCP server that names another origin", () => {
       it.live(`receives its ${verb} requests itself after a redirect with ${status}`, () =>
         Effect.gen(function* () {
           const victim = yield* makeVictim()
-          const peer = yield* makeHttpPeer((asked, response) => {
-            if (asked.verb === verb) return response.writeHead(status, { Location: `${victim.url}/inside` }).end()
-            return asked.id === undefined ? response.writeHead(202).end() : json(response, asked.id, initialized)
+          const peer = yield* makeHttpPeer((requests, response) => {
+            if (requests.verb === verb) return response.writeHead(status, { Location: `${victim.url}/inside` }).end()
+            return requests.id === undefined ? response.writeHead(202).end() : json(response, requests.id, initialized)
           })
           yield* Effect.exit(open(peer))
           yield* peer.until(verb === "POST" ? "initialize" : "GET")

@@ -3,9 +3,9 @@ import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { detectSessionRefusals } from "../../../../../src/adapters/mcp/client/http/sessionRefusals.ts"
-import { type Asked, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
 
-type Answer = (asked: Asked, response: ServerResponse) => unknown
+type Answer = (requests: Requested, response: ServerResponse) => unknown
 
 const done = { result: { content: [] } }
 
@@ -27,17 +27,17 @@ const initialize: Answer = ({ id }, response) =>
 /** A server that answers requests of its session, and others with `refuse` after it has forgotten it. */
 const makeForgetfulServer = Effect.fnUntraced(function* (refuse: Answer, answer: Answer = () => undefined) {
   let isForgotten = false
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { id, method, verb } = asked
+  const peer = yield* makeHttpPeer((requests, response) => {
+    const { id, method, verb } = requests
     if (method === "initialize") {
       isForgotten = false
-      return initialize(asked, response)
+      return initialize(requests, response)
     }
-    if (isForgotten) return refuse(asked, response)
+    if (isForgotten) return refuse(requests, response)
     if (verb === "GET") return response.writeHead(405).end()
     if (verb === "DELETE") return response.writeHead(200).end()
     if (id === undefined) return response.writeHead(202).end()
-    answer(asked, response)
+    answer(requests, response)
     return response.headersSent ? undefined : json(response, id, method === "ping" ? { result: {} } : done)
   })
   return { ...peer, forget: () => void (isForgotten = true) }
@@ -151,8 +151,8 @@ describe("forgotten HTTP session", () => {
 /** Answers requests with this method only. */
 const only =
   (method: string, answer: Answer): Answer =>
-  (asked, response) =>
-    asked.method === method ? answer(asked, response) : undefined
+  (requests, response) =>
+    requests.method === method ? answer(requests, response) : undefined
 
 describe("known HTTP session", () => {
   it.live.each([
@@ -188,9 +188,9 @@ describe("known HTTP session", () => {
       Effect.gen(function* () {
         let events: ServerResponse | undefined
         let accepted: unknown
-        const peer = yield* makeHttpPeer((asked, response) => {
-          const { id, method, params, verb } = asked
-          if (method === "initialize") return initialize(asked, response)
+        const peer = yield* makeHttpPeer((requests, response) => {
+          const { id, method, params, verb } = requests
+          if (method === "initialize") return initialize(requests, response)
           if (verb === "GET") return (events = stream(response, ": ready\n\n"))
           if (params.name === "late") accepted = id
           if (params.name === "late" || id === undefined) return response.writeHead(202).end()

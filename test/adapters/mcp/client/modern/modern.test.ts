@@ -4,7 +4,7 @@ import { Effect, Fiber, Option, Queue, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange } from "../../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
-import { type Asked, json, makeHttpPeer, open, stream } from "../http/HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, stream } from "../http/HttpPeer.ts"
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
 
 const complete = { resultType: "complete" }
@@ -33,7 +33,7 @@ const makeServer = Effect.fnUntraced(function* ({
   let contents = "old"
   let lastHeaders: ReadonlyArray<unknown> = []
 
-  const listen = ({ id, params }: Asked, response: ServerResponse) => {
+  const listen = ({ id, params }: Requested, response: ServerResponse) => {
     const honoured = honours(params["notifications"] as JsonObject)
     if (honoured === undefined) return json(response, id, { error: refusals.method }, 404)
     const acknowledged = {
@@ -43,7 +43,7 @@ const makeServer = Effect.fnUntraced(function* ({
     }
     return streams.add(stream(response, `data: ${JSON.stringify(acknowledged)}\n\n`))
   }
-  const call = ({ headers, id, params }: Asked, response: ServerResponse) => {
+  const call = ({ headers, id, params }: Requested, response: ServerResponse) => {
     switch (params.name ?? "") {
       case "hang":
         return stream(response, ": patience\n\n")

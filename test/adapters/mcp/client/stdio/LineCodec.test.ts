@@ -59,8 +59,8 @@ describe("LineCodec encoding", () => {
     it.live(`decodes and encodes ${encoding}`, () =>
       Effect.gen(function* () {
         const params = { text: 'é電😀\n"\\' }
-        const [said, got] = yield* call(encoding, "strict", args, params)
-        assert.strictEqual(said, meaning)
+        const [printed, got] = yield* call(encoding, "strict", args, params)
+        assert.strictEqual(printed, meaning)
         assert.deepStrictEqual(JSON.parse(got ?? ""), params)
       })
     )
@@ -95,11 +95,13 @@ describe("LineCodec error handler", () => {
   )
 
   it.live("drops invalid bytes and keeps an encoded U+FFFD with ignore", () =>
-    Effect.map(call("utf-8", "ignore", faulty), ([said]) => assert.strictEqual(said, "a\u{fffd}b"))
+    Effect.map(call("utf-8", "ignore", faulty), ([printed]) => assert.strictEqual(printed, "a\u{fffd}b"))
   )
 
   it.live("replaces each invalid byte by U+FFFD with replace", () =>
-    Effect.map(call("utf-8", "replace", faulty), ([said]) => assert.strictEqual(said, "a\u{fffd}\u{fffd}\u{fffd}b"))
+    Effect.map(call("utf-8", "replace", faulty), ([printed]) =>
+      assert.strictEqual(printed, "a\u{fffd}\u{fffd}\u{fffd}b")
+    )
   )
 
   const read = (encoding: string, handler: ErrorHandler, hex: string) =>

@@ -6,13 +6,13 @@ export interface Child {
   /** Called at the start; from then on it may write output. */
   readonly started: (write: (bytes: Uint8Array) => void) => void
   /** Receives input; a returned promise applies backpressure. */
-  readonly heard: (bytes: Uint8Array) => void | Promise<void>
+  readonly received: (bytes: Uint8Array) => void | Promise<void>
 }
 
 const { ExitCode, ProcessId, makeHandle } = ChildProcessSpawner
 
 /** The watcher of a guarded process. */
-const watcher: Child = { started: () => undefined, heard: () => undefined }
+const watcher: Child = { started: () => undefined, received: () => undefined }
 
 /** Spawns fake processes, found by the last argument. A process exits at the end of its input. */
 export const layerOf = (find: (name: string) => Child): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>
@@ -37,7 +37,7 @@ export const layerOf = (find: (name: string) => Child): Layer.Layer<ChildProcess
           stdin: isWatcher
             ? Sink.drain
             : Sink.ensuring(
-                Sink.forEach((bytes: Uint8Array) => Effect.promise(async () => child.heard(bytes))),
+                Sink.forEach((bytes: Uint8Array) => Effect.promise(async () => child.received(bytes))),
                 end
               ),
           stdout: Stream.fromQueue(output),

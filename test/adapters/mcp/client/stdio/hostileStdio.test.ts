@@ -30,7 +30,7 @@ const open = (instead: (id: number, method: string) => string | Buffer | undefin
     started: (to) => {
       write = to
     },
-    heard: (bytes) => {
+    received: (bytes) => {
       const {
         id,
         method,
@@ -90,7 +90,7 @@ describe("odd response over stdio", () => {
   )
 
   const content = '"content": [{"type": "text", "text": "done"}]'
-  const printed = JSON.stringify(
+  const message = JSON.stringify(
     {
       jsonrpc: "2.0",
       id: -1,
@@ -101,18 +101,18 @@ describe("odd response over stdio", () => {
   ).replace("-1", "{id}")
 
   it.live.each([
-    ["indented lines", printed],
-    ["indented lines with carriage returns", printed.replaceAll("\n", "\r\n")],
-    ["lines without indentation", printed.replaceAll(/\n +/g, "\n")],
-    ["blank lines between", printed.replaceAll("\n", "\n\n")],
-    ["a batch of lines", `[\n${printed}\n]`],
-    ["a list that opens on its line", `[${printed}]`],
+    ["indented lines", message],
+    ["indented lines with carriage returns", message.replaceAll("\n", "\r\n")],
+    ["lines without indentation", message.replaceAll(/\n +/g, "\n")],
+    ["blank lines between", message.replaceAll("\n", "\n\n")],
+    ["a batch of lines", `[\n${message}\n]`],
+    ["a list that opens on its line", `[${message}]`],
     ["a first line with its id", `{"jsonrpc": "2.0", "id": {id}, "result": {\n${content}\n}}`],
-    ["a log that begins like a message before it", `{ starting\n${printed}`],
-    ["a list of logs before it", `[info] up\n[\n1,\n${printed}`],
-    ["a log object before it", `{\n  a: 1,\n  b: {\n  }\n}\n${printed}`],
-    ["a log object of JSON before it", `{\n  "level": "info"\n}\n${printed}`],
-    ["another message that is cut before it", `{\n  "jsonrpc": "2.0",\n  "method": "x",\n${printed}`],
+    ["a log that begins like a message before it", `{ starting\n${message}`],
+    ["a list of logs before it", `[info] up\n[\n1,\n${message}`],
+    ["a log object before it", `{\n  a: 1,\n  b: {\n  }\n}\n${message}`],
+    ["a log object of JSON before it", `{\n  "level": "info"\n}\n${message}`],
+    ["another message that is cut before it", `{\n  "jsonrpc": "2.0",\n  "method": "x",\n${message}`],
     [
       "a message on one line after one that is cut",
       `{\n"jsonrpc": "2.0",\n{"jsonrpc":"2.0","id":{id},"result":{${content}}}`
@@ -142,12 +142,12 @@ describe("odd response over stdio", () => {
         started: (to) => {
           write = to
         },
-        heard: (bytes) => {
+        received: (bytes) => {
           const { id, method } = JSON.parse(Buffer.from(bytes).toString()) as { id?: number; method: string }
           if (id === undefined) return
-          const say = (text: string) => write(Buffer.from(text))
-          if (method === "tools/call") answer(id, say)
-          else say(`${honestMessage("peer", id, method, {})}\n`)
+          const print = (text: string) => write(Buffer.from(text))
+          if (method === "tools/call") answer(id, print)
+          else print(`${honestMessage("peer", id, method, {})}\n`)
         }
       }))
       return Effect.scoped(
@@ -166,9 +166,9 @@ describe("odd response over stdio", () => {
       ["a message before it", `{"jsonrpc":"2.0","method":"x"}${whole}`, /(?<="x"})/],
       ["a line before it", `hello\n${whole}`, /$/],
       ["a blank before it", ` ${whole}`, /(?<=^ )/],
-      ["several lines", printed, /$/],
-      ["several lines in pieces", printed, /(?="result")/],
-      ["several lines in single characters", printed, /(?=[^])/]
+      ["several lines", message, /$/],
+      ["several lines in pieces", message, /(?="result")/],
+      ["several lines in single characters", message, /(?=[^])/]
     ] as ReadonlyArray<readonly [string, string, RegExp]>)(
       "gives the result of a response in %s",
       ([, text, between]) =>
@@ -231,7 +231,7 @@ describe("odd response over stdio", () => {
             started: (to) => {
               write = to
             },
-            heard: () => undefined
+            received: () => undefined
           }))
           const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
           const delivered = Promise.withResolvers<unknown>()
@@ -406,14 +406,14 @@ describe("malicious stdio server", () => {
         const requestCount = 5000
         const reads = Promise.withResolvers<void>()
         let write: (bytes: Uint8Array) => void = () => undefined
-        let heard = 0
+        let received = 0
         const children = layerOf(() => ({
           started: (to) => {
             write = to
           },
-          heard: async (bytes) => {
+          received: async (bytes) => {
             await reads.promise
-            heard += Buffer.from(bytes).toString().trimEnd().split("\n").length
+            received += Buffer.from(bytes).toString().trimEnd().split("\n").length
           }
         }))
         const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
@@ -434,7 +434,7 @@ describe("malicious stdio server", () => {
         assert.isBelow(taken, 200)
         reads.resolve()
         yield* Effect.promise(async () => {
-          while (heard < requestCount) await turn()
+          while (received < requestCount) await turn()
         })
         assert.strictEqual(taken, requestCount)
       })

@@ -29,7 +29,7 @@ const holdPart = (url: string, bytes: number) =>
 const defaultHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
 /** The response without its body. */
-const ask = (url: string, headers: Record<string, string> = {}, { body = initialize(), method = "POST" } = {}) =>
+const request = (url: string, headers: Record<string, string> = {}, { body = initialize(), method = "POST" } = {}) =>
   Effect.callback<{ readonly status: number; readonly headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
     (resume) => {
       const request = httpRequest(url, { method, headers: { ...defaultHeaders, ...headers } }, (response) => {
@@ -43,10 +43,10 @@ const ask = (url: string, headers: Record<string, string> = {}, { body = initial
   )
 
 const ping = (url: string, session: string) =>
-  ask(url, { "Mcp-Session-Id": session }, { body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }) })
+  request(url, { "Mcp-Session-Id": session }, { body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }) })
 
 /** Opens a session without a stream and returns its id. */
-const begin = (url: string) => Effect.map(ask(url), ({ headers }) => String(headers["mcp-session-id"]))
+const begin = (url: string) => Effect.map(request(url), ({ headers }) => String(headers["mcp-session-id"]))
 
 /** Opens a stream until the scope closes; succeeds when it has started. */
 const listening = (url: string, session: string) =>
@@ -90,7 +90,7 @@ const answers = (
 ) =>
   live(title, options, ({ url }) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* ask(url, headers)).status, status)
+      assert.strictEqual((yield* request(url, headers)).status, status)
     })
   )
 
@@ -144,7 +144,7 @@ describe("publishHttp", () => {
 
   live("asks for a bearer token without revealing it", { token }, ({ url }) =>
     Effect.gen(function* () {
-      const { headers } = yield* ask(url, { Authorization: "Bearer guess" })
+      const { headers } = yield* request(url, { Authorization: "Bearer guess" })
       assert.strictEqual(headers["www-authenticate"], "Bearer")
       assert.notInclude(JSON.stringify(headers), "sesame")
     })
@@ -158,7 +158,7 @@ describe("publishHttp", () => {
     },
     ({ url }) =>
       Effect.gen(function* () {
-        const { headers, status } = yield* ask(url, { Origin: "https://a.example" }, { method: "OPTIONS" })
+        const { headers, status } = yield* request(url, { Origin: "https://a.example" }, { method: "OPTIONS" })
         assert.strictEqual(status, 204)
         assert.strictEqual(headers["access-control-allow-origin"], "https://a.example")
       })
@@ -176,22 +176,22 @@ describe("publishHttp", () => {
   for (const path of ["/other", "/", "/mcp//", "/mcp/x", "/mcps", "/x/mcp/"]) {
     live(`serves no other path: ${path}`, {}, ({ url }) =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* ask(url.replace("/mcp", path))).status, 404)
+        assert.strictEqual((yield* request(url.replace("/mcp", path))).status, 404)
       })
     )
   }
 
   live("checks the token at /mcp/", { token: Redacted.make("a-token-of-sixteen") }, ({ url }) =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* ask(`${url}/`)).status, 401)
+      assert.strictEqual((yield* request(`${url}/`)).status, 401)
     })
   )
 
   live("rejects an oversized message with and without Content-Length", { maxMessageBytes: 1000 }, ({ url }) =>
     Effect.gen(function* () {
       const large = { body: JSON.stringify("x".repeat(2000)) }
-      assert.strictEqual((yield* ask(url, {}, large)).status, 413)
-      assert.strictEqual((yield* ask(url, { "Transfer-Encoding": "chunked" }, large)).status, 413)
+      assert.strictEqual((yield* request(url, {}, large)).status, 413)
+      assert.strictEqual((yield* request(url, { "Transfer-Encoding": "chunked" }, large)).status, 413)
     })
   )
 
@@ -202,7 +202,7 @@ describe("publishHttp", () => {
   ] as const) {
     live(`rejects a body that ${what}`, {}, ({ url }) =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* ask(url, {}, { body })).status, status)
+        assert.strictEqual((yield* request(url, {}, { body })).status, status)
       })
     )
   }
@@ -272,7 +272,7 @@ describe("publishHttp", () => {
     Effect.gen(function* () {
       const session = yield* begin(url)
       yield* listening(url, session)
-      const { headers, status } = yield* ask(url)
+      const { headers, status } = yield* request(url)
       assert.strictEqual(status, 503)
       assert.strictEqual(headers["retry-after"], "60")
     })
@@ -317,7 +317,7 @@ describe("publishHttp", () => {
 describe("a message of a published session", () => {
   /** Status of a message of this many bytes. */
   const statusOf = (url: string, bytes: number) =>
-    Effect.map(ask(url, {}, { body: "x".repeat(bytes) }), ({ status }) => status)
+    Effect.map(request(url, {}, { body: "x".repeat(bytes) }), ({ status }) => status)
 
   live("has at most as many bytes as are free", { maxTotalMessageBytes: 100_000 }, ({ url }) =>
     Effect.gen(function* () {

@@ -274,10 +274,10 @@ describe("a node that reaches another directly", () => {
       const { add, published } = makeNetwork()
       const one = yield* add("one")
       const two = yield* add("two")
-      const heard: Array<unknown> = []
+      const received: Array<unknown> = []
       two.messenger.setHandler({
         ...makeEcho(),
-        notify: (_sids, _event, body) => void heard.push(valueOf(body))
+        notify: (_sids, _event, body) => void received.push(valueOf(body))
       })
       let sent = 0
       while (sent < 400) {
@@ -285,9 +285,9 @@ describe("a node that reaches another directly", () => {
         if (sent % 4 === 0) yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
       }
       yield* untilDirect(one.messenger, "two", published)
-      yield* until(() => heard.length === 400)
+      yield* until(() => received.length === 400)
       assert.deepStrictEqual(
-        heard,
+        received,
         Array.from({ length: 400 }, (_, index) => index)
       )
     })
@@ -320,27 +320,27 @@ describe("a node that has lost a direct connection", () => {
     yield* untilDirect(one.messenger, "two", published)
     two.connections.drop("one")
     yield* until(() => one.messenger.load().directNodes === 0)
-    const ask = request(one.messenger, "two", "echo", "again")
+    const again = request(one.messenger, "two", "echo", "again")
     /** Whether a request is published. */
     const publishes = Effect.suspend(() => {
       const before = published.length
-      return Effect.map(ask, () => published.length > before)
+      return Effect.map(again, () => published.length > before)
     })
     /** Sends requests until the first node has a direct connection. The second one may have lost its own, too. */
     const untilConnected: Effect.Effect<void> = Effect.suspend(() =>
       one.messenger.load().directNodes === 1
         ? Effect.void
-        : Effect.andThen(ask, Effect.andThen(Effect.sleep("1 millis"), untilConnected))
+        : Effect.andThen(again, Effect.andThen(Effect.sleep("1 millis"), untilConnected))
     )
-    return { one, ask, publishes, untilConnected }
+    return { one, again, publishes, untilConnected }
   })
 
   live("opens no other one to this node for a minute, and then a new one while requests go on", () =>
     Effect.gen(function* () {
-      const { ask, one, publishes, untilConnected } = yield* afterLoss
+      const { again, one, publishes, untilConnected } = yield* afterLoss
       for (let tick = 1; tick < 240; tick++) {
         one.messenger.tick()
-        if (tick % 60 === 0) yield* ask
+        if (tick % 60 === 0) yield* again
       }
       yield* Effect.sleep("50 millis")
       assert.isTrue(yield* publishes)

@@ -8,7 +8,7 @@ import { type McpSession, McpSessionError } from "../../../../../src/application
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { tarGzOf } from "../../../../adapters/skills/archives.ts"
 import { resource, unreadable } from "../../../../conformance/members.ts"
-import { counted } from "../../stage.ts"
+import { counted } from "../../testComputer.ts"
 import { skillText, withSkills } from "./skillFolders.ts"
 
 const uri = "skill://host/pdf"

@@ -4,7 +4,7 @@ import { makeMemorySkillFiles } from "../../../../../src/adapters/memory/MemoryS
 import type { Link } from "../../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import type { LineName } from "../../../../../src/domain/wire/lines.ts"
-import { joined, link, type Staged } from "../../stage.ts"
+import { joined, link, type TestComputer } from "../../testComputer.ts"
 
 /** The text of a SKILL.md. */
 export const skillText = (name: string, description = `does ${name}`, content = `# ${name}\n`, more = "") =>
@@ -13,7 +13,7 @@ export const skillText = (name: string, description = `does ${name}`, content = 
 /** A Computer in an office with skills in memory, and the events that it sends. */
 export const withSkills = Effect.fnUntraced(function* (
   files: { readonly [path: string]: string | Uint8Array },
-  stage: Partial<Staged> = {},
+  fixture: Partial<TestComputer> = {},
   { maxBytes = Number.POSITIVE_INFINITY, protocol }: { readonly maxBytes?: number; readonly protocol?: LineName } = {}
 ) {
   const memory = yield* makeMemorySkillFiles
@@ -25,20 +25,23 @@ export const withSkills = Effect.fnUntraced(function* (
     fits: (body) => body.byteLength() <= maxBytes,
     notify: (event) => Effect.sync(() => void sent.push(event))
   }
-  const { ask, computer, logs } = yield* joined(
-    { servers: {}, skills: { userFolder: "/user" }, skillFiles: memory.layer, ...stage },
+  const { request, computer, logs } = yield* joined(
+    { servers: {}, skills: { userFolder: "/user" }, skillFiles: memory.layer, ...fixture },
     Effect.succeed(recording),
     protocol
   )
   yield* TestClock.adjust(0)
-  const list = Effect.map(ask("client:get_skills", {}), (answer) => (answer as { skills: Array<JsonObject> }).skills)
+  const list = Effect.map(
+    request("client:get_skills", {}),
+    (answer) => (answer as { skills: Array<JsonObject> }).skills
+  )
   const names = Effect.map(list, (skills) => skills.map(({ name }) => name))
   const read = (name: string, relPath?: string) =>
     Effect.map(
-      ask("client:get_skill", { name, ...(relPath !== undefined && { rel_path: relPath }) }),
+      request("client:get_skill", { name, ...(relPath !== undefined && { rel_path: relPath }) }),
       (answer) => answer as JsonObject
     )
   /** The log lines about skills that were left out. */
   const problems = () => logs.filter((line) => line.includes("skill left out"))
-  return { ...memory, ask, computer, logs, list, names, read, problems, sent }
+  return { ...memory, request, computer, logs, list, names, read, problems, sent }
 })

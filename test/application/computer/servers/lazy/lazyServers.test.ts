@@ -8,7 +8,7 @@ import { CatalogueStore, CatalogueUnavailable } from "../../../../../src/applica
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../../src/domain/tools/errorResults.ts"
 import { resource, textResult, tool } from "../../../../conformance/members.ts"
-import { joined, link, setupOf, type Staged, staged } from "../../stage.ts"
+import { joined, link, setupOf, type TestComputer, testComputer } from "../../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -74,19 +74,19 @@ type LazyServer = Effect.Success<ReturnType<typeof makeServer>>
 /** A Computer with the lazy server `alpha`, which is listed already. */
 const lazily = Effect.fnUntraced(function* (
   given: LazyServer | MemoryMcpServerOptions = { tools: [tool("t")] },
-  more: Partial<Staged> = {}
+  more: Partial<TestComputer> = {}
 ) {
   const alpha = "process" in given ? given : yield* makeServer(given)
   const { process } = alpha
-  const stage = yield* staged({ servers: { alpha }, configure: { alpha: lazy }, ...more })
+  const fixture = yield* testComputer({ servers: { alpha }, configure: { alpha: lazy }, ...more })
   yield* letGo
-  const { computer } = stage
+  const { computer } = fixture
   const state = Effect.map(computer.servers, (states) => states.get("alpha"))
   const call = (more: Partial<Parameters<typeof computer.callTool>[0]> = {}) =>
     computer.callTool({ tool: "t", params: {}, ...more })
   const firstText = (given: Partial<Parameters<typeof computer.callTool>[0]> = {}) =>
     Effect.map(call(given), ({ content: [first] }) => (first?.type === "text" ? first.text : undefined))
-  return { ...stage, ...alpha, process, state, call, firstText }
+  return { ...fixture, ...alpha, process, state, call, firstText }
 })
 
 /** Lists a server once into a store, and forgets that. */
@@ -98,7 +98,7 @@ const listed = Effect.fnUntraced(function* (alpha: LazyServer) {
   return { saved, store }
 })
 
-const names = (computer: Effect.Success<ReturnType<typeof staged>>["computer"]) =>
+const names = (computer: Effect.Success<ReturnType<typeof testComputer>>["computer"]) =>
   Effect.map(computer.catalogue, ({ entries }) => [...entries.keys()])
 
 describe("first start of a lazy server", () => {
@@ -129,7 +129,7 @@ describe("first start of a lazy server", () => {
       const alpha = yield* makeServer()
       alpha.process.starting = Duration.seconds(1)
       const servers = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`server-${index}`, alpha]))
-      const { computer } = yield* staged({ servers, settings: { lifecycle: "lazy" } })
+      const { computer } = yield* testComputer({ servers, settings: { lifecycle: "lazy" } })
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual([alpha.process.starts, alpha.process.open, alpha.process.maxOpen], [10, 0, 4])
       assert.isTrue([...(yield* computer.servers).values()].every(({ _tag }) => _tag === "Idle"))
@@ -561,7 +561,7 @@ describe("catalogue of a lazy server", () => {
 })
 
 describe("consent to a call of a lazy server", () => {
-  const consenting = Effect.fnUntraced(function* (settings: Staged["settings"] = {}) {
+  const consenting = Effect.fnUntraced(function* (settings: TestComputer["settings"] = {}) {
     const alpha = yield* makeServer()
     const { store } = yield* listed(alpha)
     const prompted: Array<number> = []
@@ -570,8 +570,8 @@ describe("consent to a call of a lazy server", () => {
         prompted.push(alpha.process.starts)
         return { action: "allow", scope: "tool" } as const
       })
-    const stage = yield* lazily(alpha, { catalogues: store, settings: { confirm, ...settings } })
-    return { ...stage, alpha, prompted }
+    const fixture = yield* lazily(alpha, { catalogues: store, settings: { confirm, ...settings } })
+    return { ...fixture, alpha, prompted }
   })
 
   it.effect("is asked for before the start", () =>
@@ -584,7 +584,7 @@ describe("consent to a call of a lazy server", () => {
 
   const redefined = tool("t", undefined, { description: "erases the disk" })
 
-  const protects = (title: string, settings: Staged["settings"]) =>
+  const protects = (title: string, settings: TestComputer["settings"]) =>
     it.effect(`${title} does not run a tool that the start finds changed`, () =>
       Effect.gen(function* () {
         const ran: Array<string> = []
@@ -617,7 +617,7 @@ describe("window or document of a lazy server", () => {
     const alpha = yield* makeServer({ tools: [tool("t")], resources })
     const { store } = yield* listed(alpha)
     const events: Array<string> = []
-    const { ask, computer, logs } = yield* joined(
+    const { request, computer, logs } = yield* joined(
       {
         servers: { alpha },
         configure: { alpha: lazy },
@@ -628,7 +628,7 @@ describe("window or document of a lazy server", () => {
     )
     yield* TestClock.adjust("1 second")
     events.length = 0
-    return { ask, computer, events, logs, process: alpha.process, memory: alpha.memory }
+    return { request, computer, events, logs, process: alpha.process, memory: alpha.memory }
   })
 
   it.effect("is not on the desktop while the server is idle, and reading the desktop does not start it", () =>
@@ -662,19 +662,19 @@ describe("window or document of a lazy server", () => {
 
   it.effect("starts the server when its location is requested", () =>
     Effect.gen(function* () {
-      const { ask, process } = yield* stocked
-      assert.include(yield* ask("client:get_dpe", { uri: "dpe://com.x.app/counted" }), { uri: "https://x/1" })
+      const { request, process } = yield* stocked
+      assert.include(yield* request("client:get_dpe", { uri: "dpe://com.x.app/counted" }), { uri: "https://x/1" })
       assert.strictEqual(process.starts, 1)
     })
   )
 
   it.effect("is found and listed from the catalogue", () =>
     Effect.gen(function* () {
-      const { ask, process } = yield* stocked
-      const found = yield* ask("client:get_finder", { keyword: "counted" })
+      const { request, process } = yield* stocked
+      const found = yield* request("client:get_finder", { keyword: "counted" })
       assert.include(JSON.stringify(found), "dpe://com.x.app/counted")
       assert.notInclude(JSON.stringify(found), "dpe://com.x.app/uncounted")
-      const listing = yield* ask("client:get_resources", { mcp_server: "alpha" })
+      const listing = yield* request("client:get_resources", { mcp_server: "alpha" })
       assert.include(JSON.stringify(listing), "dpe://com.x.app/uncounted")
       assert.strictEqual(process.starts, 0)
     })
@@ -702,8 +702,8 @@ describe("prompt of a lazy server", () => {
           Effect.succeed(method === "prompts/list" ? { prompts: [{ name: "greet" }] } : { messages: [], name })
       })
       const { store } = yield* listed(alpha)
-      const stage = { servers: { alpha }, configure: { alpha: lazy }, catalogues: store }
-      const { computer } = yield* staged(stage)
+      const fixture = { servers: { alpha }, configure: { alpha: lazy }, catalogues: store }
+      const { computer } = yield* testComputer(fixture)
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
       if (state?._tag !== "Idle") return assert.fail(`the state is ${state?._tag}`)

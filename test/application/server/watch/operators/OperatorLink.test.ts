@@ -12,12 +12,12 @@ const body = jsonBody({})
 const openLink = Effect.fnUntraced(function* (handle: MessageHandler) {
   const scope = yield* Scope.make()
   const serverEnd = yield* Deferred.make<Link>()
-  const heard: Array<unknown> = []
+  const received: Array<unknown> = []
   const acceptConnection = (link: Link) => Effect.as(Deferred.succeed(serverEnd, link), handle)
-  const onNotification = (event: string, { head }: Body) => void heard.push([event, Result.getOrThrow(head)])
+  const onNotification = (event: string, { head }: Body) => void received.push([event, Result.getOrThrow(head)])
   const options = { line: defaultLine, auth: {}, operator: olga, onNotification }
   const link = yield* Scope.provide(openOperatorLink({ acceptConnection }, options), scope)
-  return { link, server: yield* Deferred.await(serverEnd), heard, close: Scope.close(scope, Exit.void) }
+  return { link, server: yield* Deferred.await(serverEnd), received, close: Scope.close(scope, Exit.void) }
 })
 
 describe("the link of an operator", () => {
@@ -31,10 +31,10 @@ describe("the link of an operator", () => {
 
   it.effect("passes the notifications of the Server, and acknowledges its requests with no values", () =>
     Effect.gen(function* () {
-      const { heard, server } = yield* openLink(() => Effect.succeed([]))
+      const { received, server } = yield* openLink(() => Effect.succeed([]))
       yield* server.notify("notify:a", jsonBody(1))
       assert.deepStrictEqual(yield* server.request("notify:b", jsonBody(2), Duration.seconds(1)), [])
-      assert.deepStrictEqual(heard, [
+      assert.deepStrictEqual(received, [
         ["notify:a", 1],
         ["notify:b", 2]
       ])

@@ -94,14 +94,14 @@ describe("a call of an operator beside the Agent", () => {
       yield* elapse()
       const received = pc.received.find(({ event }) => event === "client:tool_call")
       const reqId: unknown = Object(received?.value)["req_id"]
-      yield* pc.tell("server:update_tool_call", { computer: "pc", req_id: reqId, status: "waiting_for_consent" })
+      yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: reqId, status: "waiting_for_consent" })
       yield* elapse()
-      const told = agent.received.map(({ event }) => event)
+      const notified = agent.received.map(({ event }) => event)
       assert.deepStrictEqual(messages, [
         started,
         { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc" } }
       ])
-      assert.notInclude(told, "notify:update_tool_call")
+      assert.notInclude(notified, "notify:update_tool_call")
     })
   )
 
@@ -114,7 +114,7 @@ describe("a call of an operator beside the Agent", () => {
     ["another operator", { agent: "operator:ann" }, [started], 0],
     // Computers of earlier versions: better no status than one of another call.
     ["no caller", {}, [started], 0]
-  ] as const)("shares no status with a call of the Agent of the same id: of %s", ([, named, seen, told]) =>
+  ] as const)("shares no status with a call of the Agent of the same id: of %s", ([, named, seen, notified]) =>
     Effect.gen(function* () {
       const { agent, call, messages, pc } = yield* officeWith(Effect.never)
       yield* Effect.forkScoped(call, { startImmediately: true })
@@ -122,12 +122,12 @@ describe("a call of an operator beside the Agent", () => {
       const received = pc.received.find(({ event }) => event === "client:tool_call")
       const reqId = String(Object(received?.value)["req_id"])
       yield* startCall(agent, { req_id: reqId })
-      yield* pc.tell("server:update_tool_call", { ...waiting, ...named, req_id: reqId })
+      yield* pc.notify("server:update_tool_call", { ...waiting, ...named, req_id: reqId })
       yield* elapse()
       assert.deepStrictEqual<unknown>(messages, seen)
       assert.lengthOf(
         agent.received.filter(({ event }) => event === "notify:update_tool_call"),
-        told
+        notified
       )
     })
   )
@@ -137,7 +137,7 @@ describe("a call of an operator beside the Agent", () => {
       const { agent, call, messages, pc } = yield* officeWith(Effect.never)
       yield* Effect.forkScoped(call, { startImmediately: true })
       yield* startCall(agent, { req_id: "own" })
-      yield* pc.tell("server:update_tool_call", { computer: "pc", req_id: "own", status: "waiting_for_consent" })
+      yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: "own", status: "waiting_for_consent" })
       yield* elapse()
       assert.deepStrictEqual(messages, [started])
       assert.include(

@@ -102,7 +102,7 @@ describe("FindDocuments", () => {
 describe("SendMcpRequest", () => {
   /** Computers that announce requests to their MCP servers, or do not. */
   const supporting = { tools: [], a2c_features: ["mcp"] }
-  const ask = {
+  const request = {
     _tag: "SendMcpRequest",
     ...target,
     server: "notes",
@@ -115,8 +115,8 @@ describe("SendMcpRequest", () => {
   it.effect("gives the result of an MCP server", () =>
     Effect.gen(function* () {
       const { execute, requests } = yield* officeWith({ ...supporting, result: { messages: [1] } })
-      assert.deepStrictEqual(yield* execute(ask), { result: { messages: [1] } })
-      const { method, params, server } = ask
+      assert.deepStrictEqual(yield* execute(request), { result: { messages: [1] } })
+      const { method, params, server } = request
       const sent = { agent: "operator:olga", computer: "pc", req_id: "", server, method, params }
       assert.deepStrictEqual(requests(), [["client:mcp", sent]])
     })
@@ -125,7 +125,7 @@ describe("SendMcpRequest", () => {
   it.effect("fails with the message of an MCP server", () =>
     Effect.gen(function* () {
       const { execute } = yield* officeWith({ ...supporting, failure: { code: -32602, message: "no such prompt" } })
-      assert.deepInclude(yield* Effect.flip(execute(ask)), { code: 400, message: "no such prompt" })
+      assert.deepInclude(yield* Effect.flip(execute(request)), { code: 400, message: "no such prompt" })
     })
   )
 

@@ -8,7 +8,7 @@ import type { InputRequest } from "../../../../../src/domain/model/InputRequest.
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import type { Rule } from "../../../../../src/domain/policy/Rule.ts"
 import { textResult, tool } from "../../../../conformance/members.ts"
-import { staged } from "../../../computer/stage.ts"
+import { testComputer } from "../../../computer/testComputer.ts"
 import { elapse, line, olga, startWatched } from "../watchedServer.ts"
 
 const target = { line, office: "O", computer: "pc" }
@@ -28,11 +28,11 @@ const form: InputRequest = {
 /** A Computer whose owner permits this, in an office of a Server, without an Agent. */
 const officeWith = Effect.fnUntraced(function* ({ operators = {}, rules = [], settings = {} }: Owner) {
   const server = yield* startWatched()
-  const ask = tool("ask", (_, { ask: askUser }) =>
-    Effect.map(askUser(form), (answer) => textResult(JSON.stringify(answer)))
+  const request = tool("ask", (_, { ask: requestUser }) =>
+    Effect.map(requestUser(form), (answer) => textResult(JSON.stringify(answer)))
   )
-  const alpha = yield* makeMemoryMcpServer({ tools: [tool("write"), ask] })
-  const { computer } = yield* staged({
+  const alpha = yield* makeMemoryMcpServer({ tools: [tool("write"), request] })
+  const { computer } = yield* testComputer({
     servers: { alpha },
     office: "O",
     transport: server.transport,

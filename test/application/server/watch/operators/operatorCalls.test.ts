@@ -97,7 +97,7 @@ describe("a call of an operator", () => {
       const { finished, messages } = yield* begin(server)
       const call = server.pc.received.at(-1)?.value as { readonly req_id: string }
       const report = { computer: "pc", req_id: call.req_id, status: "waiting_for_consent" }
-      yield* server.pc.tell("server:update_tool_call", report)
+      yield* server.pc.notify("server:update_tool_call", report)
       yield* settle
       yield* server.reply(0)
       yield* finished

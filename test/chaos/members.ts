@@ -14,7 +14,7 @@ export interface Office {
 }
 
 /** All parts. Names are unique. The offices of different protocols have the same id. */
-export interface Cast {
+export interface Members {
   readonly servers: number
   readonly offices: ReadonlyArray<Office>
 }
@@ -35,7 +35,7 @@ export interface Load {
 export const officeId = "office"
 
 /** Three Servers, with pairs on one Server and across Servers. */
-export const largeCast: Cast = {
+export const largeMembers: Members = {
   servers: 3,
   offices: [
     {
@@ -58,7 +58,7 @@ export const largeCast: Cast = {
 }
 
 /** The smallest complete set: two Servers, one pair on one of them and one across. */
-export const smallCast: Cast = {
+export const smallMembers: Members = {
   servers: 2,
   offices: [
     {

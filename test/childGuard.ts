@@ -11,7 +11,7 @@ const script = 'read -r released || kill -9 "$0"'
  * A shell outside the process group of the terminal holds the other end of a pipe, which the system closes with this
  * process.
  */
-export const leash = <Child extends ChildProcess>(child: Child): Child => {
+export const guardChild = <Child extends ChildProcess>(child: Child): Child => {
   const { pid } = child
   if (pid === undefined) return child
   const shell = spawn("sh", ["-c", script, String(pid)], {

@@ -32,7 +32,7 @@ export interface Startable {
 }
 
 /** The parts of a Computer under test: servers in memory, virtual time, no office by default. */
-export interface Staged {
+export interface TestComputer {
   readonly servers: { readonly [name: string]: Startable }
   /** Settings of servers besides their parameters. */
   readonly configure?: { readonly [name: string]: JsonObject }
@@ -63,7 +63,7 @@ export interface Staged {
 /** Makes a setup of stdio servers with these names. */
 export const setupOf = (
   names: ReadonlyArray<string>,
-  { configure = {}, inputs = [], variables = {} }: Omit<Staged, "servers"> = {}
+  { configure = {}, inputs = [], variables = {} }: Omit<TestComputer, "servers"> = {}
 ): Setup => ({
   variables,
   config: Result.getOrThrow(
@@ -77,7 +77,7 @@ export const setupOf = (
 })
 
 /** Runs a Computer and collects its log. */
-export const staged = Effect.fnUntraced(function* (stage: Staged) {
+export const testComputer = Effect.fnUntraced(function* (fixture: TestComputer) {
   const {
     catalogues,
     environment = {},
@@ -92,7 +92,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     skills,
     sources,
     uploads
-  } = stage
+  } = fixture
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
@@ -100,8 +100,8 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
   const context = yield* Computer.layer({
     name: "pc",
-    ...setupOf(Object.keys(servers), stage),
-    ...stage.membership,
+    ...setupOf(Object.keys(servers), fixture),
+    ...fixture.membership,
     ...definedOnly({ office, operators, prepare, skills, uploads })
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),
@@ -117,7 +117,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     Layer.provide(
       Layer.succeed(
         TransportClient,
-        stage.transport ?? {
+        fixture.transport ?? {
           connect: () => Effect.fail(new Unreachable({ message: "no Server in this test" }))
         }
       )
@@ -181,13 +181,13 @@ export const provingLink: Link = {
 
 /** Joins a Computer to an office; `receive` is its end of the connection, `ask` sends a request as an Agent would. */
 export const joined = Effect.fnUntraced(function* (
-  stage: Staged,
+  fixture: TestComputer,
   connect: Effect.Effect<Link, ConnectError, Scope.Scope> = Effect.succeed(link),
   protocol: LineName = defaultLineName
 ) {
   let handle: MessageHandler = () => Effect.succeed([])
-  const { computer, logged, logs } = yield* staged({
-    ...stage,
+  const { computer, logged, logs } = yield* testComputer({
+    ...fixture,
     transport: {
       connect: ({ onMessage }) => {
         handle = onMessage
@@ -199,13 +199,13 @@ export const joined = Effect.fnUntraced(function* (
   yield* computer.join({ office: "o", protocol })
   const receive = (event: string, body: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
     Effect.map(logged(handle(event, jsonBody(body))), (reply) => reply.map((part) => Result.getOrThrow(part.value())))
-  const ask = (event: string, request: object) =>
+  const request = (event: string, request: object) =>
     Effect.map(receive(event, { agent: "a", req_id: "r", computer: "pc", ...request }), ([answer]) => answer)
-  return { computer, logs, receive, ask }
+  return { computer, logs, receive, request }
 })
 
 /** Joins a Computer with these servers to an office and gives a function that sends it requests. */
-export const asked = (
+export const requests = (
   servers: { readonly [name: string]: Startable },
   configure: { readonly [name: string]: JsonObject } = {}
-) => Effect.map(joined({ servers, configure }), ({ ask }) => ask)
+) => Effect.map(joined({ servers, configure }), ({ request }) => request)

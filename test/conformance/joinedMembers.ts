@@ -12,7 +12,7 @@ export const computer = (world: World) => world.connect({ auth: { role: "compute
 
 /** Sends a join; gives the values of the acknowledgement. */
 export const join = (peer: Peer, role: string, name: string, office: string) =>
-  peer.ask("server:join_office", { role, name, office_id: office })
+  peer.request("server:join_office", { role, name, office_id: office })
 
 const joinedMember = Effect.fnUntraced(function* (
   connecting: Effect.Effect<Peer, Refused, Scope.Scope>,
@@ -38,7 +38,7 @@ export const computerIn = (world: World, office: string, name = "pc-1") =>
   joinedMember(computer(world), "computer", name, office)
 
 /** Sends a request without effect. Its reply means that all earlier messages are handled and delivered. */
-const settle = (peer: Peer) => peer.ask("server:leave_office", { office_id: "nowhere" })
+const settle = (peer: Peer) => peer.request("server:leave_office", { office_id: "nowhere" })
 
 /** Waits until all messages of `from` are handled, and their effects have arrived at `at`. */
 export const settled = (from: ReadonlyArray<Peer>, at: ReadonlyArray<Peer> = []) =>
@@ -47,12 +47,12 @@ export const settled = (from: ReadonlyArray<Peer>, at: ReadonlyArray<Peer> = [])
 /** The messages of one event that a peer received, in order. */
 export const bodiesOf = (peer: Peer, event: string): ReadonlyArray<unknown> =>
   peer
-    .heard()
+    .received()
     .filter((message) => message.event === event)
     .map(({ body }) => body)
 
 /** The number of messages that a peer received so far. */
-export const newsSince = (peer: Peer, count: number) => peer.heard().slice(count)
+export const newsSince = (peer: Peer, count: number) => peer.received().slice(count)
 
 /** Asserts a flat error with this code and without an envelope (case 336). */
 export const assertRejected = (answer: unknown, ...codes: ReadonlyArray<number>): void => {
