@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { openProxy, type Proxy } from "./Proxy.ts"
 
 /** An echo server behind a proxy, and connections to it. */
@@ -43,15 +43,11 @@ const openEcho = Effect.gen(function* () {
   return { proxy, dial, farEnds: () => far.size }
 })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 /** Time in which data would arrive, if there were any. */
 const moment = Effect.sleep("50 millis")
 
 describe("Proxy", () => {
-  live(
-    "relays data in order, and closes when either end closes",
+  it.live("relays data in order, and closes when either end closes", () =>
     Effect.gen(function* () {
       const { dial } = yield* openEcho
       const { closed, receives, socket } = yield* dial
@@ -63,8 +59,7 @@ describe("Proxy", () => {
     })
   )
 
-  live(
-    "resets connections when it is cut, and refuses new ones until it is healed",
+  it.live("resets connections when it is cut, and refuses new ones until it is healed", () =>
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
@@ -80,8 +75,7 @@ describe("Proxy", () => {
     })
   )
 
-  live(
-    "holds back data and new connections, and loses nothing",
+  it.live("holds back data and new connections, and loses nothing", () =>
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
@@ -99,8 +93,7 @@ describe("Proxy", () => {
     })
   )
 
-  live(
-    "delays data, in order",
+  it.live("delays data, in order", () =>
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const { receives, socket } = yield* dial
@@ -116,8 +109,7 @@ describe("Proxy", () => {
     })
   )
 
-  live(
-    "limits the bandwidth, in order",
+  it.live("limits the bandwidth, in order", () =>
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const { receives, socket } = yield* dial
@@ -138,8 +130,7 @@ describe("Proxy", () => {
     ["silent, closes neither end", ({ silence }) => silence, "open"]
   ]
   for (const [title, disturb, near] of silenced) {
-    live(
-      `relays nothing when ${title}, and accepts new connections`,
+    it.live(`relays nothing when ${title}, and accepts new connections`, () =>
       Effect.gen(function* () {
         const { dial, farEnds, proxy } = yield* openEcho
         const first = yield* dial

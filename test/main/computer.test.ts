@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { descendants, familyOf, gone } from "../processes.ts"
 import { a2c, temporaryFile } from "./processes.ts"
 
@@ -13,11 +13,6 @@ const workspace = (name: string) => fileURLToPath(new URL(`../fixtures/workspace
 const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
 
-/** A minute: processes start slowly on a busy machine. */
-const testTimeout = 180_000
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
-
 /** Runs `a2c computer` until it ends. */
 const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c("computer", ...args)
@@ -25,8 +20,7 @@ const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 })
 
 describe("a2c computer", () => {
-  live(
-    "starts the servers of an mcp.json of an editor, and hides the value of its input",
+  it.live("starts the servers of an mcp.json of an editor, and hides the value of its input", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* computer(
         "--config",
@@ -54,8 +48,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "starts the servers of a Claude configuration",
+  it.live("starts the servers of a Claude configuration", () =>
     Effect.gen(function* () {
       const { code, stdout } = yield* computer(
         "--config",
@@ -69,8 +62,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "reports an input without a value, and starts the other servers",
+  it.live("reports an input without a value, and starts the other servers", () =>
     Effect.gen(function* () {
       const { stdout } = yield* computer(
         "--config",
@@ -85,8 +77,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "applies an edit without a restart of unchanged servers, keeps them on errors, and reloads on SIGHUP",
+  it.live("applies an edit without a restart of unchanged servers, keeps them on errors, and reloads on SIGHUP", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("mcp.json", mcp({ everything: node(everything) }))
       const shell = yield* a2c("server", "--port", "0")
@@ -112,8 +103,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "explains a configuration with check",
+  it.live("explains a configuration with check", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* computer("check", workspace(".vscode/mcp.json"))
       assert.deepStrictEqual([code, stderr], [0, ""])
@@ -125,8 +115,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "reports all errors with check, also as JSON, and exits with 1",
+  it.live("reports all errors with check, also as JSON, and exits with 1", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile(
         "mcp.json",
@@ -148,8 +137,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "rejects an invalid URL and an unknown input with check",
+  it.live("rejects an invalid URL and an unknown input with check", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("mcp.json", '{"mcpServers": {"s": {"url": "localhost:3000/mcp"}}}')
       const { code, stdout } = yield* computer("check", file, "--input", "token=secret")
@@ -168,8 +156,7 @@ describe("a2c computer", () => {
     })
   )
 
-  live(
-    "rejects an unknown document host and lists the known ones",
+  it.live("rejects an unknown document host and lists the known ones", () =>
     Effect.gen(function* () {
       const help = yield* computer("--dpe", "ftp", "--config", workspace("claude_desktop_config.json"), "--office", "o")
       assert.include(help.stderr, 'a2c: --dpe: expected cache, cache:FOLDER, http or http:PORT, got "ftp"')

@@ -12,11 +12,6 @@ const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const growing = { command: process.execPath, args: [fromHere("../fixtures/contractServer.ts"), "stdio"] }
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 
-/** Three minutes: many processes start on a busy machine. */
-const testTimeout = 180_000
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
-
 /** A Server, and the flags of Agents for the office of these tests. */
 const office = Effect.gen(function* () {
   const server = yield* a2c("server", "--port", "0")
@@ -87,8 +82,7 @@ const device = Effect.fnUntraced(function* (port: number, name: string, ...args:
 })
 
 describe("device by the protocol document", () => {
-  live(
-    "serves calls of an Agent through Server, Computer and gateway, and leaves when it disconnects",
+  it.live("serves calls of an Agent through Server, Computer and gateway, and leaves when it disconnects", () =>
     Effect.gen(function* () {
       const { place, url } = yield* office
       const desk = yield* computer(place, {
@@ -144,8 +138,7 @@ describe("device by the protocol document", () => {
 })
 
 describe("a2c devices connect", () => {
-  live(
-    "publishes later tools, and reconnects to a restarted gateway",
+  it.live("publishes later tools, and reconnects to a restarted gateway", () =>
     Effect.gen(function* () {
       const { place, url } = yield* office
       const startGateway = Effect.gen(function* () {
@@ -190,8 +183,7 @@ describe("a2c devices connect", () => {
 })
 
 describe("device admission", () => {
-  live(
-    "rejects a wrong token with a reason, and accepts the right one with its name",
+  it.live("rejects a wrong token with a reason, and accepts the right one with its name", () =>
     Effect.gen(function* () {
       const { port, prints } = yield* gateway("--tcp", "0", "--token", "s3cret")
       const rejectedDevice = yield* device(port, "desk", "--token", "guess")
@@ -203,8 +195,7 @@ describe("device admission", () => {
     })
   )
 
-  live(
-    "stops a device for good whose name another one takes over",
+  it.live("stops a device for good whose name another one takes over", () =>
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       const earlier = yield* device(port, "desk")
@@ -216,8 +207,7 @@ describe("device admission", () => {
     })
   )
 
-  live(
-    "takes the name of a device from the token file",
+  it.live("takes the name of a device from the token file", () =>
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "other"}')
       const { port, prints } = yield* gateway("--tcp", "0", "--tokens", tokens)
@@ -233,8 +223,7 @@ const rejection = (...args: ReadonlyArray<string>) => outcome("devices", "gatewa
 const rejected = (message: string) => ({ code: 1, stdout: "", stderr: `a2c: ${message}\n` })
 
 describe("gateway that cannot start", () => {
-  live(
-    "reports a public address without a token",
+  it.live("reports a public address without a token", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0"),
@@ -247,8 +236,7 @@ describe("gateway that cannot start", () => {
     })
   )
 
-  live(
-    "reports an invalid token",
+  it.live("reports an invalid token", () =>
     Effect.gen(function* () {
       const spaced = yield* temporaryFile("token", "s3 cret ##")
       assert.deepStrictEqual(
@@ -258,8 +246,7 @@ describe("gateway that cannot start", () => {
     })
   )
 
-  live(
-    "reports a token file with ambiguous tokens",
+  it.live("reports a token file with ambiguous tokens", () =>
     Effect.gen(function* () {
       const same = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "s3cret"}')
       assert.deepStrictEqual(
@@ -269,8 +256,7 @@ describe("gateway that cannot start", () => {
     })
   )
 
-  live(
-    "reports a port in use",
+  it.live("reports a port in use", () =>
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       assert.deepStrictEqual(
@@ -280,8 +266,7 @@ describe("gateway that cannot start", () => {
     })
   )
 
-  live(
-    "reports two uses of stdout",
+  it.live("reports two uses of stdout", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--stdio", "--http", "0"),
@@ -290,8 +275,7 @@ describe("gateway that cannot start", () => {
     })
   )
 
-  live(
-    "reports an invalid token file without quoting it",
+  it.live("reports an invalid token file without quoting it", () =>
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", "lamp: s3cret")
       assert.deepStrictEqual(
@@ -304,8 +288,7 @@ describe("gateway that cannot start", () => {
 
 describe("shutdown", () => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    live(
-      `ends a device with its MCP servers, and a gateway with its connections, on ${signal}`,
+    it.live(`ends a device with its MCP servers, and a gateway with its connections, on ${signal}`, () =>
       Effect.gen(function* () {
         const here = yield* gateway("--tcp", "0", "--http", "0")
         const [one, other] = [yield* device(here.port, "one"), yield* device(here.port, "other")]

@@ -2,18 +2,12 @@ import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { descendants, familyOf, gone, kill } from "../processes.ts"
 import { a2c, type Cli, cli, node, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const mcpServers = { everything: { command: process.execPath, args: [everything, "stdio"] } }
-
-/** Processes start slowly on a busy machine. */
-const testTimeout = 60_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
 
 const serverUrl = Effect.gen(function* () {
   const serving = yield* a2c("server", "--port", "0")
@@ -45,8 +39,7 @@ const watchOffice = Effect.fnUntraced(function* (url: string) {
 })
 
 describe("SIGHUP on a terminal", () => {
-  live(
-    "ends a Computer in order with code 129",
+  it.live("ends a Computer in order with code 129", () =>
     Effect.gen(function* () {
       const url = yield* serverUrl
       const watching = yield* watchOffice(url)
@@ -61,8 +54,7 @@ describe("SIGHUP on a terminal", () => {
     })
   )
 
-  live(
-    "ends a Computer and its MCP servers when the terminal closes",
+  it.live("ends a Computer and its MCP servers when the terminal closes", () =>
     Effect.gen(function* () {
       const url = yield* serverUrl
       const watching = yield* watchOffice(url)
@@ -76,8 +68,7 @@ describe("SIGHUP on a terminal", () => {
     })
   )
 
-  live(
-    "ends the shell of a Computer with code 129",
+  it.live("ends the shell of a Computer with code 129", () =>
     Effect.gen(function* () {
       const desk = yield* onTerminal([
         cli,
@@ -94,8 +85,7 @@ describe("SIGHUP on a terminal", () => {
     })
   )
 
-  live(
-    "ends a device with code 129",
+  it.live("ends a device with code 129", () =>
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
       const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
@@ -107,8 +97,7 @@ describe("SIGHUP on a terminal", () => {
     })
   )
 
-  live(
-    "shuts a Server down gracefully, also when it is sent twice",
+  it.live("shuts a Server down gracefully, also when it is sent twice", () =>
     Effect.gen(function* () {
       const serving = yield* onTerminal([cli, "server", "--port", "0"])
       yield* serving.prints("listening on ")
@@ -120,8 +109,7 @@ describe("SIGHUP on a terminal", () => {
 })
 
 describe("SIGHUP without a terminal", () => {
-  live(
-    "reloads the configuration of a device",
+  it.live("reloads the configuration of a device", () =>
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
       const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
@@ -136,8 +124,7 @@ describe("SIGHUP without a terminal", () => {
     })
   )
 
-  live(
-    "reloads the API keys of a Server, and keeps a Server without files running",
+  it.live("reloads the API keys of a Server, and keeps a Server without files running", () =>
     Effect.gen(function* () {
       const keys = join(yield* temporaryFolder, "keys.json")
       writeFileSync(keys, JSON.stringify({ keys: [] }))
@@ -154,8 +141,7 @@ describe("SIGHUP without a terminal", () => {
     })
   )
 
-  live(
-    "ends no command that had something to reload, also when it arrives during the end",
+  it.live("ends no command that had something to reload, also when it arrives during the end", () =>
     Effect.gen(function* () {
       const hangups = new URL("../../src/main/config/hangup.ts", import.meta.url).href
       const program = yield* node([
@@ -172,8 +158,7 @@ describe("SIGHUP without a terminal", () => {
     })
   )
 
-  live(
-    "ends a command that has nothing to reload in order with code 129",
+  it.live("ends a command that has nothing to reload in order with code 129", () =>
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
       const tools = yield* a2c("tools", "serve", yield* temporaryFolder, "--port", "0")

@@ -4,16 +4,10 @@ import { get } from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { kill } from "../processes.ts"
 import { cli, node, program, temporaryFolder } from "./processes.ts"
-
-/** Three minutes: up to ten processes start on a busy machine. */
-const testTimeout = 180_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
 
 type Variables = { readonly [name: string]: string }
 
@@ -55,8 +49,7 @@ const writeKeys = (file: string, ...keys: ReadonlyArray<object>) =>
   writeFileSync(file, `// API keys.\n${JSON.stringify({ keys }, null, 2)}`)
 
 describe("a2c server key", () => {
-  live(
-    "reports an invalid key in terms of its flags",
+  it.live("reports an invalid key in terms of its flags", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run({}, "server", "key", "--expires", "soon")
       const message = "a2c: expires: Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z\n"
@@ -66,8 +59,7 @@ describe("a2c server key", () => {
 })
 
 describe("a2c server", () => {
-  live(
-    "requires authentication or a flag on public addresses",
+  it.live("requires authentication or a flag on public addresses", () =>
     Effect.gen(function* () {
       const rejected = yield* run({}, "server", "--host", "0.0.0.0", "--port", "0")
       assert.strictEqual(rejected.code, 1)
@@ -82,8 +74,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "accepts several origins in one variable, which flags override",
+  it.live("accepts several origins in one variable, which flags override", () =>
     Effect.gen(function* () {
       const variables = { A2C_ALLOW_ORIGIN: "https://one.example, http://two.example:8080" }
       const statusOf = (url: string, origin: string) =>
@@ -105,8 +96,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "admits members with an API key while the file contains it",
+  it.live("admits members with an API key while the file contains it", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const keys = join(folder, "keys.json")
@@ -151,8 +141,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "reports an invalid key file and does not start",
+  it.live("reports an invalid key file and does not start", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeKeys(file, { subject: "a", hash: "k", rights: [], offices: [], names: [] })
@@ -162,8 +151,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "accepts keys from the environment",
+  it.live("accepts keys from the environment", () =>
     Effect.gen(function* () {
       const key = "0123456789abcdef0123456789abcdef"
       const { url } = yield* serve({ A2C_API_KEYS: `me=${key}` })
@@ -175,8 +163,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "accepts tokens, and a member with an expired token waits for a new one in its file",
+  it.live("accepts tokens, and a member with an expired token waits for a new one in its file", () =>
     Effect.gen(function* () {
       const secret = "a secret of thirty-two characters or more"
       const sign = (seconds: number) =>
@@ -200,8 +187,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "serves TLS with the certificate of its files, and reloads them",
+  it.live("serves TLS with the certificate of its files, and reloads them", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")]
@@ -240,8 +226,7 @@ describe("a2c server", () => {
     "API keys": [`--api-keys <(echo '${keysText}')`]
   }
   for (const [what, [flags, ...files]] of Object.entries(piped)) {
-    live(
-      `keeps ${what} from a pipe when files are read again`,
+    it.live(`keeps ${what} from a pipe when files are read again`, () =>
       Effect.gen(function* () {
         const command = `exec "$0" ${cli} server --port 0 ${flags}`
         const server = yield* program("bash", ["-c", command, process.execPath, ...files])
@@ -255,25 +240,26 @@ describe("a2c server", () => {
   }
 
   for (const part of ["cert", "key"] as const) {
-    live(
+    it.live(
       `keeps its certificate, reloads a later one and ends when the ${part} becomes a pipe that nothing writes to`,
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        const files = { cert: join(folder, "cert"), key: join(folder, "key") }
-        const install = (name: string) => {
-          rmSync(files[part], { force: true })
-          for (const one of ["cert", "key"] as const) copyFileSync(fixture(`${name}.${one}`), files[one])
-        }
-        install("first")
-        const { process } = yield* serve({}, "--tls-cert", files.cert, "--tls-key", files.key)
-        rmSync(files[part])
-        execFileSync("mkfifo", [files[part]])
-        yield* process.prints(`${files[part]}: became a pipe`, "stderr")
-        install("second")
-        yield* process.prints("certificate reloaded", "stderr")
-        yield* process.signal("SIGTERM")
-        assert.strictEqual(yield* process.ended, 0)
-      })
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          const files = { cert: join(folder, "cert"), key: join(folder, "key") }
+          const install = (name: string) => {
+            rmSync(files[part], { force: true })
+            for (const one of ["cert", "key"] as const) copyFileSync(fixture(`${name}.${one}`), files[one])
+          }
+          install("first")
+          const { process } = yield* serve({}, "--tls-cert", files.cert, "--tls-key", files.key)
+          rmSync(files[part])
+          execFileSync("mkfifo", [files[part]])
+          yield* process.prints(`${files[part]}: became a pipe`, "stderr")
+          install("second")
+          yield* process.prints("certificate reloaded", "stderr")
+          yield* process.signal("SIGTERM")
+          assert.strictEqual(yield* process.ended, 0)
+        })
     )
   }
 
@@ -288,8 +274,7 @@ describe("a2c server", () => {
     [["--host", "[]"], /an IP address or a host name/],
     [["--redis", "redis://h/-1"], /Invalid Redis URL/]
   ] as const) {
-    live(
-      `rejects ${args.join(" ")}${args[1] === "" ? "an empty text" : ""} at the start`,
+    it.live(`rejects ${args.join(" ")}${args[1] === "" ? "an empty text" : ""} at the start`, () =>
       Effect.gen(function* () {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)
@@ -298,8 +283,7 @@ describe("a2c server", () => {
     )
   }
 
-  live(
-    "listens on an IPv6 address in brackets",
+  it.live("listens on an IPv6 address in brackets", () =>
     Effect.gen(function* () {
       const { process } = yield* serve({}, "--host", "[::1]")
       yield* process.signal("SIGTERM")
@@ -307,8 +291,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "reports an invalid certificate and does not start",
+  it.live("reports an invalid certificate and does not start", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const file = join(folder, "cert.pem")
@@ -332,8 +315,7 @@ describe("a2c server", () => {
 })
 
 describe("a2c member", () => {
-  live(
-    "names the file without a token",
+  it.live("names the file without a token", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const empty = join(folder, "empty")
@@ -352,8 +334,7 @@ describe("a2c member", () => {
     })
   )
 
-  live(
-    "takes the token file from the command line of a host",
+  it.live("takes the token file from the command line of a host", () =>
     Effect.gen(function* () {
       const place = ["--office", "team", "--token-file", "me.key"]
       const { stdout } = yield* run({}, "agent", ...place, "mcp", "config", "claude")

@@ -3,11 +3,6 @@ import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { a2c, type Cli, node, cli } from "./processes.ts"
 
-const testTimeout = 180_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
-
 const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
   const process = yield* a2c("server", "--port", "0", ...more)
   return { process, url: (yield* process.prints("listening on ")).replace("listening on ", "") }
@@ -75,8 +70,7 @@ const steps = (process: Cli) =>
 
 describe("a2c server shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    live(
-      `waits for pending calls on ${signal}, closes in order and exits with 0`,
+    it.live(`waits for pending calls on ${signal}, closes in order and exits with 0`, () =>
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
@@ -105,8 +99,7 @@ describe("a2c server shutdown", () => {
     )
   }
 
-  live(
-    "delivers a result that arrives during the shutdown",
+  it.live("delivers a result that arrives during the shutdown", () =>
     Effect.gen(function* () {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
@@ -119,8 +112,7 @@ describe("a2c server shutdown", () => {
     })
   )
 
-  live(
-    "aborts calls after the drain timeout of a flag or a variable",
+  it.live("aborts calls after the drain timeout of a flag or a variable", () =>
     Effect.gen(function* () {
       const { process, url } = yield* server("--grace", "1")
       yield* underWay(url)
@@ -136,8 +128,7 @@ describe("a2c server shutdown", () => {
     })
   )
 
-  live(
-    "receives a signal that arrives while it replaces the signal handlers",
+  it.live("receives a signal that arrives while it replaces the signal handlers", () =>
     Effect.gen(function* () {
       // Node drops a signal that waits for the event loop when the last listener is removed.
       const preload = `let isSent = false
@@ -165,8 +156,7 @@ describe("a2c server shutdown", () => {
     ["SIGTERM", 143],
     ["SIGINT", 130]
   ] as const) {
-    live(
-      `exits at once on a second signal, with ${code} for ${signal}`,
+    it.live(`exits at once on a second signal, with ${code} for ${signal}`, () =>
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)

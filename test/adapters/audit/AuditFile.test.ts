@@ -59,9 +59,6 @@ const audited = Effect.fnUntraced(function* (
   return audit
 })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 /** Waits until another process or fiber has made the file. */
 const awaitFile = (file: string): Effect.Effect<void> =>
   Effect.suspend(() => (existsSync(file) ? Effect.void : Effect.andThen(Effect.sleep(10), awaitFile(file))))
@@ -77,8 +74,7 @@ const program = `
   await Effect.runPromise(Effect.provide(use, layer({ file: process.argv[2], maxBytes: 1 })))`
 
 describe("an audit file", () => {
-  live(
-    "is opened again on request, after another program has renamed it",
+  it.live("is opened again on request, after another program has renamed it", () =>
     Effect.gen(function* () {
       const where = yield* folder
       const file = join(where, "audit")
@@ -119,8 +115,7 @@ describe("an audit file", () => {
     60_000
   )
 
-  live(
-    "rotates behind a link in its folder, and keeps the link",
+  it.live("rotates behind a link in its folder, and keeps the link", () =>
     Effect.gen(function* () {
       const where = yield* folder
       mkdirSync(join(where, "data"))
@@ -138,8 +133,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "fails the start when it is a folder",
+  it.live("fails the start when it is a folder", () =>
     Effect.gen(function* () {
       const file = yield* folder
       const { message } = yield* Effect.flip(Effect.scoped(Layer.build(AuditFile.layer({ file }))))
@@ -161,16 +155,14 @@ describe("an audit file", () => {
     })
 
   for (const file of ["/dev/fd/998", "/proc/self/fd/998", "/dev/fd/99999999999"]) {
-    live(
-      `fails at the start for the closed descriptor ${file}`,
+    it.live(`fails at the start for the closed descriptor ${file}`, () =>
       Effect.gen(function* () {
         assert.match(yield* startError(file), /cannot be written: descriptor \d+ is not open$/)
       })
     )
   }
 
-  live(
-    "fails at the start for a descriptor that is open for reading only",
+  it.live("fails at the start for a descriptor that is open for reading only", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "input")
       writeFileSync(file, "")
@@ -199,8 +191,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "fails at the start for the path of a socket",
+  it.live("fails at the start for the path of a socket", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "socket")
       const server = createServer()
@@ -210,8 +201,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "fails at the start for /dev/tty without a terminal",
+  it.live("fails at the start for /dev/tty without a terminal", () =>
     Effect.gen(function* () {
       const script = join(yield* folder, "write.mjs")
       writeFileSync(script, program)
@@ -223,8 +213,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "gives the reader of a pipe all lines, also beyond its capacity",
+  it.live("gives the reader of a pipe all lines, also beyond its capacity", () =>
     Effect.gen(function* () {
       const pipe = join(yield* folder, "audit")
       execFileSync("mkfifo", [pipe])
@@ -241,8 +230,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "drops and counts the events of a pipe without a reader, and does not wait",
+  it.live("drops and counts the events of a pipe without a reader, and does not wait", () =>
     Effect.gen(function* () {
       const pipe = join(yield* folder, "audit")
       execFileSync("mkfifo", [pipe])
@@ -257,8 +245,7 @@ describe("an audit file", () => {
     ["stderr", "/dev/stderr 2>&1"],
     ["a descriptor", "/dev/fd/9 9>&1"]
   ] as const) {
-    live(
-      `writes to ${title} of the process by ${redirect}`,
+    it.live(`writes to ${title} of the process by ${redirect}`, () =>
       Effect.gen(function* () {
         const script = join(yield* folder, "write.mjs")
         writeFileSync(script, program)
@@ -273,8 +260,7 @@ describe("an audit file", () => {
     )
   }
 
-  live(
-    "leaves a file to which stdout is redirected as it is",
+  it.live("leaves a file to which stdout is redirected as it is", () =>
     Effect.gen(function* () {
       const where = yield* folder
       const [script, out] = [join(where, "write.mjs"), join(where, "out")]
@@ -288,8 +274,7 @@ describe("an audit file", () => {
   )
 
   for (const target of ["pipe", "link to a device", "link to a pipe"]) {
-    live(
-      `keeps the mode of a ${target}, and does not rotate it`,
+    it.live(`keeps the mode of a ${target}, and does not rotate it`, () =>
       Effect.gen(function* () {
         const where = yield* folder
         const file = join(where, "audit")
@@ -306,8 +291,7 @@ describe("an audit file", () => {
     )
   }
 
-  live(
-    "holds a JSON object per line and is readable by its owner only",
+  it.live("holds a JSON object per line and is readable by its owner only", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
@@ -322,8 +306,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "holds equal digests for equal arguments, and never the arguments",
+  it.live("holds equal digests for equal arguments, and never the arguments", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
@@ -345,8 +328,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "continues an existing file on a new line",
+  it.live("continues an existing file on a new line", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       writeFileSync(file, '{"type":"old"}\n{"type":"torn')
@@ -358,8 +340,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "rotates when it is full, and keeps the newest files complete",
+  it.live("rotates when it is full, and keeps the newest files complete", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       for (let round = 0; round < 6; round++) {
@@ -427,8 +408,7 @@ describe("an audit file", () => {
     }).pipe(Effect.scoped)
   )
 
-  live(
-    "counts dropped events in the file and on the log when the queue is full",
+  it.live("counts dropped events in the file and on the log when the queue is full", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       const logged: Array<unknown> = []
@@ -450,8 +430,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "warns of dropped events again when the clock was set back",
+  it.live("warns of dropped events again when the clock was set back", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const file = join(yield* folder, "audit.jsonl")
@@ -468,8 +447,7 @@ describe("an audit file", () => {
     )
   )
 
-  live(
-    "continues the full file with a warning when it cannot rotate",
+  it.live("continues the full file with a warning when it cannot rotate", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       // A folder where the full file should go: renaming to it fails.
@@ -487,8 +465,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "counts events that a failing disk did not write",
+  it.live("counts events that a failing disk did not write", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "gone", "audit.jsonl")
@@ -502,8 +479,7 @@ describe("an audit file", () => {
     })
   )
 
-  live(
-    "fails with the reason when it cannot be opened",
+  it.live("fails with the reason when it cannot be opened", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "missing", "audit.jsonl")
       const { message } = yield* Effect.flip(Layer.build(AuditFile.layer({ file })))

@@ -1,6 +1,6 @@
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Metric } from "effect"
 import { io } from "socket.io-client"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
@@ -68,12 +68,8 @@ const guards = () => {
   return { service, shown }
 }
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("the pages of a Server", () => {
-  live(
-    "shows liveness and readiness",
+  it.live("shows liveness and readiness", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const [health, ready] = [yield* get(url, "/healthz"), yield* get(url, "/readyz")]
@@ -83,8 +79,7 @@ describe("the pages of a Server", () => {
     })
   )
 
-  live(
-    "shows metrics in the format of Prometheus",
+  it.live("shows metrics in the format of Prometheus", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       // A rejected request to the path of Socket.IO counts.
@@ -99,8 +94,7 @@ describe("the pages of a Server", () => {
     })
   )
 
-  live(
-    "shows the status as JSON, with offices on request",
+  it.live("shows the status as JSON, with offices on request", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const status = JSON.parse((yield* get(url, "/status")).text) as Record<string, unknown>
@@ -112,8 +106,7 @@ describe("the pages of a Server", () => {
     })
   )
 
-  live(
-    "answers GET and HEAD only",
+  it.live("answers GET and HEAD only", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const [head, post] = [yield* get(url, "/status", {}, "HEAD"), yield* get(url, "/status", {}, "POST")]
@@ -124,8 +117,7 @@ describe("the pages of a Server", () => {
     })
   )
 
-  live(
-    "rejects foreign origins and host names",
+  it.live("rejects foreign origins and host names", () =>
     Effect.gen(function* () {
       const url = yield* serve({ allowedOrigins: ["*"] })
       const { port } = new URL(url)
@@ -154,8 +146,7 @@ describe("the audit of a Server", () => {
     sid: undefined
   })
 
-  live(
-    "gets rejected requests for pages",
+  it.live("gets rejected requests for pages", () =>
     Effect.gen(function* () {
       const { events, layer } = makeAudit()
       const url = yield* Effect.provide(serve({}, guards().service), layer)
@@ -169,8 +160,7 @@ describe("the audit of a Server", () => {
     })
   )
 
-  live(
-    "gets requests with a foreign host, origin or protocol version",
+  it.live("gets requests with a foreign host, origin or protocol version", () =>
     Effect.gen(function* () {
       const { events, layer } = makeAudit()
       const url = yield* Effect.provide(serve(), layer)
@@ -187,8 +177,7 @@ describe("the audit of a Server", () => {
     })
   )
 
-  live(
-    "gets requests above the size limit",
+  it.live("gets requests above the size limit", () =>
     Effect.gen(function* () {
       const { events, layer } = makeAudit()
       const url = yield* Effect.provide(serve({ maxMessageBytes: 1000, validateBytes: 100 }), layer)
@@ -203,8 +192,7 @@ describe("the audit of a Server", () => {
 })
 
 describe("the pages of a Server with an authenticator", () => {
-  live(
-    "shows numbers to operators with a token in a header only",
+  it.live("shows numbers to operators with a token in a header only", () =>
     Effect.gen(function* () {
       const { service, shown } = guards()
       const url = yield* serve({}, service)
@@ -223,8 +211,7 @@ describe("the pages of a Server with an authenticator", () => {
     })
   )
 
-  live(
-    "shows liveness and readiness to all clients",
+  it.live("shows liveness and readiness to all clients", () =>
     Effect.gen(function* () {
       const url = yield* serve({}, guards().service)
       assert.strictEqual((yield* get(url, "/healthz")).status, 200)
@@ -232,8 +219,7 @@ describe("the pages of a Server with an authenticator", () => {
     })
   )
 
-  live(
-    "rejects requests when the authenticator is unavailable",
+  it.live("rejects requests when the authenticator is unavailable", () =>
     Effect.gen(function* () {
       const broken = yield* serve(
         {},
@@ -244,8 +230,7 @@ describe("the pages of a Server with an authenticator", () => {
     })
   )
 
-  live(
-    "sends no response after the Server has closed",
+  it.live("sends no response after the Server has closed", () =>
     Effect.gen(function* () {
       const requests = yield* Deferred.make<void>()
       const url = yield* serve(

@@ -25,9 +25,6 @@ import {
   watcherKey
 } from "./pageServer.ts"
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 const effect = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.effect(title, () => Effect.scoped(body))
 
@@ -38,8 +35,7 @@ const session = "/office/api/session"
 const drain = { _tag: "Drain", node: "n" }
 
 describe("the folder of the office page", () => {
-  live(
-    "serves the index and its assets, compressed on request",
+  it.live("serves the index and its assets, compressed on request", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const [index, slash] = [yield* send(url, "/office"), yield* send(url, "/office/")]
@@ -57,8 +53,7 @@ describe("the folder of the office page", () => {
     })
   )
 
-  live(
-    "lets browsers cache all files but the index",
+  it.live("lets browsers cache all files but the index", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const cacheOf = (path: string) => Effect.map(send(url, path), ({ headers }) => headers["cache-control"])
@@ -67,8 +62,7 @@ describe("the folder of the office page", () => {
     })
   )
 
-  live(
-    "hides all other files and paths",
+  it.live("hides all other files and paths", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       for (const path of [
@@ -88,8 +82,7 @@ describe("the folder of the office page", () => {
     })
   )
 
-  live(
-    "fails with a hint until the page is built",
+  it.live("fails with a hint until the page is built", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ assets: "/nowhere/page" })
       const { status, text } = yield* send(url, "/office")
@@ -100,8 +93,7 @@ describe("the folder of the office page", () => {
     })
   )
 
-  live(
-    "answers GET and HEAD only",
+  it.live("answers GET and HEAD only", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const head = yield* send(url, "/office", { method: "HEAD" })
@@ -113,8 +105,7 @@ describe("the folder of the office page", () => {
 })
 
 describe("a page with a second origin for apps", () => {
-  live(
-    "tells it to the page, which may frame it",
+  it.live("tells it to the page, which may frame it", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ sandbox: { originFor: ({ host }) => `http://apps.example?${host}` } })
       const origin = `http://apps.example?${new URL(url).host}`
@@ -127,8 +118,7 @@ describe("a page with a second origin for apps", () => {
 })
 
 describe("every response below /office", () => {
-  live(
-    "has the headers that protect the page",
+  it.live("has the headers that protect the page", () =>
     Effect.gen(function* () {
       const url = yield* servePage({
         watch: { execute: () => Effect.succeed({}) }
@@ -169,8 +159,7 @@ describe("every response below /office", () => {
 })
 
 describe("the sign-in of the office page", () => {
-  live(
-    "starts a session for the key of an operator",
+  it.live("starts a session for the key of an operator", () =>
     Effect.gen(function* () {
       const seen: Array<ObservedEvent> = []
       const url = yield* servePage({ authenticator: keys, observe: (event) => void seen.push(event) })
@@ -192,8 +181,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "sets a cookie that scripts and other sites cannot use",
+  it.live("sets a cookie that scripts and other sites cannot use", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const { port } = new URL(url)
@@ -203,8 +191,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "sets a secure cookie behind a proxy with TLS",
+  it.live("sets a secure cookie behind a proxy with TLS", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const behind = { host: "a2c.example", origin: "https://a2c.example" }
@@ -213,8 +200,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "tells whether an operator may call tools",
+  it.live("tells whether an operator may call tools", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const { session: watcher } = yield* startSession(url, watcherKey)
@@ -222,8 +208,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "rejects a key without the right operator, and reports it",
+  it.live("rejects a key without the right operator, and reports it", () =>
     Effect.gen(function* () {
       const seen: Array<ObservedEvent> = []
       const url = yield* servePage({ authenticator: keys, observe: (event) => void seen.push(event) })
@@ -239,8 +224,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "rejects every key while the authenticator is unavailable, and blocks no client for that",
+  it.live("rejects every key while the authenticator is unavailable, and blocks no client for that", () =>
     Effect.gen(function* () {
       const authenticate = () => Effect.fail(admissionRejected("unavailable", "no keys"))
       const url = yield* servePage({ authenticator: { ...keys, authenticate } })
@@ -249,8 +233,7 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  live(
-    "blocks an address for a minute after five wrong keys",
+  it.live("blocks an address for a minute after five wrong keys", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const url = yield* servePage({ authenticator: keys })
@@ -264,8 +247,7 @@ describe("the sign-in of the office page", () => {
     )
   )
 
-  live(
-    "accepts bodies of 16 KiB only",
+  it.live("accepts bodies of 16 KiB only", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       assert.strictEqual(yield* statusOf(url, session, signInWith("x".repeat(16 * 1024))), 413)
@@ -275,8 +257,7 @@ describe("the sign-in of the office page", () => {
 })
 
 describe("a session of the office page", () => {
-  live(
-    "ends after 12 hours",
+  it.live("ends after 12 hours", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const url = yield* servePage({ authenticator: keys })
@@ -289,8 +270,7 @@ describe("a session of the office page", () => {
     )
   )
 
-  live(
-    "ends when its key expires",
+  it.live("ends when its key expires", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const url = yield* servePage({ authenticator: keys })
@@ -302,8 +282,7 @@ describe("a session of the office page", () => {
     )
   )
 
-  live(
-    "ends with the sign-out, which removes the cookie",
+  it.live("ends with the sign-out, which removes the cookie", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const { headers } = yield* startSession(url, operatorKey)
@@ -314,8 +293,7 @@ describe("a session of the office page", () => {
     })
   )
 
-  live(
-    "ends when the same browser signs in again",
+  it.live("ends when the same browser signs in again", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const { headers } = yield* startSession(url, operatorKey)
@@ -324,8 +302,7 @@ describe("a session of the office page", () => {
     })
   )
 
-  live(
-    "is dropped when there are too many, the least recently used one first",
+  it.live("is dropped when there are too many, the least recently used one first", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const [first, second] = [yield* startSession(url), yield* startSession(url)]
@@ -339,8 +316,7 @@ describe("a session of the office page", () => {
     })
   )
 
-  live(
-    "starts without a key on a Server without authentication",
+  it.live("starts without a key on a Server without authentication", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const started = yield* startSession(url)
@@ -349,8 +325,7 @@ describe("a session of the office page", () => {
     })
   )
 
-  live(
-    "needs the right operator on a Server without authentication, too",
+  it.live("needs the right operator on a Server without authentication, too", () =>
     Effect.gen(function* () {
       const grants = { ...allGrants, rights: ["agent"] as const }
       const identity = { subject: "guest", grants, expiresAt: undefined }
@@ -363,8 +338,7 @@ describe("a session of the office page", () => {
 describe("a command of the office page", () => {
   const commands = "/office/api/commands"
 
-  live(
-    "reaches the Server with its operator, and returns its reply",
+  it.live("reaches the Server with its operator, and returns its reply", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const url = yield* servePage({
@@ -383,8 +357,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "returns the error of the Server with its code",
+  it.live("returns the error of the Server with its code", () =>
     Effect.gen(function* () {
       let error = computerNotFound("pc")
       const url = yield* servePage({ watch: { execute: () => Effect.fail(error) } })
@@ -404,8 +377,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "fails with 500 on a defect, without its text",
+  it.live("fails with 500 on a defect, without its text", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ watch: { execute: () => Effect.die(new Error("secret")) } })
       const { headers } = yield* startSession(url)
@@ -414,8 +386,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "is rejected without a session, its token, JSON, or the origin of the Server",
+  it.live("is rejected without a session, its token, JSON, or the origin of the Server", () =>
     Effect.gen(function* () {
       let executed = 0
       const execute = () => Effect.sync(() => ({ executed: ++executed }))
@@ -440,8 +411,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "is rejected when its body is not a command",
+  it.live("is rejected when its body is not a command", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const { headers } = yield* startSession(url)
@@ -454,8 +424,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "is rejected when its body is larger than 1 MiB, with or without a length",
+  it.live("is rejected when its body is larger than 1 MiB, with or without a length", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const { headers } = yield* startSession(url)
@@ -493,8 +462,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "is rejected while 64 requests of the session are in progress",
+  it.live("is rejected while 64 requests of the session are in progress", () =>
     Effect.gen(function* () {
       let started = 0
       const url = yield* servePage({
@@ -513,8 +481,7 @@ describe("a command of the office page", () => {
     })
   )
 
-  live(
-    "is the only kind of request at its path",
+  it.live("is the only kind of request at its path", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       for (const method of ["GET", "PUT", "OPTIONS", "DELETE"]) {
@@ -526,8 +493,7 @@ describe("a command of the office page", () => {
 })
 
 describe("the Host header of a request for the office page", () => {
-  live(
-    "is an address or a known name on a Server without authentication",
+  it.live("is an address or a known name on a Server without authentication", () =>
     Effect.gen(function* () {
       const seen: Array<ObservedEvent> = []
       const observe = (event: ObservedEvent) => void seen.push(event)
@@ -544,8 +510,7 @@ describe("the Host header of a request for the office page", () => {
     })
   )
 
-  live(
-    "is any name on a Server with authentication",
+  it.live("is any name on a Server with authentication", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const headers = { host: "a2c.example", origin: "http://a2c.example" }

@@ -34,9 +34,6 @@ import {
   streamOf
 } from "./pageServer.ts"
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 const effect = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.effect(title, () => Effect.scoped(body))
 
@@ -54,8 +51,7 @@ const openEvents = Effect.fnUntraced(function* (url: string, { headers }: { read
 })
 
 describe("the stream of events of the office page", () => {
-  live(
-    "starts with the snapshot, and continues with the batches",
+  it.live("starts with the snapshot, and continues with the batches", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ watch: { open: Effect.succeed(streamOf(Effect.succeed(batch))) } })
       const stream = yield* openEvents(url, yield* startSession(url))
@@ -80,8 +76,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  live(
-    "is rejected without a session, and for pages of other origins",
+  it.live("is rejected without a session, and for pages of other origins", () =>
     Effect.gen(function* () {
       const url = yield* servePage()
       const { headers } = yield* startSession(url)
@@ -91,8 +86,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  live(
-    "is rejected while too many streams are open",
+  it.live("is rejected while too many streams are open", () =>
     Effect.gen(function* () {
       const open = Effect.fail(tooManyRequests("16 pages are open", "page_streams", 16))
       const url = yield* servePage({ watch: { open } })
@@ -102,8 +96,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  live(
-    "ends when the Server shuts down",
+  it.live("ends when the Server shuts down", () =>
     Effect.gen(function* () {
       const stop = yield* Deferred.make<undefined>()
       const url = yield* servePage({ watch: { open: Effect.succeed(streamOf(Deferred.await(stop))) } })
@@ -113,8 +106,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  live(
-    "ends for the watch when the browser closes it",
+  it.live("ends for the watch when the browser closes it", () =>
     Effect.gen(function* () {
       const closed = yield* Deferred.make<void>()
       const open = Effect.acquireRelease(Effect.succeed(streamOf()), () => Deferred.succeed(closed, undefined))
@@ -125,8 +117,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  live(
-    "ends when the credentials expire",
+  it.live("ends when the credentials expire", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const url = yield* servePage({ authenticator: keys })
@@ -137,8 +128,7 @@ describe("the stream of events of the office page", () => {
     )
   )
 
-  live(
-    "ends with the sign-out",
+  it.live("ends with the sign-out", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ authenticator: keys })
       const started = yield* startSession(url, operatorKey)
@@ -192,8 +182,7 @@ describe("a call of the office page", () => {
   const started: PageCallMessage = { _tag: "Started", as: "agent", name: "operator:olga" }
   const result: PageCallMessage = { _tag: "Result", result: { content: [] } }
 
-  live(
-    "streams its messages as lines of JSON",
+  it.live("streams its messages as lines of JSON", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const url = yield* servePage({
@@ -214,8 +203,7 @@ describe("a call of the office page", () => {
     })
   )
 
-  live(
-    "fails with a status when it cannot start",
+  it.live("fails with a status when it cannot start", () =>
     Effect.gen(function* () {
       const url = yield* servePage({ watch: { call: () => Effect.fail(forbidden("not an Agent")) } })
       const { headers } = yield* startSession(url)
@@ -237,8 +225,7 @@ describe("a call of the office page", () => {
     return { call: endlessCall, cancelled: Deferred.await(cancelled) }
   })
 
-  live(
-    "is cancelled when the browser aborts its request",
+  it.live("is cancelled when the browser aborts its request", () =>
     Effect.gen(function* () {
       const watch = yield* endless
       const url = yield* servePage({ watch })
@@ -250,8 +237,7 @@ describe("a call of the office page", () => {
     })
   )
 
-  live(
-    "is cancelled and fails when its session ends",
+  it.live("is cancelled and fails when its session ends", () =>
     Effect.gen(function* () {
       const watch = yield* endless
       const url = yield* servePage({ watch })
@@ -265,8 +251,7 @@ describe("a call of the office page", () => {
     })
   )
 
-  live(
-    "ends in part when it fails after its start",
+  it.live("ends in part when it fails after its start", () =>
     Effect.gen(function* () {
       const received = yield* Deferred.make<void>()
       const bug = Effect.andThen(Deferred.await(received), Effect.die(new Error("bug")))
@@ -294,8 +279,7 @@ describe("the office page of a Server", () => {
     return url
   })
 
-  live(
-    "is served beside the other pages",
+  it.live("is served beside the other pages", () =>
     Effect.gen(function* () {
       const url = yield* start()
       assert.strictEqual(yield* statusOf(url, "/office"), 200)
@@ -304,16 +288,14 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "is missing on request",
+  it.live("is missing on request", () =>
     Effect.gen(function* () {
       const url = yield* start({ page: false })
       assert.strictEqual(yield* statusOf(url, "/office"), 404)
     })
   )
 
-  live(
-    "accepts the names of allowed origins as its host",
+  it.live("accepts the names of allowed origins as its host", () =>
     Effect.gen(function* () {
       const url = yield* start({ allowedOrigins: ["https://a2c.example"] })
       assert.strictEqual(yield* statusOf(url, "/office", { headers: { host: "a2c.example" } }), 200)
@@ -321,8 +303,7 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "sets a secure cookie over TLS",
+  it.live("sets a secure cookie over TLS", () =>
     Effect.gen(function* () {
       const url = yield* start({ tls: { cert: pem("first.cert"), key: pem("first.key") } })
       const { headers } = yield* send(url, "/office/api/session")
@@ -330,8 +311,7 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "shows a member that joins",
+  it.live("shows a member that joins", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const stream = yield* openEvents(url, yield* startSession(url))
@@ -342,8 +322,7 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "captures bodies on request",
+  it.live("captures bodies on request", () =>
     Effect.gen(function* () {
       const url = yield* start({ page: { assets, bodies: {} } })
       assert.isTrue((yield* startSession(url)).session.hasBodies)
@@ -353,8 +332,7 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "opens a limited number of streams",
+  it.live("opens a limited number of streams", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const started = yield* startSession(url)
@@ -365,8 +343,7 @@ describe("the office page of a Server", () => {
     })
   )
 
-  live(
-    "ends its streams when the Server closes",
+  it.live("ends its streams when the Server closes", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const url = yield* Scope.provide(start(), scope)

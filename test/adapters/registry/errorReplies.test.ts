@@ -1,6 +1,6 @@
 import { networkInterfaces } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger, Redacted, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { createClient } from "redis"
 import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
@@ -43,9 +43,6 @@ const joined = Effect.fnUntraced(function* (url: string) {
   yield* node.connect("b")
   return { node, lines: logs.lines, join: node.join("b", "computer", "desk", "O") }
 })
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 const failures = [
   [
@@ -91,8 +88,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
     60_000
   )
 
-  live(
-    "gets fewer commands the longer an outage lasts",
+  it.live("gets fewer commands the longer an outage lasts", () =>
     Effect.gen(function* () {
       const redis = yield* openFaultyRedis(always(yield* startRedis))
       const { lines } = yield* joined(redis.url)
@@ -110,8 +106,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
     })
   )
 
-  live(
-    "causes a warning for each reason of an outage",
+  it.live("causes a warning for each reason of an outage", () =>
     Effect.gen(function* () {
       const redis = yield* openFaultyRedis(always(yield* startRedis))
       const { lines } = yield* joined(redis.url)
@@ -253,8 +248,7 @@ const cluster = (url: string) =>
   }))
 
 describe.skipIf(withoutRedis)("a failover of Redis", () => {
-  live(
-    "moves all connections of all nodes to the new primary",
+  it.live("moves all connections of all nodes to the new primary", () =>
     Effect.gen(function* () {
       const [first, second] = [yield* startRedis, yield* startRedis]
       let target = first

@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server as 
 import { createServer as createHttpsServer } from "node:https"
 import type { AddressInfo, Socket as NetSocket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { Server, type Socket as EngineSocket, transports } from "engine.io"
 import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
@@ -57,12 +57,8 @@ const connected = Effect.fnUntraced(function* (transport: "polling" | "websocket
   return { client: client.io.engine, socket }
 })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("a connection of Engine.IO's server", () => {
-  live(
-    "has the private fields in use",
+  it.live("has the private fields in use", () =>
     Effect.gen(function* () {
       const { socket } = yield* connected("websocket", false)
       assert.deepStrictEqual(
@@ -80,8 +76,7 @@ describe("a connection of Engine.IO's server", () => {
     })
   )
 
-  live(
-    "accepts another pong timer and closes when stale",
+  it.live("accepts another pong timer and closes when stale", () =>
     Effect.gen(function* () {
       const { socket } = yield* connected("websocket", false)
       const millis = yield* Effect.callback<number>((resume) => {
@@ -100,8 +95,7 @@ describe("a connection of Engine.IO's server", () => {
     })
   )
 
-  live(
-    "accepts packets at the front of its queue",
+  it.live("accepts packets at the front of its queue", () =>
     Effect.gen(function* () {
       const { socket } = yield* connected("polling", false)
       internals.requeue(socket, [{ type: "message", data: "first" }])
@@ -109,8 +103,7 @@ describe("a connection of Engine.IO's server", () => {
     })
   )
 
-  live(
-    "has the id of its requests, and the WebSocket of its transport",
+  it.live("has the id of its requests, and the WebSocket of its transport", () =>
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false)
       assert.strictEqual(internals.connectionIdOf(socket), client.id)
@@ -173,8 +166,7 @@ describe("a server of Socket.IO", () => {
 })
 
 describe("the WebSocket of ws", () => {
-  live(
-    "tells how much of a message has arrived",
+  it.live("tells how much of a message has arrived", () =>
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false)
       const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
@@ -194,8 +186,7 @@ describe("the WebSocket of ws", () => {
     })
   )
 
-  live(
-    "sends frames with a complete header in a packet",
+  it.live("sends frames with a complete header in a packet", () =>
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false)
       assert.isTrue(internals.takesFrames(socket.transport))
@@ -209,8 +200,7 @@ describe("the WebSocket of ws", () => {
     })
   )
 
-  live(
-    "offers the bytes of new messages before ws reads them",
+  it.live("offers the bytes of new messages before ws reads them", () =>
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false, 60_000)
       const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
@@ -254,8 +244,7 @@ describe("the WebSocket of ws", () => {
 
 describe("a client of Engine.IO", () => {
   for (const tls of [false, true]) {
-    live(
-      `has the private fields in use over ${tls ? "TLS" : "TCP"}`,
+    it.live(`has the private fields in use over ${tls ? "TLS" : "TCP"}`, () =>
       Effect.gen(function* () {
         const { client } = yield* connected("websocket", tls)
         assert.strictEqual(internals.keepaliveTimeoutOf(client), 5050)
@@ -301,8 +290,7 @@ describe("a socket of another runtime", () => {
 
 describe("a socket of Node", () => {
   for (const tls of [false, true]) {
-    live(
-      `counts written bytes over ${tls ? "TLS" : "TCP"}`,
+    it.live(`counts written bytes over ${tls ? "TLS" : "TCP"}`, () =>
       Effect.gen(function* () {
         const { socket } = yield* connected("websocket", tls)
         const { socket: netSocket } = socket.request as IncomingMessage

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { io } from "socket.io-client"
 import { descendants, gone } from "../../processes.ts"
 import { a2c, cli, node, temporaryFile } from "../processes.ts"
@@ -14,12 +14,6 @@ const stdio = (...args: ReadonlyArray<string>) => ({
   default_tool_meta: { auto_apply: true },
   server_parameters: { command: process.execPath, args }
 })
-
-/** Processes start slowly on a busy machine. */
-const testTimeout = 180_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** A Server process and its URL. */
 const server = Effect.gen(function* () {
@@ -67,8 +61,7 @@ const agent = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray<s
 })
 
 describe("a2c", () => {
-  live(
-    "runs the whole demo and leaves no process behind",
+  it.live("runs the whole demo and leaves no process behind", () =>
     Effect.gen(function* () {
       const demo = yield* a2c("demo")
       yield* demo.prints("The sum of 40 and 2 is 42.")
@@ -92,8 +85,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "leaves no process behind when the demo is interrupted",
+  it.live("leaves no process behind when the demo is interrupted", () =>
     Effect.gen(function* () {
       const demo = yield* a2c("demo")
       yield* demo.prints("trigger-long-running-operation: 1/10")
@@ -105,8 +97,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "connects server, computer and agent as separate processes",
+  it.live("connects server, computer and agent as separate processes", () =>
     Effect.gen(function* () {
       const { process: serving, url } = yield* server
       const desk = yield* computer(url, { everything: stdio(everything, "stdio") })
@@ -138,8 +129,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "ends a call and the MCP servers when the Computer is killed",
+  it.live("ends a call and the MCP servers when the Computer is killed", () =>
     Effect.gen(function* () {
       const { url } = yield* server
       const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
@@ -154,8 +144,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "cancels a call on the Computer by Ctrl-C",
+  it.live("cancels a call on the Computer by Ctrl-C", () =>
     Effect.gen(function* () {
       const { url } = yield* server
       const desk = yield* computer(url, { contract: stdio(contract, "stdio") })
@@ -167,8 +156,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "serves a plain Socket.IO client as Agent",
+  it.live("serves a plain Socket.IO client as Agent", () =>
     Effect.gen(function* () {
       const { url } = yield* server
       yield* computer(url, { everything: stdio(everything, "stdio") })
@@ -198,8 +186,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "serves an Agent with a plain Socket.IO client as Computer",
+  it.live("serves an Agent with a plain Socket.IO client as Computer", () =>
     Effect.gen(function* () {
       const { url } = yield* server
       const plain = yield* plainClient(url, "computer")
@@ -219,8 +206,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "prints an error in one line without a stack",
+  it.live("prints an error in one line without a stack", () =>
     Effect.gen(function* () {
       const { process: serving, url } = yield* server
       const { port } = new URL(url)
@@ -294,8 +280,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "ends a command without a reader of its results and keeps a Server without a reader of its log",
+  it.live("ends a command without a reader of its results and keeps a Server without a reader of its log", () =>
     Effect.gen(function* () {
       const { process: serving, url } = yield* server
       yield* serving.readNoMore("stderr")
@@ -312,8 +297,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "checks the arguments of a call before it connects",
+  it.live("checks the arguments of a call before it connects", () =>
     Effect.gen(function* () {
       const call = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "call", "x"]
       const [args, time] = [yield* a2c(...call, "--args", "["), yield* a2c(...call, "--timeout", "0")]
@@ -323,8 +307,7 @@ describe("a2c", () => {
     })
   )
 
-  live(
-    "names an invalid variable without its value",
+  it.live("names an invalid variable without its value", () =>
     Effect.gen(function* () {
       const place = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "members"]
       const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }

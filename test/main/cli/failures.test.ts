@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { a2c, temporaryFile } from "../processes.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 const outcome = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c(...args)
@@ -13,8 +10,7 @@ const outcome = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 const unreachable = ["agent", "--server", "http://127.0.0.1:9", "--office", "o"]
 
 describe("a failed command", () => {
-  live(
-    "begins a usage error with the error, and points to the help",
+  it.live("begins a usage error with the error, and points to the help", () =>
     Effect.gen(function* () {
       for (const [args, expected] of [
         [["agent", "--office", "o", "call"], /^a2c: Missing required argument: tool\nSee 'a2c agent call --help'\.\n$/],
@@ -29,8 +25,7 @@ describe("a failed command", () => {
     })
   )
 
-  live(
-    "prints its error as one JSON object with --json",
+  it.live("prints its error as one JSON object with --json", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("wrong.json", "[")
       for (const [args, error] of [

@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { a2c, cli, node, program, temporaryFile } from "../processes.ts"
 import { a2cInProcess } from "./inProcess.ts"
-
-/** Processes start slowly on a busy machine. */
-const testTimeout = 60_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
 
 const warning = "secret on the command line, where other processes can read it: give @FILE or a variable"
 
@@ -33,8 +27,7 @@ describe("flag of a secret", () => {
   for (const [flag, ...args] of commands) {
     const command = args.filter((arg) => /^[a-z]+$/.test(arg) && arg !== "missing" && arg !== "o").join(" ")
 
-    live(
-      `warns once of a literal ${flag} of a2c ${command}, without quoting it`,
+    it.live(`warns once of a literal ${flag} of a2c ${command}, without quoting it`, () =>
       Effect.gen(function* () {
         const outcome = yield* run(args, secret)
         assert.deepStrictEqual(
@@ -45,15 +38,13 @@ describe("flag of a secret", () => {
       })
     )
 
-    live(
-      `reads ${flag} of a2c ${command} from a file without a warning`,
+    it.live(`reads ${flag} of a2c ${command} from a file without a warning`, () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(warnings(yield* run(args, `@${yield* temporaryFile("secret", secret)}`)), [])
       })
     )
 
-    live(
-      `names the missing file of ${flag} of a2c ${command}`,
+    it.live(`names the missing file of ${flag} of a2c ${command}`, () =>
       Effect.gen(function* () {
         const { stderr } = yield* run(args, "@/missing/file")
         assert.include(stderr, `${flag}: the file /missing/file does not exist; a literal value is written with @@`)
@@ -61,8 +52,7 @@ describe("flag of a secret", () => {
     )
   }
 
-  live(
-    "warns once of several literal secrets",
+  it.live("warns once of several literal secrets", () =>
     Effect.gen(function* () {
       const args = ["--stdio", "--http", "0", "--token", "one", "--mcp-token", "two"]
       const outcome = yield* a2cInProcess("devices", "gateway", ...args)
@@ -71,16 +61,14 @@ describe("flag of a secret", () => {
     })
   )
 
-  live(
-    "accepts a Redis URL without a password without a warning",
+  it.live("accepts a Redis URL without a password without a warning", () =>
     Effect.gen(function* () {
       const outcome = yield* a2cInProcess("server", "--redis", "redis://localhost:6379", "--tls-cert", "missing")
       assert.deepStrictEqual(warnings(outcome), [])
     })
   )
 
-  live(
-    "gives the content of its file to the command, and that of its variable",
+  it.live("gives the content of its file to the command, and that of its variable", () =>
     Effect.gen(function* () {
       const token = yield* temporaryFile("token", "s3cret\n")
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
@@ -94,8 +82,7 @@ describe("flag of a secret", () => {
     })
   )
 
-  live(
-    "takes a literal value that begins with @ when it is written with @@",
+  it.live("takes a literal value that begins with @ when it is written with @@", () =>
     Effect.gen(function* () {
       const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "@@s3cret")
       const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
@@ -120,8 +107,7 @@ describe("a secret from a pipe", () => {
   ]
 
   for (const [title, script] of pipes) {
-    live(
-      `reaches the command from ${title}`,
+    it.live(`reaches the command from ${title}`, () =>
       Effect.gen(function* () {
         const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "s3cret")
         const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
@@ -132,8 +118,7 @@ describe("a secret from a pipe", () => {
     )
   }
 
-  live(
-    "reaches the command from a stdin that is a socket",
+  it.live("reaches the command from a stdin that is a socket", () =>
     Effect.gen(function* () {
       const child = yield* a2c("server", "--port", "0", "--redis", "@/dev/stdin")
       yield* child.types("http://user:s3cret@host")
@@ -143,8 +128,7 @@ describe("a secret from a pipe", () => {
     })
   )
 
-  live(
-    "is read once when the file of flags names it",
+  it.live("is read once when the file of flags names it", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("a.yaml", 'redis: "@/dev/fd/9"')
       const command = words("server", "--port", "0", "--config", file)
@@ -167,8 +151,7 @@ describe("value of an input", () => {
     })
   )
 
-  live(
-    "causes one warning when it is literal, unless it is an option of the configuration",
+  it.live("causes one warning when it is literal, unless it is an option of the configuration", () =>
     Effect.gen(function* () {
       const check = ["computer", "check", yield* config]
       const outcome = yield* a2cInProcess(...check, "--input", "token=hunter2", "--input", "size=M")
@@ -179,8 +162,7 @@ describe("value of an input", () => {
     })
   )
 
-  live(
-    "is read from a file",
+  it.live("is read from a file", () =>
     Effect.gen(function* () {
       const size = yield* temporaryFile("size", "M\n")
       const { stderr, stdout } = yield* a2cInProcess("computer", "check", yield* config, "--input", `size=@${size}`)
@@ -189,8 +171,7 @@ describe("value of an input", () => {
     })
   )
 
-  live(
-    "is not quoted when its key is missing",
+  it.live("is not quoted when its key is missing", () =>
     Effect.gen(function* () {
       const { stderr } = yield* a2cInProcess("computer", "check", yield* config, "--input", "hunter2")
       assert.include(stderr, "--input: expected KEY=@FILE or KEY=VALUE")
@@ -198,8 +179,7 @@ describe("value of an input", () => {
     })
   )
 
-  live(
-    "causes a warning in a command of --run",
+  it.live("causes a warning in a command of --run", () =>
     Effect.gen(function* () {
       const run = ["--run", "input token hunter2", "--run", "exit"]
       const { stderr } = yield* a2cInProcess("computer", "--config", yield* temporaryFile("a.json", "{}"), ...run)
@@ -216,8 +196,7 @@ describe("flag of a URL", () => {
     ["--otlp", "server", "--otlp", "URL"],
     ["--url", "agent", "--office", "o", "mcp", "config", "claude", "--url", "URL"]
   ] as const) {
-    live(
-      `rejects a password in ${flag} without quoting it`,
+    it.live(`rejects a password in ${flag} without quoting it`, () =>
       Effect.gen(function* () {
         const outcome = yield* a2cInProcess(...args.map((arg) => (arg === "URL" ? "http://user:hunter2@host" : arg)))
         assert.include(outcome.stderr, `${flag}: the URL must hold no user and no password`)

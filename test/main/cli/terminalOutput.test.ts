@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { CommandFailed } from "../../../src/main/cli/CommandFailed.ts"
 import { escapedHostileText, hostileText } from "../../fixtures/hostileText.ts"
 import { a2c, cli, node, onTerminal, temporaryFile, temporaryFolder } from "../processes.ts"
@@ -11,12 +11,6 @@ import { a2cInProcess } from "./inProcess.ts"
 const hostileMcpServer = fileURLToPath(new URL("../../fixtures/hostileMcpServer.ts", import.meta.url))
 
 const promiseApi = new URL("../../../src/main/entrypoints/promise.ts", import.meta.url).href
-
-/** Processes start slowly on a busy machine. */
-const testTimeout = 60_000
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** Asserts that a terminal may show a text. */
 const assertSafe = (text: string) => assert.notMatch(text, /(?![\n\t])\p{Cc}|\p{Cf}|\p{Default_Ignorable_Code_Point}/u)
@@ -54,8 +48,7 @@ describe("a2c agent with a hostile Server", () => {
     ["find", "x"]
   ]
   for (const args of commands) {
-    live(
-      `escapes the output of ${args[0]}`,
+    it.live(`escapes the output of ${args[0]}`, () =>
       Effect.gen(function* () {
         const { failure, stdout } = yield* agent(...args)
         assert.isUndefined(failure)
@@ -63,8 +56,7 @@ describe("a2c agent with a hostile Server", () => {
       })
     )
 
-    live(
-      `prints JSON of ${args[0]} that is safe on a terminal and loses nothing`,
+    it.live(`prints JSON of ${args[0]} that is safe on a terminal and loses nothing`, () =>
       Effect.gen(function* () {
         const { stdout } = yield* agent("--json", ...args)
         assertEscaped(stdout)
@@ -73,23 +65,20 @@ describe("a2c agent with a hostile Server", () => {
     )
   }
 
-  live(
-    "keeps a name with a line break in one line",
+  it.live("keeps a name with a line break in one line", () =>
     Effect.gen(function* () {
       const { stdout } = yield* agent("tools")
       assert.strictEqual(stdout.trimEnd().split("\n").length, 4)
     })
   )
 
-  live(
-    "keeps line breaks and tabs of a result",
+  it.live("keeps line breaks and tabs of a result", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* agent("call", "echo")).stdout, `${shownResultText}\n`)
     })
   )
 
-  live(
-    "prints the texts of call and desktop unchanged with --raw",
+  it.live("prints the texts of call and desktop unchanged with --raw", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* agent("call", "echo", "--raw")).stdout, `${resultText}\n`)
       assert.include((yield* agent("desktop", "--raw")).stdout, `window${hostileText}\nsecond line`)
@@ -97,8 +86,7 @@ describe("a2c agent with a hostile Server", () => {
   )
 
   for (const tool of ["broken", "rejected"]) {
-    live(
-      `prints nothing to stdout when the call of the tool '${tool}' fails, also with --raw`,
+    it.live(`prints nothing to stdout when the call of the tool '${tool}' fails, also with --raw`, () =>
       Effect.gen(function* () {
         const { failure, stdout } = yield* agent("call", tool, "--raw")
         assert.strictEqual(stdout, "")
@@ -107,8 +95,7 @@ describe("a2c agent with a hostile Server", () => {
     )
   }
 
-  live(
-    "escapes the reason of a failure and begins each of its lines like the first",
+  it.live("escapes the reason of a failure and begins each of its lines like the first", () =>
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       const { code, stderr } = yield* ended("agent", "--server", url, "--office", "closed", "members")
@@ -118,8 +105,7 @@ describe("a2c agent with a hostile Server", () => {
     })
   )
 
-  live(
-    "escapes the events of watch, one per line",
+  it.live("escapes the events of watch, one per line", () =>
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch")
@@ -127,8 +113,7 @@ describe("a2c agent with a hostile Server", () => {
     })
   )
 
-  live(
-    "prints the same on a terminal as to a pipe",
+  it.live("prints the same on a terminal as to a pipe", () =>
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       const call = [cli, "agent", "--server", url, "--office", "o", "call", "echo"]
@@ -140,8 +125,7 @@ describe("a2c agent with a hostile Server", () => {
     })
   )
 
-  live(
-    "escapes a command line that it cannot parse",
+  it.live("escapes a command line that it cannot parse", () =>
     Effect.gen(function* () {
       assertSafe((yield* ended("agent", `nonsense${hostileText.replaceAll("\u0000", "")}`)).stderr)
     })
@@ -150,8 +134,7 @@ describe("a2c agent with a hostile Server", () => {
 
 describe("a2c server status with a hostile Server", () => {
   for (const args of [[], ["--offices"], ["--json"]]) {
-    live(
-      `escapes the report with ${args.join(" ") || "no flag"}`,
+    it.live(`escapes the report with ${args.join(" ") || "no flag"}`, () =>
       Effect.gen(function* () {
         const { url } = yield* hostileServer
         assertEscaped((yield* a2cInProcess("server", "status", url, ...args)).stdout)
@@ -159,8 +142,7 @@ describe("a2c server status with a hostile Server", () => {
     )
   }
 
-  live(
-    "escapes a line of --watch, and an error page",
+  it.live("escapes a line of --watch, and an error page", () =>
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).prints("1 office "))
@@ -188,8 +170,7 @@ describe("a2c computer with a hostile MCP server", () => {
     })
   )
 
-  live(
-    "escapes the output of the shell and the log",
+  it.live("escapes the output of the shell and the log", () =>
     Effect.gen(function* () {
       const hostileCall = `call 'named${hostileText}\nforged line'`
       const failing = ["call broken", "call refused", "tool named"]
@@ -215,8 +196,7 @@ describe("a2c computer with a hostile MCP server", () => {
     })
   )
 
-  live(
-    "escapes the report of check",
+  it.live("escapes the report of check", () =>
     Effect.gen(function* () {
       assertEscaped((yield* a2cInProcess("computer", "check", yield* config)).stdout)
     })
@@ -241,15 +221,13 @@ describe("a2c tools with a hostile pack", () => {
       return root
     })
 
-  live(
-    "escapes the list of packs",
+  it.live("escapes the list of packs", () =>
     Effect.gen(function* () {
       assertEscaped((yield* ended("tools", "list", yield* folder(""))).stdout)
     })
   )
 
-  live(
-    "escapes the result of a tool, and prints it unchanged with --raw",
+  it.live("escapes the result of a tool, and prints it unchanged with --raw", () =>
     Effect.gen(function* () {
       const call = ["tools", "call", "hostile_pack", "--dir", yield* folder(`return ${text}`)]
       assert.strictEqual((yield* ended(...call)).stdout, `${shownResultText}\n`)
@@ -257,8 +235,7 @@ describe("a2c tools with a hostile pack", () => {
     })
   )
 
-  live(
-    "escapes the reason of a failure and the output of an isolated pack",
+  it.live("escapes the reason of a failure and the output of an isolated pack", () =>
     Effect.gen(function* () {
       const dir = yield* folder(`console.error(${text}); throw new Error(${text})`)
       const { code, stderr } = yield* ended("tools", "call", "hostile_pack", "--dir", dir, "--isolate")
@@ -269,8 +246,7 @@ describe("a2c tools with a hostile pack", () => {
 })
 
 describe("program of the Promise API without a log function", () => {
-  live(
-    "escapes the log on stderr",
+  it.live("escapes the log on stderr", () =>
     Effect.gen(function* () {
       const server = {
         name: `broken${hostileText}`,

@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { cli, node, sourceCli, temporaryFile, temporaryFolder } from "../processes.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 /** Fails like Node without HOME for a user id without an account. */
 const withoutAccount = `data:text/javascript,
@@ -29,8 +26,7 @@ describe.each(users)("a command for %s", (_user, options, home) => {
     return { code: yield* child.ended, stdout: child.stdout(), stderr: child.stderr() }
   })
 
-  live(
-    "runs when it needs no folder",
+  it.live("runs when it needs no folder", () =>
     Effect.gen(function* () {
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
       const checked = yield* run(["computer", "check", config], {}, sourceCli)
@@ -40,8 +36,7 @@ describe.each(users)("a command for %s", (_user, options, home) => {
     })
   )
 
-  live(
-    "keeps approvals in memory, and says which variables keep them",
+  it.live("keeps approvals in memory, and says which variables keep them", () =>
     Effect.gen(function* () {
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
       const started = ["computer", "--config", config, "--run", "exit"]
@@ -53,8 +48,7 @@ describe.each(users)("a command for %s", (_user, options, home) => {
     })
   )
 
-  live(
-    "fails with the variable to set when it needs a folder",
+  it.live("fails with the variable to set when it needs a folder", () =>
     Effect.gen(function* () {
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {"s": {"command": "${userHome}/x"}}}')
       assert.include((yield* run(["computer", "check", config])).stdout, "the home folder is unknown: set HOME")
@@ -69,8 +63,7 @@ describe.each(users)("a command for %s", (_user, options, home) => {
     })
   )
 
-  live(
-    "says which variable to set when MCP servers need credentials",
+  it.live("says which variable to set when MCP servers need credentials", () =>
     Effect.gen(function* () {
       const store = new URL("../../../src/adapters/credentials/FileCredentialStore.ts", import.meta.url)
       const port = new URL("../../../src/application/ports/CredentialStore.ts", import.meta.url)

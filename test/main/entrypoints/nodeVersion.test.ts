@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { node, sourceCli } from "../processes.ts"
 
 const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly engines: { readonly node: string } }
@@ -28,12 +28,8 @@ const importing = (entry: string, versions: object) =>
     )`
   ])
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 180_000)
-
 describe("check of the Node version", () => {
-  live(
-    "ends the command with one sentence and exit code 1",
+  it.live("ends the command with one sentence and exit code 1", () =>
     Effect.gen(function* () {
       const old = yield* node([...pretending({ node: "20.20.2" }), sourceCli, "--version"])
       assert.strictEqual(yield* old.ended, 1)
@@ -43,8 +39,7 @@ describe("check of the Node version", () => {
   )
 
   for (const entry of ["index", "promise", "agent", "llm", "testing", "tools"]) {
-    live(
-      `fails the import of ${entry} with the same sentence`,
+    it.live(`fails the import of ${entry} with the same sentence`, () =>
       Effect.gen(function* () {
         const old = yield* importing(entry, { node: "22.18.0" })
         assert.strictEqual(yield* old.ended, 0)
@@ -58,8 +53,7 @@ describe("check of the Node version", () => {
     ["Deno", { deno: "2.1.0", node: "20.11.1" }],
     ["the lowest supported version", { node: `${required}.0` }]
   ] as const) {
-    live(
-      `accepts ${runtime}`,
+    it.live(`accepts ${runtime}`, () =>
       Effect.gen(function* () {
         const other = yield* importing("tools", versions)
         assert.strictEqual(yield* other.ended, 0)
@@ -68,8 +62,7 @@ describe("check of the Node version", () => {
     )
   }
 
-  live(
-    "leaves out the domain, which runs everywhere",
+  it.live("leaves out the domain, which runs everywhere", () =>
     Effect.gen(function* () {
       const old = yield* importing("domain", { node: "20.20.2" })
       assert.strictEqual(yield* old.ended, 0)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope, Tracer } from "effect"
+import { Effect, Tracer } from "effect"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { parseTraceparent } from "../../../../src/domain/traceparent.ts"
 import { recorder } from "../../../recorder.ts"
@@ -37,13 +37,9 @@ const makeServer = Effect.fnUntraced(function* (isModern: boolean) {
   return { peer, meta: () => meta as JsonObject | undefined }
 })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 for (const isModern of [false, true]) {
   describe(`a call of a tool of ${isModern ? "revision 2026-07-28" : "an older revision"}`, () => {
-    live(
-      "sends its span to the MCP server as a child of the caller's",
+    it.live("sends its span to the MCP server as a child of the caller's", () =>
       Effect.gen(function* () {
         const { spans, tracer } = recorder()
         const { meta, peer } = yield* makeServer(isModern)
@@ -61,8 +57,7 @@ for (const isModern of [false, true]) {
       })
     )
 
-    live(
-      "sends no trace context without a tracer",
+    it.live("sends no trace context without a tracer", () =>
       Effect.gen(function* () {
         const { meta, peer } = yield* makeServer(isModern)
         const session = yield* open(peer)

@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { z } from "zod"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import {
@@ -25,7 +25,7 @@ const makeSession = Effect.gen(function* () {
   const cancelled: Array<string> = []
   const toTask = (
     id: string,
-    { asks: requests, more }: JsonObject,
+    { requests, more }: JsonObject,
     { onProgress, responder }: McpCallOptions
   ): McpTask => ({
     id,
@@ -113,12 +113,8 @@ const modernRequest = (url: string, method: string, params: JsonObject, extensio
 
 const tasks = { "io.modelcontextprotocol/tasks": {} }
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("published tasks", () => {
-  live(
-    "gives structured content that is a list as the client accepts it (2025-11-25)",
+  it.live("gives structured content that is a list as the client accepts it (2025-11-25)", () =>
     Effect.gen(function* () {
       const { finish, url } = yield* makeSession
       const { client, request } = yield* connectLegacy(url)
@@ -133,8 +129,7 @@ describe("published tasks", () => {
     })
   )
 
-  live(
-    "starts by request, reports its state, and gives its result (2025-11-25)",
+  it.live("starts by request, reports its state, and gives its result (2025-11-25)", () =>
     Effect.gen(function* () {
       const { finish, url } = yield* makeSession
       const { client, request } = yield* connectLegacy(url)
@@ -152,8 +147,7 @@ describe("published tasks", () => {
     })
   )
 
-  live(
-    "asks its question while a client waits for the result (2025-11-25)",
+  it.live("asks its question while a client waits for the result (2025-11-25)", () =>
     Effect.gen(function* () {
       const { finish, url } = yield* makeSession
       const { request } = yield* connectLegacy(url)
@@ -167,8 +161,7 @@ describe("published tasks", () => {
     })
   )
 
-  live(
-    "cancels once, and rejects a cancellation after the end (2025-11-25)",
+  it.live("cancels once, and rejects a cancellation after the end (2025-11-25)", () =>
     Effect.gen(function* () {
       const { cancelled, url } = yield* makeSession
       const { request } = yield* connectLegacy(url)
@@ -180,8 +173,7 @@ describe("published tasks", () => {
     })
   )
 
-  live(
-    "finds the task of an earlier process by its id, and rejects an unknown one",
+  it.live("finds the task of an earlier process by its id, and rejects an unknown one", () =>
     Effect.gen(function* () {
       const { finish, started, url } = yield* makeSession
       const { request } = yield* connectLegacy(url)
@@ -193,8 +185,7 @@ describe("published tasks", () => {
     })
   )
 
-  live(
-    "rejects a tool that runs at once only, and runs it without a task",
+  it.live("rejects a tool that runs at once only, and runs it without a task", () =>
     Effect.gen(function* () {
       const { url } = yield* makeSession
       const { request } = yield* connectLegacy(url)
@@ -205,27 +196,27 @@ describe("published tasks", () => {
     })
   )
 
-  live(
+  it.live(
     "makes a task of a call that asks, for a client with the extension, and answers it by an update (2026-07-28)",
-    Effect.gen(function* () {
-      const { finish, url } = yield* makeSession
-      const call = { name: "work", arguments: { requests: true } }
-      const created = yield* modernRequest(url, "tools/call", call, tasks)
-      assert.deepInclude(created, { resultType: "task", taskId: "t1", status: "input_required" })
-      const { inputRequests } = yield* modernRequest(url, "tasks/get", { taskId: "t1" }, tasks)
-      const [question = ""] = Object.keys(asObject(inputRequests))
-      const inputResponses = { [question]: { action: "accept", content: { name: "Ada" } } }
-      yield* modernRequest(url, "tasks/update", { taskId: "t1", inputResponses }, tasks)
-      yield* finish
-      const ended = yield* Effect.repeat(modernRequest(url, "tasks/get", { taskId: "t1" }, tasks), {
-        until: ({ status }) => status === "completed"
+    () =>
+      Effect.gen(function* () {
+        const { finish, url } = yield* makeSession
+        const call = { name: "work", arguments: { requests: true } }
+        const created = yield* modernRequest(url, "tools/call", call, tasks)
+        assert.deepInclude(created, { resultType: "task", taskId: "t1", status: "input_required" })
+        const { inputRequests } = yield* modernRequest(url, "tasks/get", { taskId: "t1" }, tasks)
+        const [question = ""] = Object.keys(asObject(inputRequests))
+        const inputResponses = { [question]: { action: "accept", content: { name: "Ada" } } }
+        yield* modernRequest(url, "tasks/update", { taskId: "t1", inputResponses }, tasks)
+        yield* finish
+        const ended = yield* Effect.repeat(modernRequest(url, "tasks/get", { taskId: "t1" }, tasks), {
+          until: ({ status }) => status === "completed"
+        })
+        assert.include(JSON.stringify(asObject(ended["result"])["content"]), "Ada")
       })
-      assert.include(JSON.stringify(asObject(ended["result"])["content"]), "Ada")
-    })
   )
 
-  live(
-    "ends with the result of a quick call, and cancels with an abandoned request (2026-07-28)",
+  it.live("ends with the result of a quick call, and cancels with an abandoned request (2026-07-28)", () =>
     Effect.gen(function* () {
       const { cancelled, finish, started, url } = yield* makeSession
       const call = modernRequest(url, "tools/call", { name: "work", arguments: {} }, tasks)

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, type Scope, Layer } from "effect"
+import { Deferred, Duration, Effect, Layer } from "effect"
 import { io } from "socket.io-client"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
@@ -59,9 +59,6 @@ const connect = (url: string, transport: "websocket" | "polling") =>
     client.connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
   ).pipe(Effect.provide(SocketIoClient.layer({ url, transports: [transport], ca: cert }), { local: true }))
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 120_000)
-
 /** Transfers that take 16 seconds, with more bytes than network buffers hold. */
 const upload: Transfer = { up: 4, down: 0 }
 const uploadRate = mebibyte / 4
@@ -82,8 +79,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
     ["WebSocket and TLS", "websocket", true],
     ["polling", "polling", false]
   ] as const) {
-    live(
-      `arrives at the Server over ${title}`,
+    it.live(`arrives at the Server over ${title}`, () =>
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...upload, tls })
         const link = yield* connect(url, transport)
@@ -99,8 +95,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
     ["WebSocket", false],
     ["WebSocket and TLS", true]
   ] as const) {
-    live(
-      `arrives at the member over ${title}`,
+    it.live(`arrives at the member over ${title}`, () =>
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...download, tls })
         const link = yield* connect(url, "websocket")
@@ -113,8 +108,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
     )
   }
 
-  live(
-    "arrives from other clients",
+  it.live("arrives from other clients", () =>
     Effect.gen(function* () {
       const { proxy, url } = yield* site(upload)
       const socket = yield* Effect.acquireRelease(
@@ -139,8 +133,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
     })
   )
 
-  live(
-    "closes the connection below the minimum rate",
+  it.live("closes the connection below the minimum rate", () =>
     Effect.gen(function* () {
       const { far, proxy, url } = yield* site(upload)
       const link = yield* connect(url, "websocket")
@@ -157,8 +150,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
     ["sent", upload, uploadRate],
     ["received", download, downloadRate]
   ] as const) {
-    live(
-      `does not keep a dead connection open while it is ${title}`,
+    it.live(`does not keep a dead connection open while it is ${title}`, () =>
       Effect.gen(function* () {
         const { far, proxy, url } = yield* site(passage)
         const link = yield* connect(url, "websocket")

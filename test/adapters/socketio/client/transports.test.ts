@@ -81,9 +81,6 @@ const visitWithUpgrade = (client: TransportClient["Service"], network: Network) 
     )
   )
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("a client of several transports", () => {
   const makeClient = Effect.fnUntraced(function* (options: Partial<SocketIoClient.SocketIoClientOptions> = {}) {
     const network = yield* makeNetwork(yield* startServer)
@@ -91,8 +88,7 @@ describe("a client of several transports", () => {
     return { client, network }
   })
 
-  live(
-    "begins with polling, and with WebSocket once it has worked",
+  it.live("begins with polling, and with WebSocket once it has worked", () =>
     Effect.gen(function* () {
       const { client, network } = yield* makeClient()
       yield* visitWithUpgrade(client, network)
@@ -101,8 +97,7 @@ describe("a client of several transports", () => {
     })
   )
 
-  live(
-    "falls back to polling within an attempt, and begins with it afterwards",
+  it.live("falls back to polling within an attempt, and begins with it afterwards", () =>
     Effect.gen(function* () {
       const { client, network } = yield* makeClient()
       yield* visitWithUpgrade(client, network)
@@ -113,20 +108,20 @@ describe("a client of several transports", () => {
     })
   )
 
-  live(
+  it.live(
     "falls back to polling within an attempt when its WebSocket gets no answer, and begins with it afterwards",
-    Effect.gen(function* () {
-      const { client, network } = yield* makeClient({ connectTimeout: Duration.seconds(8) })
-      yield* visitWithUpgrade(client, network)
-      network.webSockets = "swallow"
-      yield* visit(client)
-      yield* visit(client)
-      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling"])
-    })
+    () =>
+      Effect.gen(function* () {
+        const { client, network } = yield* makeClient({ connectTimeout: Duration.seconds(8) })
+        yield* visitWithUpgrade(client, network)
+        network.webSockets = "swallow"
+        yield* visit(client)
+        yield* visit(client)
+        assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling"])
+      })
   )
 
-  live(
-    "follows the options",
+  it.live("follows the options", () =>
     Effect.gen(function* () {
       const { client, network } = yield* makeClient({ transports: ["polling"] })
       yield* visit(client)

@@ -12,9 +12,6 @@ import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 /** An HTTP server of the host that listens. */
 const hostServer = Effect.acquireRelease(
   Effect.callback<HttpServer>((resume) => {
@@ -101,8 +98,7 @@ const upgradeStatus = (url: string) =>
   })
 
 describe("an office on an HTTP server of the host", () => {
-  live(
-    "serves members, and leaves other requests to the host",
+  it.live("serves members, and leaves other requests to the host", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const { url } = yield* mount({ httpServer })
@@ -112,8 +108,7 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "leaves other upgrades to the host",
+  it.live("leaves other upgrades to the host", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const own = new WebSocketServer({ server: httpServer, path: "/own" })
@@ -125,8 +120,7 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "leaves other upgrades to the host as plain requests when it has no listener for them",
+  it.live("leaves other upgrades to the host as plain requests when it has no listener for them", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const { url } = yield* mount({ httpServer })
@@ -134,8 +128,7 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "leaves later upgrades of a Socket.IO server of the host to it",
+  it.live("leaves later upgrades of a Socket.IO server of the host to it", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const first = yield* mount({ httpServer })
@@ -157,8 +150,7 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "gives the host its listeners back when it closes",
+  it.live("gives the host its listeners back when it closes", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       httpServer.once("upgrade", () => undefined)
@@ -170,8 +162,7 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "has no URL before the host listens",
+  it.live("has no URL before the host listens", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* mount({ httpServer: createServer() })).url, "")
     })
@@ -191,8 +182,7 @@ describe("two offices on an HTTP server of the host", () => {
     return { httpServer, listeners, first, second, origin, polls, works }
   })
 
-  live(
-    "leaves one listener to the host when the first of two offices closes first",
+  it.live("leaves one listener to the host when the first of two offices closes first", () =>
     Effect.gen(function* () {
       const { first, httpServer, listeners, origin, polls, second, works } = yield* two
       yield* first.unmount
@@ -209,8 +199,7 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "leaves one listener to the host when the second of two offices closes first",
+  it.live("leaves one listener to the host when the second of two offices closes first", () =>
     Effect.gen(function* () {
       const { first, httpServer, listeners, origin, second, works } = yield* two
       yield* second.unmount
@@ -222,8 +211,7 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "keeps the listeners that the host added between two offices, and after them",
+  it.live("keeps the listeners that the host added between two offices, and after them", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const calls: Array<string> = []
@@ -240,8 +228,7 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
-  live(
-    "answers each request of the host once while offices close in turn with open upgrades",
+  it.live("answers each request of the host once while offices close in turn with open upgrades", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       const own = new WebSocketServer({ server: httpServer, path: "/own" })
@@ -265,8 +252,7 @@ describe("two offices on an HTTP server of the host", () => {
 })
 
 describe("two offices on a Socket.IO server of the host", () => {
-  live(
-    "serves the other office when one closes",
+  it.live("serves the other office when one closes", () =>
     Effect.gen(function* () {
       for (const isFirst of [true, false]) {
         const { io, origin } = yield* hostIo()
@@ -286,8 +272,7 @@ describe("two offices on a Socket.IO server of the host", () => {
 })
 
 describe("an office on a Socket.IO server of the host", () => {
-  live(
-    "serves members at the path of the host",
+  it.live("serves members at the path of the host", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       const { link, url } = yield* mount({ io })
@@ -298,8 +283,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "serves another namespace than the default",
+  it.live("serves another namespace than the default", () =>
     Effect.gen(function* () {
       const { io } = yield* hostIo()
       const { url } = yield* mount({ io, namespace: "/team-a" })
@@ -309,8 +293,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "leaves other namespaces of the same connection to the host",
+  it.live("leaves other namespaces of the same connection to the host", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       yield* mount({ io })
@@ -325,8 +308,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "needs no version of clients of other namespaces",
+  it.live("needs no version of clients of other namespaces", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       yield* mount({ io })
@@ -334,8 +316,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "rejects a member without a version by a connect error",
+  it.live("rejects a member without a version by a connect error", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       yield* mount({ io })
@@ -345,8 +326,7 @@ describe("an office on a Socket.IO server of the host", () => {
   )
 
   for (const transport of ["polling", "websocket"] as const) {
-    live(
-      `rejects a member of another version by HTTP over ${transport}`,
+    it.live(`rejects a member of another version by HTTP over ${transport}`, () =>
       Effect.gen(function* () {
         const { io, origin } = yield* hostIo()
         yield* mount({ io })
@@ -356,8 +336,7 @@ describe("an office on a Socket.IO server of the host", () => {
     )
   }
 
-  live(
-    "closes its members and no others when it closes",
+  it.live("closes its members and no others when it closes", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       const { unmount, url } = yield* mount({ io })
@@ -370,8 +349,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "rejects members after it closed, until another one is mounted",
+  it.live("rejects members after it closed, until another one is mounted", () =>
     Effect.gen(function* () {
       const { io } = yield* hostIo()
       const { unmount, url } = yield* mount({ io })
@@ -383,8 +361,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "closes the member when the host disconnects its socket",
+  it.live("closes the member when the host disconnects its socket", () =>
     Effect.gen(function* () {
       const { io } = yield* hostIo()
       const { link, url } = yield* mount({ io })
@@ -395,8 +372,7 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "admits no recovered session without its credentials",
+  it.live("admits no recovered session without its credentials", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo({ connectionStateRecovery: {} })
       const { link } = yield* mount({ io })
@@ -413,16 +389,14 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  live(
-    "is not mounted before the host attaches its server",
+  it.live("is not mounted before the host attaches its server", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(mount({ io: new SocketIo() }))
       assert.include(error.message, "Attach the Socket.IO server")
     })
   )
 
-  live(
-    "shows its messages in the Admin UI",
+  it.live("shows its messages in the Admin UI", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo()
       instrument(io, { auth: false, mode: "development" })

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { a2cInProcess } from "../inProcess.ts"
 import { temporaryFile } from "../../processes.ts"
@@ -9,9 +9,6 @@ const require = createRequire(import.meta.url)
 const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
 /** Processes start slowly on a busy machine. */
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
-
 const policy = `rules:
   - action: deny
     office: lab
@@ -31,8 +28,7 @@ const explain = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 })
 
 describe("a2c computer explain", () => {
-  live(
-    "prints the rules up to the one that decides",
+  it.live("prints the rules up to the one that decides", () =>
     Effect.gen(function* () {
       const { failure, stdout } = yield* explain("--tool", "echo", "--args", '{"message":"hello you"}')
       assert.isUndefined(failure)
@@ -47,8 +43,7 @@ describe("a2c computer explain", () => {
     })
   )
 
-  live(
-    "prints the reason of a denial in the named office as JSON",
+  it.live("prints the reason of a denial in the named office as JSON", () =>
     Effect.gen(function* () {
       const { stdout } = yield* explain("--tool", "echo", "--office", "lab", "--json")
       const { call, decision } = JSON.parse(stdout)
@@ -57,8 +52,7 @@ describe("a2c computer explain", () => {
     })
   )
 
-  live(
-    "tells that a call needs an approval that this Computer cannot ask for",
+  it.live("tells that a call needs an approval that this Computer cannot ask for", () =>
     Effect.gen(function* () {
       const { stdout } = yield* explain("--tool", "echo", "--args", '{"message":"bye"}')
       assert.include(stdout, "rule 2    allow: does not apply, by its arguments.message\n")
@@ -69,8 +63,7 @@ describe("a2c computer explain", () => {
     })
   )
 
-  live(
-    "names the tools when the tool is unknown",
+  it.live("names the tools when the tool is unknown", () =>
     Effect.gen(function* () {
       const { failure } = yield* explain("--tool", "ecko")
       assert.instanceOf(failure, CommandFailed)

@@ -1,10 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { a2cInProcess } from "../inProcess.ts"
 import { a2c, node, cli, temporaryFile } from "../../processes.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 const expectedUrl = "expected a URL with its scheme, like http://127.0.0.1:7070 or https://[2001:db8::1]"
 
@@ -37,8 +34,7 @@ describe("a flag of a URL", () => {
     ["--otlp", "server", "--otlp"],
     ["--url", "agent", "--office", "o", "mcp", "config", "claude", "--url"]
   ])("%s of a2c %s", (flag, ...args) => {
-    live(
-      "rejects a text that is no URL of HTTP",
+    it.live("rejects a text that is no URL of HTTP", () =>
       Effect.gen(function* () {
         for (const text of noUrls) {
           const { stderr } = yield* a2cInProcess(...args.slice(0, -1), `${args.at(-1)}=${text}`)
@@ -48,8 +44,7 @@ describe("a flag of a URL", () => {
     )
   })
 
-  live(
-    "is checked in its variable, too, and in the file of flags",
+  it.live("is checked in its variable, too, and in the file of flags", () =>
     Effect.gen(function* () {
       for (const value of ["localhost:7070", "//a2c.example"]) {
         const child = yield* node([cli, "agent", "--office", "o", "members"], { A2C_SERVER: value })
@@ -62,8 +57,7 @@ describe("a flag of a URL", () => {
     })
   )
 
-  live(
-    "quotes no secret of the text",
+  it.live("quotes no secret of the text", () =>
     Effect.gen(function* () {
       for (const text of ["user:hunter2@a2c.example:7070", "a2c.example?key=hunter2"]) {
         const { failure, stderr } = yield* a2cInProcess("agent", "--office", "o", "--server", text, "members")
@@ -91,8 +85,7 @@ const withoutEffect: ReadonlyArray<
 
 describe("a flag whose value would have no effect", () => {
   for (const [flag, args, values] of withoutEffect) {
-    live(
-      `fails the start of a2c ${args.join(" ")} for ${flag} ${values.join(" ")}`,
+    it.live(`fails the start of a2c ${args.join(" ")} for ${flag} ${values.join(" ")}`, () =>
       Effect.gen(function* () {
         for (const value of values) {
           const { stderr } = yield* a2cInProcess(...args, "--port", "0", `${flag}=${value}`)
@@ -106,8 +99,7 @@ describe("a flag whose value would have no effect", () => {
     )
   }
 
-  live(
-    "fails the start for its key in the file of flags",
+  it.live("fails the start for its key in the file of flags", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("a.yaml", "path: [/smcp, /office]\nallow-origin: https://*.app.example")
       const message = String((yield* a2cInProcess("server", "--config", file)).failure)
@@ -118,19 +110,20 @@ describe("a flag whose value would have no effect", () => {
 })
 
 describe("an allowed origin", () => {
-  live(
+  it.live(
     "matches with a slash at its end, in upper case, with the port of its scheme and as an international name",
-    Effect.gen(function* () {
-      const origins = ["https://a.example/", "HTTPS://B.Example", "https://c.example:443", "https://bücher.example"]
-      const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
-      const [url = ""] = /http:\S+/.exec(yield* server.prints("listening on ")) ?? []
-      const status = (origin: string) =>
-        Effect.promise(() =>
-          fetch(`${new URL(url).origin}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
-        ).pipe(Effect.map((response) => response.headers.get("access-control-allow-origin")))
-      const sent = ["https://a.example", "https://b.example", "https://c.example", "https://xn--bcher-kva.example"]
-      assert.deepStrictEqual(yield* Effect.forEach(sent, status), sent)
-      assert.isNull(yield* status("https://d.example"))
-    })
+    () =>
+      Effect.gen(function* () {
+        const origins = ["https://a.example/", "HTTPS://B.Example", "https://c.example:443", "https://bücher.example"]
+        const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
+        const [url = ""] = /http:\S+/.exec(yield* server.prints("listening on ")) ?? []
+        const status = (origin: string) =>
+          Effect.promise(() =>
+            fetch(`${new URL(url).origin}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
+          ).pipe(Effect.map((response) => response.headers.get("access-control-allow-origin")))
+        const sent = ["https://a.example", "https://b.example", "https://c.example", "https://xn--bcher-kva.example"]
+        assert.deepStrictEqual(yield* Effect.forEach(sent, status), sent)
+        assert.isNull(yield* status("https://d.example"))
+      })
   )
 })

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Result, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Result, Stream } from "effect"
 import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
 import { Agent } from "../../../../src/application/agent/Agent.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
@@ -11,9 +11,6 @@ import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { temporaryFile } from "../../processes.ts"
 import { a2cInProcess } from "../inProcess.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 /** A Server whose office has an Agent. */
 const occupied = Effect.gen(function* () {
@@ -30,8 +27,7 @@ const emptyConfig = Result.getOrThrow(parseComputerConfig({ servers: {} }))
 const messageOf = (failure: unknown): string => (failure instanceof CommandFailed ? failure.message : String(failure))
 
 describe("a taken place", () => {
-  live(
-    "is reported with the office, the Agent, since when it is connected, and what to do",
+  it.live("is reported with the office, the Agent, since when it is connected, and what to do", () =>
     Effect.gen(function* () {
       const { agent } = yield* occupied
       const [first = "", ...rest] = messageOf((yield* agent("members")).failure).split("\n")
@@ -40,8 +36,7 @@ describe("a taken place", () => {
     })
   )
 
-  live(
-    "is replaced by --take-over of the same identity only, and ends the other Agent",
+  it.live("is replaced by --take-over of the same identity only, and ends the other Agent", () =>
     Effect.gen(function* () {
       const { agent, holder } = yield* occupied
       assert.include(messageOf((yield* agent("--take-over", "members")).failure), "'thinker'")
@@ -54,8 +49,7 @@ describe("a taken place", () => {
     })
   )
 
-  live(
-    "is waited for with --wait, for at most its time",
+  it.live("is waited for with --wait, for at most its time", () =>
     Effect.gen(function* () {
       const { agent } = yield* occupied
       const { failure, stderr } = yield* agent("--wait", "1", "members")
@@ -64,8 +58,7 @@ describe("a taken place", () => {
     })
   )
 
-  live(
-    "is reported to a Computer with the office, the name, and what to do",
+  it.live("is reported to a Computer with the office, the name, and what to do", () =>
     Effect.gen(function* () {
       const { url } = yield* occupied
       const started = `${yield* temporaryFile("journal", "")}.started`

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Context, Effect, Fiber, Layer, Result, Schedule, type Scope } from "effect"
+import { ConfigProvider, Context, Effect, Fiber, Layer, Result, Schedule } from "effect"
 import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../../../src/domain/config/parseConfig.ts"
@@ -10,9 +10,6 @@ import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { a2cInProcess } from "../inProcess.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
 
 const runtimeFolder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-run-"))),
@@ -47,8 +44,7 @@ const place = Effect.gen(function* () {
 const messageOf = (failure: unknown): string => (failure instanceof CommandFailed ? failure.message : String(failure))
 
 describe("shared office of a2c agent", () => {
-  live(
-    "serves one-shot commands of the same identity, with the same output as without it",
+  it.live("serves one-shot commands of the same identity, with the same output as without it", () =>
     Effect.gen(function* () {
       const { agent, sharing } = yield* place
       const commands = [["--json", "members"], ["tools"], ["config"], ["--json", "desktop"], ["find"]] as const
@@ -63,8 +59,7 @@ describe("shared office of a2c agent", () => {
     })
   )
 
-  live(
-    "exists while the office is published over HTTP, and ends with that command",
+  it.live("exists while the office is published over HTTP, and ends with that command", () =>
     Effect.gen(function* () {
       const { agent, sharing, sockets } = yield* place
       const running = yield* sharing("mcp", "--http", "0")
@@ -75,8 +70,7 @@ describe("shared office of a2c agent", () => {
     })
   )
 
-  live(
-    "is not used by another name, and not with --take-over",
+  it.live("is not used by another name, and not with --take-over", () =>
     Effect.gen(function* () {
       const { agent, sharing } = yield* place
       const running = yield* sharing("watch")
@@ -86,8 +80,7 @@ describe("shared office of a2c agent", () => {
     })
   )
 
-  live(
-    "is not used after a crash has left its socket behind",
+  it.live("is not used after a crash has left its socket behind", () =>
     Effect.gen(function* () {
       const { agent, folder, sharing, sockets } = yield* place
       const running = yield* sharing("watch")

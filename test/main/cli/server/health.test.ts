@@ -1,14 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Runtime, type Scope } from "effect"
+import { Context, Effect, Layer, Runtime } from "effect"
 import { allowAll, Authenticator } from "../../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { makeVictim } from "../../../adapters/http/victim.ts"
 import { a2cInProcess } from "../inProcess.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
 
 const health = (url: string) => a2cInProcess("server", "health", url)
 
@@ -20,8 +17,7 @@ const failureOf = (url: string) =>
   })
 
 describe("a2c server health", () => {
-  live(
-    "prints the state of a Server, without credentials",
+  it.live("prints the state of a Server, without credentials", () =>
     Effect.gen(function* () {
       const deny = Layer.succeed(Authenticator, {
         ...allowAll,
@@ -34,8 +30,7 @@ describe("a2c server health", () => {
     })
   )
 
-  live(
-    "exits with 2 while a Server is not ready",
+  it.live("exits with 2 while a Server is not ready", () =>
     Effect.gen(function* () {
       const { requests, url } = yield* makeVictim((_, response) => void response.writeHead(503).end("draining: now\n"))
       assert.deepStrictEqual(yield* failureOf(`${url}/smcp`), ["The Server is not ready: draining: now", 2])
@@ -43,16 +38,14 @@ describe("a2c server health", () => {
     })
   )
 
-  live(
-    "exits with 1 for another service",
+  it.live("exits with 1 for another service", () =>
     Effect.gen(function* () {
       const { url } = yield* makeVictim((_, response) => void response.writeHead(404).end())
       assert.deepStrictEqual(yield* failureOf(url), [`The response of ${url} is not from an A2C Server: status 404`, 1])
     })
   )
 
-  live(
-    "exits with 1 without a Server",
+  it.live("exits with 1 without a Server", () =>
     Effect.gen(function* () {
       const url = "http://127.0.0.1:1"
       assert.deepStrictEqual(yield* failureOf(url), [`The Server at ${url} cannot be reached: connection refused`, 1])

@@ -1,17 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { a2c, temporaryFile } from "../../processes.ts"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
 
 const urlOf = (line: string) => line.replace("listening on ", "")
 
 const statusOf = (url: string) => Effect.promise(async () => (await fetch(url)).status)
 
 describe("a2c server", () => {
-  live(
-    "prints the URL of its office page",
+  it.live("prints the URL of its office page", () =>
     Effect.gen(function* () {
       const server = yield* a2c("server", "--port", "0", "--page-bodies")
       const url = urlOf(yield* server.prints("listening on "))
@@ -21,8 +17,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "serves no office page with --no-page or its setting",
+  it.live("serves no office page with --no-page or its setting", () =>
     Effect.gen(function* () {
       const file = yield* temporaryFile("server.yaml", "page: false\n")
       for (const flags of [["--no-page"], ["--config", file]]) {
@@ -34,8 +29,7 @@ describe("a2c server", () => {
     })
   )
 
-  live(
-    "rejects --page-bodies without the page",
+  it.live("rejects --page-bodies without the page", () =>
     Effect.gen(function* () {
       const server = yield* a2c("server", "--port", "0", "--no-page", "--page-bodies")
       assert.strictEqual(yield* server.ended, 1)

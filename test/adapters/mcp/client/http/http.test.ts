@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
+import { Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange, McpSession } from "../../../../../src/application/ports/McpSession.ts"
 import { type Requested, json, makeHttpPeer, makeRawPeer, open, stream } from "./HttpPeer.ts"
@@ -117,12 +117,8 @@ const pingUntilClosed = (session: McpSession) =>
     Effect.asVoid(session.closed)
   )
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("failing Streamable HTTP server", () => {
-  live(
-    "closes the session and in-flight calls when the server has dropped it",
+  it.live("closes the session and in-flight calls when the server has dropped it", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -134,8 +130,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "closes the session after a server restart and opens a new one",
+  it.live("closes the session after a server restart and opens a new one", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
@@ -149,8 +144,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "closes the session at a request after the server has stopped",
+  it.live("closes the session at a request after the server has stopped", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
@@ -166,8 +160,7 @@ describe("failing Streamable HTTP server", () => {
     [405, "does not resume"],
     [404, "session expired"]
   ] as const) {
-    live(
-      `closes the session and its calls when the notification stream is not restored (${nextGet})`,
+    it.live(`closes the session and its calls when the notification stream is not restored (${nextGet})`, () =>
       Effect.gen(function* () {
         const peer = yield* makeServer({ nextGet })
         const session = yield* open(peer)
@@ -180,8 +173,7 @@ describe("failing Streamable HTTP server", () => {
     )
   }
 
-  live(
-    "reports everything as changed after the notification stream reconnects",
+  it.live("reports everything as changed after the notification stream reconnects", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -196,8 +188,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "closes the session and all calls when a call's stream is lost, without retries",
+  it.live("closes the session and all calls when a call's stream is lost, without retries", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -213,8 +204,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "fails a call that is reset before a response, without a retry",
+  it.live("fails a call that is reset before a response, without a retry", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -223,8 +213,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "receives the response of a call on the resumed stream",
+  it.live("receives the response of a call on the resumed stream", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -233,8 +222,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "fails a call after sse_read_timeout and keeps the session",
+  it.live("fails a call after sse_read_timeout and keeps the session", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer, { sse_read_timeout: "PT0.1S" })
@@ -247,8 +235,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "fails a request after timeout",
+  it.live("fails a request after timeout", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(() => undefined)
       for (const failure of [
@@ -261,8 +248,7 @@ describe("failing Streamable HTTP server", () => {
     })
   )
 
-  live(
-    "closes the request of a canceled call",
+  it.live("closes the request of a canceled call", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -275,8 +261,7 @@ describe("failing Streamable HTTP server", () => {
   )
 
   for (const what of ["huge", "huge event"]) {
-    live(
-      `rejects an oversized message and keeps the session (${what})`,
+    it.live(`rejects an oversized message and keeps the session (${what})`, () =>
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer())
         const failure = yield* Effect.flip(session.callTool(what, {}))
@@ -287,8 +272,7 @@ describe("failing Streamable HTTP server", () => {
     )
   }
 
-  live(
-    "sends DELETE on close if terminate_on_close is set",
+  it.live("sends DELETE on close if terminate_on_close is set", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       yield* Effect.scoped(open(peer, { terminate_on_close: false }))
@@ -305,8 +289,7 @@ describe("peer with invalid HTTP", () => {
     ["an unrequested protocol switch", "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"]
   ] as const
   for (const [what, answer] of answers) {
-    live(
-      `reports ${what} as unavailable`,
+    it.live(`reports ${what} as unavailable`, () =>
       Effect.gen(function* () {
         const url = yield* makeRawPeer(() => answer)
         assert.strictEqual((yield* Effect.flip(open({ url }))).reason, "unavailable")
@@ -339,8 +322,7 @@ describe("Streamable HTTP server with missing notifications", () => {
 
 describe("invalid configured header", () => {
   for (const type of ["streamable", "sse"] as const) {
-    live(
-      `omits the value from the error (${type})`,
+    it.live(`omits the value from the error (${type})`, () =>
       Effect.gen(function* () {
         const peer = yield* makeHttpPeer((_, response) => response.writeHead(500).end())
         const times = type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}
@@ -354,8 +336,7 @@ describe("invalid configured header", () => {
 })
 
 describe("malicious HTTP server", () => {
-  live(
-    "accepts an invalid status text without an uncaught exception",
+  it.live("accepts an invalid status text without an uncaught exception", () =>
     Effect.gen(function* () {
       for (const words of ["\u0001", "O\u007fK"]) {
         const url = yield* makeRawPeer(() => `HTTP/1.1 500 ${words}\r\nContent-Length: 0\r\n\r\n`)
@@ -365,8 +346,7 @@ describe("malicious HTTP server", () => {
     })
   )
 
-  live(
-    "throttles reconnects to a server that requests a retry delay of 0",
+  it.live("throttles reconnects to a server that requests a retry delay of 0", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
         if (verb === "GET") return stream(response, "retry: 0\n\n").end()
@@ -390,8 +370,7 @@ describe("malicious HTTP server", () => {
 })
 
 describe("failing SSE server", () => {
-  live(
-    "reports a refused connection at once",
+  it.live("reports a refused connection at once", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(() => undefined)
       yield* peer.stop
@@ -401,8 +380,7 @@ describe("failing SSE server", () => {
     })
   )
 
-  live(
-    "closes the session and its calls when the event stream ends",
+  it.live("closes the session and its calls when the event stream ends", () =>
     Effect.gen(function* () {
       let events: ServerResponse | undefined
       const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
@@ -450,8 +428,7 @@ describe("SSE server of an odd form", () => {
   }
 
   for (const notified of [200, 204, 400, 404, 500]) {
-    live(
-      `is opened when it answers notifications with ${notified}`,
+    it.live(`is opened when it answers notifications with ${notified}`, () =>
       Effect.gen(function* () {
         const session = yield* openSse(sendEvent, { notified })
         assert.deepStrictEqual(yield* session.callTool("x", {}), done.result)
@@ -459,8 +436,7 @@ describe("SSE server of an odd form", () => {
     )
   }
 
-  live(
-    "is read when its lines end with carriage returns alone",
+  it.live("is read when its lines end with carriage returns alone", () =>
     Effect.gen(function* () {
       const session = yield* openSse((requests, response, events) => sendEvent(requests, response, events, "\r"), {
         lineEnd: "\r"
@@ -470,8 +446,7 @@ describe("SSE server of an odd form", () => {
   )
 
   for (const status of [200, 201, 202]) {
-    live(
-      `is read when it answers in the body of the POST with ${status}`,
+    it.live(`is read when it answers in the body of the POST with ${status}`, () =>
       Effect.gen(function* () {
         const session = yield* openSse((requests, response) =>
           response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(answerOf(requests))
@@ -482,8 +457,7 @@ describe("SSE server of an odd form", () => {
   }
 
   for (const receipt of ['{"status":"accepted"}', '{"result":"ok"}', "true", ""]) {
-    live(
-      `is read when the body of the POST is the receipt '${receipt}'`,
+    it.live(`is read when the body of the POST is the receipt '${receipt}'`, () =>
       Effect.gen(function* () {
         const session = yield* openSse((requests, response, events) => {
           response.writeHead(200, { "Content-Type": "application/json" }).end(receipt)
@@ -494,8 +468,7 @@ describe("SSE server of an odd form", () => {
     )
   }
 
-  live(
-    "is named by its content type when it is a page",
+  it.live("is named by its content type when it is a page", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer((_, response) => response.writeHead(200, { "Content-Type": "text/html" }).end())
       const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
@@ -522,8 +495,7 @@ const eventsOf = ({ id, method, params }: Requested): string => {
 
 describe("HTTP server that sends progress and result at once", () => {
   for (const type of ["sse", "streamable"] as const) {
-    live(
-      `loses no progress [${type}]`,
+    it.live(`loses no progress [${type}]`, () =>
       Effect.gen(function* () {
         let events: ServerResponse | undefined
         const peer = yield* makeHttpPeer((requests, response) => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Queue, type Scope, Stream } from "effect"
+import { Effect, Fiber, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { McpChange } from "../../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
@@ -101,13 +101,9 @@ const makeServer = Effect.fnUntraced(function* ({
   }
 })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body))
-
 describe("MCP 2026-07-28 server", () => {
   for (const refusal of ["version", "method"] as const) {
-    live(
-      `is detected by a rejected handshake (${refusal}) and receives the request headers`,
+    it.live(`is detected by a rejected handshake (${refusal}) and receives the request headers`, () =>
       Effect.gen(function* () {
         const peer = yield* makeServer({ refusal })
         const session = yield* open(peer)
@@ -118,8 +114,7 @@ describe("MCP 2026-07-28 server", () => {
     )
   }
 
-  live(
-    "is rejected with a message when it supports only unknown revisions",
+  it.live("is rejected with a message when it supports only unknown revisions", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
       assert.strictEqual(failure.reason, "unavailable")
@@ -127,8 +122,7 @@ describe("MCP 2026-07-28 server", () => {
     })
   )
 
-  live(
-    "is reported with its first error when it supports neither era",
+  it.live("is reported with its first error when it supports neither era", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method }, response) =>
         json(response, id, { error: { code: -32601, message: `no ${method} here` } })
@@ -137,8 +131,7 @@ describe("MCP 2026-07-28 server", () => {
     })
   )
 
-  live(
-    "fails a reset call at once, without a retry and without other failures",
+  it.live("fails a reset call at once, without a retry and without other failures", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -154,8 +147,7 @@ describe("MCP 2026-07-28 server", () => {
     })
   )
 
-  live(
-    "closes the session and every call when it does not respond",
+  it.live("closes the session and every call when it does not respond", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -167,24 +159,21 @@ describe("MCP 2026-07-28 server", () => {
     })
   )
 
-  live(
-    "is asked again with its request state when it postpones a response",
+  it.live("is asked again with its request state when it postpones a response", () =>
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.deepStrictEqual(yield* session.callTool("later", {}), done)
     })
   )
 
-  live(
-    "fails a call when it requests input of an unsupported kind",
+  it.live("fails a call when it requests input of an unsupported kind", () =>
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "requested input")
     })
   )
 
-  live(
-    "receives a new subscription after a reset, and everything counts as changed",
+  it.live("receives a new subscription after a reset, and everything counts as changed", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -201,8 +190,7 @@ describe("MCP 2026-07-28 server", () => {
     ["resources", { toolsListChanged: true }],
     ["tools", { resourcesListChanged: true }]
   ] as const) {
-    live(
-      `closes the session when a new subscription no longer covers ${what}`,
+    it.live(`closes the session when a new subscription no longer covers ${what}`, () =>
       Effect.gen(function* () {
         let times = 0
         const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
@@ -217,8 +205,7 @@ describe("MCP 2026-07-28 server", () => {
     )
   }
 
-  live(
-    "needs no subscriptions when it advertises no notifications",
+  it.live("needs no subscriptions when it advertises no notifications", () =>
     Effect.gen(function* () {
       const peer = yield* makeServer({ capabilities: { tools: {}, resources: {} }, honours: () => undefined })
       const session = yield* open(peer)
