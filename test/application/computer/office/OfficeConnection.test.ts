@@ -81,6 +81,18 @@ describe("OfficeConnection", () => {
     })
   )
 
+  it.effect("names the protocol line of its office", () =>
+    Effect.gen(function* () {
+      const { join, place } = yield* Effect.provideService(
+        makeOfficeConnection({ name: "pc", protocol: "0.3" }),
+        TransportClient,
+        { connect: () => Effect.succeed(link) }
+      )
+      yield* join({ office: "o" }, () => handlers)
+      assert.deepStrictEqual(place(), { office: "o", line: "0.3" })
+    })
+  )
+
   it.effect("has the member when the handler of the join runs", () =>
     Effect.gen(function* () {
       const { join, member } = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, {
