@@ -195,6 +195,23 @@ describe("call of the Agent", () => {
     })
   )
 
+  it.effect("ends when it arrives while the Computer leaves", () =>
+    Effect.gen(function* () {
+      const { hanging, started, stopped } = yield* hangingTool("hang")
+      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
+      const closed = yield* Deferred.make<void>()
+      const closing = Effect.acquireRelease(Effect.succeed(link), () => Deferred.await(closed))
+      const { ask, computer } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, closing)
+      const leaving = yield* Effect.forkChild(computer.leave, { startImmediately: true })
+      yield* TestClock.adjust(0)
+      yield* Effect.forkChild(ask("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+      yield* started
+      yield* Deferred.succeed(closed, undefined)
+      yield* Fiber.join(leaving)
+      yield* stopped
+    })
+  )
+
   it.effect("ends when the Computer leaves", () =>
     Effect.gen(function* () {
       const { computer, isStopped } = yield* calling(Effect.never)
