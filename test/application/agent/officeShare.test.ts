@@ -179,30 +179,44 @@ describe("shared office", () => {
     })
   )
 
+  /** A call of the second process that waits for its approval, which `go` gives. */
+  const waitingCall = Effect.fnUntraced(function* (world: World) {
+    const { second } = yield* sharedOffice(world)
+    const agent = yield* second()
+    const requested = yield* Deferred.make<void>()
+    const go = yield* Deferred.make<void>()
+    const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("careful")] })
+    yield* computerUnderTest(world, {
+      name: "pc-2",
+      servers: { beta },
+      configure: { beta: { default_tool_meta: null } },
+      settings: {
+        confirm: () => Effect.andThen(Deferred.succeed(requested, undefined), Effect.as(Deferred.await(go), true))
+      }
+    })
+    const statuses = yield* Queue.unbounded<CallStatus>()
+    const onStatus = (status: CallStatus) => Effect.asVoid(Queue.offer(statuses, status))
+    const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-2", tool: "careful", onStatus }))
+    yield* Deferred.await(requested)
+    yield* world.elapse("1 second")
+    const status = yield* Queue.take(statuses)
+    const allowed = Effect.andThen(Deferred.succeed(go, undefined), Fiber.join(calling))
+    return { allowed, status }
+  })
+
   conform("passes the status of a call on to the second process", (world) =>
     Effect.gen(function* () {
-      const { second } = yield* sharedOffice(world)
-      const agent = yield* second()
-      const requests = yield* Deferred.make<void>()
-      const go = yield* Deferred.make<void>()
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("careful")] })
-      yield* computerUnderTest(world, {
-        name: "pc-2",
-        servers: { beta },
-        configure: { beta: { default_tool_meta: null } },
-        settings: {
-          confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Effect.as(Deferred.await(go), true))
-        }
-      })
-      const statuses = yield* Queue.unbounded<CallStatus>()
-      const onStatus = (status: CallStatus) => Effect.asVoid(Queue.offer(statuses, status))
-      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-2", tool: "careful", onStatus }))
-      yield* Deferred.await(requests)
-      yield* world.elapse("1 second")
-      const status = yield* Queue.take(statuses)
+      const { allowed, status } = yield* waitingCall(world)
       assert.strictEqual(status._tag === "WaitingForConsent" ? status.approval?.tool : status._tag, "careful")
-      yield* Deferred.succeed(go, undefined)
-      assert.isFalse((yield* Fiber.join(calling)).isError ?? false)
+      assert.isFalse((yield* allowed).isError ?? false)
+    })
+  )
+
+  conform("waits for the approval of a call of the second process longer than for the call", (world) =>
+    Effect.gen(function* () {
+      const { allowed } = yield* waitingCall(world)
+      yield* world.elapse("4 minutes")
+      assert.isFalse((yield* allowed).isError ?? false)
     })
   )
 

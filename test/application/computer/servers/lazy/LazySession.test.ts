@@ -66,3 +66,14 @@ describe("a lazy server that has started", () => {
     })
   )
 })
+
+describe("a lazy server that was stopped", () => {
+  it.effect("rejects later requests", () =>
+    Effect.gen(function* () {
+      const lazy = makeLazySession("alpha", catalogue)
+      lazy.close()
+      const { message } = yield* Effect.flip(lazy.session().readResource("a:"))
+      assert.strictEqual(message, "MCP server 'alpha' was stopped")
+    })
+  )
+})
