@@ -42,6 +42,13 @@ describe("exposeTools", () => {
     ])
   })
 
+  it("remembers the latest 1000 tools that left", () => {
+    const names = Array.from({ length: 1001 }, (_, index) => `t${index}`)
+    const before = exposeTools(viewOf(names.map((name) => tool(name))), {})
+    const { departed } = exposeTools(viewOf([]), {}, before)
+    assert.deepStrictEqual([...departed.keys()], names.slice(1).map((name) => `desk__${name}`))
+  })
+
   it("omits Computers whose tools are unknown from the offer", () => {
     const [search] = exposeTools(viewOf(undefined), { tools: "search" }).listed.filter(
       ({ name }) => name === "tools_search"

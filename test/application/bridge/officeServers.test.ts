@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpSession.ts"
+import { combineInstructions } from "../../../src/application/bridge/officeServers.ts"
 import { type McpMethod, McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { agentUnderTest, computerUnderTest, tool } from "../../conformance/members.ts"
@@ -193,6 +194,18 @@ describe("OfficeMcpSession with MCP servers", () => {
       assert.deepStrictEqual(yield* request("prompts/list", {}), { prompts: [{ name: "desk__greet", title: "Greet" }] })
     })
   )
+
+  it("adds at most 16 000 characters of instructions", () => {
+    const server = { instructions: "x".repeat(2000), tools: [], prompts: [], templates: [], completions: false }
+    const servers = Array.from({ length: 9 }, (_, index) => ({
+      ...server,
+      id: `s${index}`,
+      implementation: { name: "s", version: "1" }
+    }))
+    const computer = { servers, tools: [], startingServers: [], desktop: [], documents: [], skills: [] }
+    const view = { members: [], computers: new Map([["desk", computer]]) }
+    assert.lengthOf(combineInstructions("own", view), 16_000)
+  })
 
   it.effect("announces a changed list of prompts once", () =>
     Effect.gen(function* () {

@@ -123,6 +123,18 @@ describe("ChangeNotifier", () => {
     })
   )
 
+  it.effect("notifies again of a part that is marked during its notification", () =>
+    Effect.gen(function* () {
+      const notified: Array<ComputerPart> = []
+      const notify = (part: ComputerPart): Effect.Effect<void> =>
+        notified.push(part) === 1 ? Effect.suspend(() => notifier.markChanged(part)) : Effect.void
+      const notifier = yield* makeChangeNotifier(notify, () => new Map(), Duration.seconds(1))
+      yield* notifier.markChanged("desktop")
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(notified, ["desktop", "desktop"])
+    })
+  )
+
   it.effect("reads no fingerprint before the interval has passed", () =>
     Effect.gen(function* () {
       const { observe, reads } = yield* makeNotifier
