@@ -131,6 +131,8 @@ describe("OfficeMcpSession with MCP servers", () => {
       )
       const { content, isError } = yield* session.callTool("desk__echo", {})
       assert.deepStrictEqual([content, isError], [[{ type: "text", text: restarting }], true])
+      const task = yield* session.tasks?.start("desk__echo", {}) ?? Effect.undefined
+      assert.deepInclude(yield* task?.result ?? Effect.undefined, { content, isError })
       assert.include(JSON.stringify(yield* session.callTool("desk__gone", {})), "There is no tool")
     })
   )

@@ -128,6 +128,18 @@ describe("a published task", () => {
     })
   )
 
+  it.effect("works on once another responder has answered its question", () =>
+    Effect.gen(function* () {
+      const { running, startLegacy, state } = yield* makeTasks
+      yield* startLegacy()
+      const question = running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never
+      const asking = yield* Effect.forkChild(question, { startImmediately: true })
+      assert.deepInclude(yield* state("t1"), { status: "input_required" })
+      yield* Fiber.interrupt(asking)
+      assert.deepInclude(yield* state("t1"), { status: "working" })
+    })
+  )
+
   it.effect("states how long it exists, and the pause between polls, in both eras", () =>
     Effect.gen(function* () {
       const { startLegacy, state } = yield* makeTasks
