@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { counted, dead, joined } from "../testComputer.ts"
+import { counted, dead, joined, setupOf } from "../testComputer.ts"
 
 const restarting = "MCP server 'alpha' is restarting, try again"
 const document = "dpe://h/doc"
@@ -67,6 +67,15 @@ describe("an MCP server that is restarting", () => {
       alpha.starts.failure = undefined
       yield* TestClock.adjust("1 minute")
       assert.isUndefined((yield* call("echo")).code)
+    })
+  )
+
+  it.effect("fails calls by the names of its present configuration", () =>
+    Effect.gen(function* () {
+      const { call, computer } = yield* restartingAlpha
+      yield* computer.reconfigure(setupOf(["alpha"], { configure: { alpha: { tool_meta: { old: { alias: "new" } } } } }))
+      assert.strictEqual((yield* call("new")).text, restarting)
+      assert.strictEqual((yield* call("renamed")).code, 4001)
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Stream } from "effect"
+import { Effect, Exit, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeHead, jsonBody } from "../../../../../src/application/ports/Body.ts"
 import {
@@ -46,6 +46,15 @@ describe("a stream for another node", () => {
       yield* TestClock.adjust("1 second")
       assert.isFalse(isRunning())
       assert.deepInclude(yield* next, { code: 404 })
+    })
+  )
+
+  it.effect("replies after ten seconds without a message", () =>
+    Effect.gen(function* () {
+      const { next } = yield* opened
+      const reading = yield* Effect.forkChild(next, { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(reading.pollUnsafe(), Exit.succeed({ messages: [], isLast: false }))
     })
   )
 
