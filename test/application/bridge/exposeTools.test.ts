@@ -46,7 +46,10 @@ describe("exposeTools", () => {
     const names = Array.from({ length: 1001 }, (_, index) => `t${index}`)
     const before = exposeTools(viewOf(names.map((name) => tool(name))), {})
     const { departed } = exposeTools(viewOf([]), {}, before)
-    assert.deepStrictEqual([...departed.keys()], names.slice(1).map((name) => `desk__${name}`))
+    assert.deepStrictEqual(
+      [...departed.keys()],
+      names.slice(1).map((name) => `desk__${name}`)
+    )
   })
 
   it("omits Computers whose tools are unknown from the offer", () => {

@@ -73,7 +73,9 @@ describe("an MCP server that is restarting", () => {
   it.effect("fails calls by the names of its present configuration", () =>
     Effect.gen(function* () {
       const { call, computer } = yield* restartingAlpha
-      yield* computer.reconfigure(setupOf(["alpha"], { configure: { alpha: { tool_meta: { old: { alias: "new" } } } } }))
+      yield* computer.reconfigure(
+        setupOf(["alpha"], { configure: { alpha: { tool_meta: { old: { alias: "new" } } } } })
+      )
       assert.strictEqual((yield* call("new")).text, restarting)
       assert.strictEqual((yield* call("renamed")).code, 4001)
     })
