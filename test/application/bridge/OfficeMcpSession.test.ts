@@ -226,6 +226,13 @@ describe("OfficeMcpSession", () => {
     })
   )
 
+  it.effect("shows as many windows of a Computer as a model wants", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ resources: [resource("window://app/1"), resource("window://app/2")] })
+      assert.include(textOf(yield* session.callTool("desktop_get", { computer: "desk", size: 1 })), "desk: 1 window")
+    })
+  )
+
   it.effect("lists search tools and pinned tools in a large office", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 70 }, (_, index) => tool(`tool_${index}`))

@@ -7,6 +7,7 @@ import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpS
 import { combineInstructions } from "../../../src/application/bridge/officeServers.ts"
 import { type McpMethod, McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
+import { exposedName } from "../../../src/domain/tools/exposedNames.ts"
 import { agentUnderTest, computerUnderTest, tool } from "../../conformance/members.ts"
 import { makePlace } from "../../main/computers.ts"
 
@@ -50,6 +51,17 @@ describe("OfficeMcpSession with MCP servers", () => {
     Effect.gen(function* () {
       const { request } = yield* bridged()
       assert.deepStrictEqual(yield* request("prompts/list", {}), { prompts: [{ ...prompt, name: "desk__greet" }] })
+    })
+  )
+
+  it.effect("names prompts as short as its tools", () =>
+    Effect.gen(function* () {
+      const { agent } = yield* bridged()
+      const options = { office: "O1", maxToolNameLength: 10 }
+      const { request } = yield* Effect.provideService(makeOfficeMcpSession(options), Agent, agent)
+      const listed = yield* request?.("prompts/list", {}) ?? Effect.die("no requests")
+      const [{ name }] = listed["prompts"] as readonly [{ readonly name: string }]
+      assert.strictEqual(name, exposedName({ owner: "desk", tool: "greet" }, 10))
     })
   )
 
