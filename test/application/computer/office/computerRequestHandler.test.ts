@@ -446,6 +446,22 @@ describe("request of an Agent to the MCP servers of a Computer", () => {
     })
   )
 
+  it.effect("fails after its timeout, also through an older Server, which passes it as a call", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({
+        answer: (method) =>
+          method === "completion/complete" ? Effect.never : Effect.succeed({ resourceTemplates: [] }),
+        capabilities: { completions: true }
+      })
+      const ask = yield* asked({ alpha })
+      const params = { server: "alpha", method: "completion/complete", params: {} }
+      const call = { tool_name: "a2c:mcp", params, timeout: 5 }
+      const asking = yield* Effect.forkChild(ask("client:tool_call", call), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      assert.include(JSON.stringify(asking.pollUnsafe()), "no response within 5 seconds")
+    })
+  )
+
   it.effect("gives large data of the result of a task as a handle, as that of a call", () =>
     Effect.gen(function* () {
       const image = { type: "image", mimeType: "image/png", data: "AAAA".repeat(100_000) }
