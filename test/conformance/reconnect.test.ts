@@ -114,4 +114,22 @@ describe("lost connection", () => {
   it.live("cases 274, 275, 352, 361: reconnects members after a restart of the Server [socket.io]", () =>
     Effect.scoped(Effect.flatMap(onSocketIo, scenario))
   )
+
+  it.effect("removes the Computers that left meanwhile from the view of an Agent", () =>
+    Effect.gen(function* () {
+      const { elapse, start, stop, world } = yield* onMemory
+      yield* start
+      const leaving = yield* Scope.make()
+      yield* Scope.provide(computerUnderTest(world, { servers: {} }), leaving)
+      const agent = yield* agentUnderTest(world)
+      yield* agent.settled
+      assert.deepStrictEqual([...(yield* agent.view).computers.keys()], ["pc-1"])
+      yield* stop
+      yield* Scope.close(leaving, Exit.void)
+      yield* start
+      yield* elapse("1 minute")
+      yield* agent.settled
+      assert.deepStrictEqual([...(yield* agent.view).computers.keys()], [])
+    })
+  )
 })
