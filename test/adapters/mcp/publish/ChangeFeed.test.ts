@@ -7,7 +7,7 @@ import type { McpChange } from "../../../../src/application/ports/McpSession.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 
 describe("changes for a client", () => {
-  it.effect("are sent also when they happen while others are sent", () =>
+  it.effect("includes those that happen while others are sent", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ tools: [tool("a")], resources: [resource("a:1")] })
       const { subscribe } = yield* makeChangeFeed(yield* memory.connect)
