@@ -37,8 +37,8 @@ describe("a function of the Promise API in plain JavaScript", () => {
     [runServer, [{ ...server, limits: null }], "runServer: 'limits' must be an object, but it is null"],
     [
       runServer,
-      [{ ...server, limits: { maxConnection: 1 } }],
-      "runServer: there is no option 'limits.maxConnection': did you mean 'maxConnections'?"
+      [{ ...server, limits: { conections: 1 } }],
+      "runServer: there is no option 'limits.conections': did you mean 'connections'?"
     ],
     [
       runServer,

@@ -1,12 +1,16 @@
-/** The Levenshtein distance: single characters to insert, delete or replace. */
+/** The edit distance: single characters to insert, delete or replace, and neighbours to swap. */
 const editDistance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  let before: ReadonlyArray<number> = []
+  let row: ReadonlyArray<number> = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [line, char] of [...one].entries()) {
     const next = [line + 1]
     for (const [column, against] of [...other].entries()) {
       const replaced = (row[column] ?? 0) + (char === against ? 0 : 1)
-      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1))
+      const isSwapped = column > 0 && char === other[column - 1] && one[line - 1] === against
+      const swapped = isSwapped ? (before[column - 1] ?? 0) + 1 : Infinity
+      next.push(Math.min(replaced, swapped, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1))
     }
+    before = row
     row = next
   }
   return row.at(-1) ?? 0

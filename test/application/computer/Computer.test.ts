@@ -201,10 +201,10 @@ describe("call of the Agent", () => {
       const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
       const closed = yield* Deferred.make<void>()
       const closing = Effect.acquireRelease(Effect.succeed(link), () => Deferred.await(closed))
-      const { ask, computer } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, closing)
+      const { computer, request } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, closing)
       const leaving = yield* Effect.forkChild(computer.leave, { startImmediately: true })
       yield* TestClock.adjust(0)
-      yield* Effect.forkChild(ask("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+      yield* Effect.forkChild(request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
       yield* started
       yield* Deferred.succeed(closed, undefined)
       yield* Fiber.join(leaving)

@@ -23,11 +23,7 @@ const makeSession = Effect.gen(function* () {
   const done = yield* Deferred.make<void>()
   const started: Array<string> = []
   const cancelled: Array<string> = []
-  const toTask = (
-    id: string,
-    { requests, more }: JsonObject,
-    { onProgress, responder }: McpCallOptions
-  ): McpTask => ({
+  const toTask = (id: string, { requests, more }: JsonObject, { onProgress, responder }: McpCallOptions): McpTask => ({
     id,
     createdAt: Date.UTC(2026, 10, 26),
     result: Effect.gen(function* () {

@@ -453,10 +453,10 @@ describe("request of an Agent to the MCP servers of a Computer", () => {
           method === "completion/complete" ? Effect.never : Effect.succeed({ resourceTemplates: [] }),
         capabilities: { completions: true }
       })
-      const ask = yield* asked({ alpha })
+      const request = yield* requests({ alpha })
       const params = { server: "alpha", method: "completion/complete", params: {} }
       const call = { tool_name: "a2c:mcp", params, timeout: 5 }
-      const asking = yield* Effect.forkChild(ask("client:tool_call", call), { startImmediately: true })
+      const asking = yield* Effect.forkChild(request("client:tool_call", call), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       assert.include(JSON.stringify(asking.pollUnsafe()), "no response within 5 seconds")
     })
