@@ -95,7 +95,9 @@ export class Site implements AsyncDisposable {
 
   start({ args, env }: Start): Service {
     const [command = "", ...rest] = args.map((arg) => this.localize(arg))
-    const child = guardChild(spawn(command, rest, { cwd: this.root, env: this.env(env), stdio: ["ignore", "pipe", "pipe"] }))
+    const child = guardChild(
+      spawn(command, rest, { cwd: this.root, env: this.env(env), stdio: ["ignore", "pipe", "pipe"] })
+    )
     this.#children.push(child)
     let output = ""
     for (const stream of [child.stdout, child.stderr]) {
