@@ -2,7 +2,7 @@ import { Effect, Layer, PubSub, Stream } from "effect"
 import { type OpenSkillFile, SkillFileError, SkillFiles } from "../../application/ports/files/SkillFiles.ts"
 import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
-import { parseYamlValue } from "../skills/parseYaml.ts"
+import { parseYamlValue } from "../skills/parseYamlValue.ts"
 import { checkFiles, unpackArchive } from "../skills/unpackArchive.ts"
 
 type Entry =

@@ -6,7 +6,7 @@ import { systemErrorCode } from "../../domain/errorMessage.ts"
 import { isSkillFolder } from "../../domain/skills/skillPaths.ts"
 import { watchFolders } from "../folders/watchFolders.ts"
 import { fileOperation, openSkillFile, resolveInside } from "./openSkillFile.ts"
-import { parseYamlValue } from "./parseYaml.ts"
+import { parseYamlValue } from "./parseYamlValue.ts"
 import { makeStage } from "./stageFiles.ts"
 
 /** Entries that hold no skills: their changes lead to no scan. */

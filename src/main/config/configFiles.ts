@@ -11,7 +11,7 @@ import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
-import { didYouMean } from "../repl/didYouMean.ts"
+import { didYouMean } from "./didYouMean.ts"
 import { type JsoncDocument, type Position, parseJsonc } from "./jsonc.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 

@@ -10,7 +10,7 @@ import {
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { formatQuantity } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatQuantity.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const manual = "dpe://a2c.demo.notes/manual"

@@ -13,7 +13,7 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, labConfig } from "./demoConfigs.ts"
-import { formatQuantity } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatQuantity.ts"
 
 const office = "demo"
 

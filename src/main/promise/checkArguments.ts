@@ -1,4 +1,4 @@
-import { didYouMean } from "../repl/didYouMean.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
 import { A2cError } from "./A2cError.ts"
 

@@ -7,7 +7,7 @@ import { serversUsingInput } from "../../domain/config/Setup.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import { formatColumns } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
-import { didYouMean } from "./didYouMean.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"
 
 const currentConfig = Computer.use(({ setup }) => Effect.map(setup, (now) => now.config))

@@ -5,7 +5,7 @@ import { stringOrEmpty } from "../../domain/json.ts"
 import { failCommand, toCommandFailed } from "../cli/CommandFailed.ts"
 import { formatColumns, truncateLine } from "../cli/output/format.ts"
 import { formatPromptArguments, formatPromptMessages } from "../cli/output/promptText.ts"
-import { didYouMean } from "./didYouMean.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
 /** The prompts of the MCP servers, with their sessions. */

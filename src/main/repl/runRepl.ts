@@ -6,7 +6,7 @@ import { awaitServersStarted } from "../cli/computer/awaitServersStarted.ts"
 import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
-import { formatQuantity } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatQuantity.ts"
 
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>

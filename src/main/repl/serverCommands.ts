@@ -6,7 +6,7 @@ import { inputIdsOf } from "../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../domain/validation.ts"
 import { formatColumns, formatServerLocation } from "../cli/output/format.ts"
 import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
-import { didYouMean } from "./didYouMean.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
 import { formatServerOffer, stateLabel, notRunningReason } from "./statusText.ts"
 

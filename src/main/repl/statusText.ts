@@ -4,7 +4,7 @@ import { isRunning, type ServerState } from "../../application/computer/servers/
 import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { formatQuantity } from "../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../application/shared/formatQuantity.ts"
 
 /** A short label for the state of a server: "backing off" for `BackingOff`. */
 export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()

@@ -10,7 +10,7 @@ import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cl
 import { failCommand } from "../cli/CommandFailed.ts"
 import { formatExplanation } from "../cli/output/explanation.ts"
 import { defaultSubject } from "../cli/flags/sharedFlags.ts"
-import { didYouMean } from "./didYouMean.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
 import { requireServer, serverNames } from "./serverCommands.ts"
 

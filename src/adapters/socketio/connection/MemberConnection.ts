@@ -8,7 +8,7 @@ import { maxForeignNamespaceLength } from "../limits.ts"
 import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
 import type { InboundPacket, MessagePacket } from "./parsePacket.ts"
 import type { ServerLink } from "./ServerLink.ts"
-import { ConnectionBudget } from "./ViolationBudget.ts"
+import { ConnectionBudget } from "./ConnectionBudget.ts"
 
 /** Connect packets per connection: each costs an admission. */
 const maxConnectAttempts = 20

@@ -21,7 +21,7 @@ import {
 } from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { takeTextFrames } from "./textFrames.ts"
-import { ConnectionBudget } from "../connection/ViolationBudget.ts"
+import { ConnectionBudget } from "../connection/ConnectionBudget.ts"
 
 /** The digit by which Engine.IO marks a message. */
 const messageTypeByte = 0x34

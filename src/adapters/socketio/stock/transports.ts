@@ -3,7 +3,7 @@ import type { Transport } from "engine.io"
 import { incompleteBytesOf, netSocketBelow, webSocketOf, writeProgressOf } from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { makePollingBuffers } from "../connection/pollingBuffers.ts"
-import { ConnectionBudget } from "../connection/ViolationBudget.ts"
+import { ConnectionBudget } from "../connection/ConnectionBudget.ts"
 
 /** What a transport reports to its connection. */
 export interface StockListener {

@@ -111,7 +111,11 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       let sent = 0
       return Effect.whileLoop({
         while: () => pendingChanges.length > 0,
-        body: () => (sent < notificationsPerTurn ? announceNext : Effect.as(Effect.yieldNow, -sent)),
+        body: () => {
+          if (sent < notificationsPerTurn) return announceNext
+          sent = 0
+          return Effect.as(Effect.yieldNow, 0)
+        },
         step: (recipients) => void (sent += recipients)
       })
     })
@@ -129,7 +133,10 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
 
   yield* registry.subscribe((change) => {
     // The fiber that applied a command announces its changes; the next turn announces those of other nodes.
-    if (pendingChanges.push(change) === 1) run(announceLater)
+    if (pendingChanges.push(change) > 1) return
+    void Promise.resolve().then(() => {
+      if (pendingChanges.length > 0) run(announceLater)
+    })
   })
 
   return {

@@ -21,7 +21,7 @@ import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {

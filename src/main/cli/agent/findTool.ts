@@ -9,7 +9,7 @@ import {
 } from "../../../application/agent/OfficeView.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
-import { didYouMean } from "../../repl/didYouMean.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
 import { failCommand } from "../CommandFailed.ts"
 
 export interface FoundTool {

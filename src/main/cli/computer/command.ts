@@ -27,7 +27,7 @@ const explainCommand = lazyCommand(
 export const computerCommand = lazyCommand(
   "computer",
   computerFlags,
-  async () => (await import("./runComputer.ts")).runComputerCommand
+  async () => (await import("./runComputerCommand.ts")).runComputerCommand
 ).pipe(
   Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
   Command.withExamples([

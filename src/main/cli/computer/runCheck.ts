@@ -22,7 +22,7 @@ import { formatServerLocation } from "../output/format.ts"
 import { print, printJson, printLine } from "../output/print.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"
 import type { CheckCommandOptions } from "./flags.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 

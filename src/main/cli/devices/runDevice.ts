@@ -9,7 +9,7 @@ import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { awaitServersStarted } from "../computer/awaitServersStarted.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Time for MCP servers to start before the device connects; the tools of later ones are registered then. */
 const startupTimeout = Duration.seconds(5)

@@ -48,7 +48,7 @@ const healthCommand = lazyCommand(
 export const serverCommand = lazyCommand(
   "server",
   serverFlags,
-  async () => (await import("./runServer.ts")).runServerCommand
+  async () => (await import("./runServerCommand.ts")).runServerCommand
 ).pipe(
   Command.withDescription("Run a Server: it connects Agents and Computers by offices"),
   Command.withExamples([

@@ -8,7 +8,7 @@ import { printJson, printLine, printResult, reportFailure } from "../output/prin
 import type { StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/plainRequest.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Characters of an error page that a message quotes. */
 const maxQuotedError = 200

@@ -5,7 +5,7 @@ import { packCallFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
 const serveCommand = lazyCommand(
   "serve",
   serveFlags,
-  async () => (await import("./serveTools.ts")).serveToolsCommand
+  async () => (await import("./serveToolsCommand.ts")).serveToolsCommand
 ).pipe(
   Command.withDescription("Serve folders of tools over HTTP and MCP"),
   Command.withExamples([
@@ -14,11 +14,15 @@ const serveCommand = lazyCommand(
   ])
 )
 
-const listCommand = lazyCommand("list", listFlags, async () => (await import("./listTools.ts")).listPackTools).pipe(
+const listCommand = lazyCommand("list", listFlags, async () => (await import("./listPackTools.ts")).listPackTools).pipe(
   Command.withDescription("List packs, their tools and their problems")
 )
 
-const callCommand = lazyCommand("call", packCallFlags, async () => (await import("./callTool.ts")).callPackTool).pipe(
+const callCommand = lazyCommand(
+  "call",
+  packCallFlags,
+  async () => (await import("./callPackTool.ts")).callPackTool
+).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),
   Command.withExamples([
     {

@@ -1,7 +1,7 @@
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
 import type { PageCallRequest } from "../../../domain/page/PageCommand.ts"
-import { callOfficeTool } from "./callTool.ts"
+import { callOfficeTool } from "./callOfficeTool.ts"
 
 /** Calls a tool, and resolves with its result as the office has it. */
 export const callToolOnce = async (request: PageCallRequest, signal: AbortSignal): Promise<JsonObject> => {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Agent } from "../../../../application/agent/Agent.ts"
 import { type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
-import { didYouMean } from "../../../repl/didYouMean.ts"
+import { didYouMean } from "../../../config/didYouMean.ts"
 import { readArguments } from "../../arguments/argumentSource.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../../output/format.ts"

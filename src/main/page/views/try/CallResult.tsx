@@ -1,5 +1,5 @@
 import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
-import { ContentBlockView } from "../../parts/ContentBlock.tsx"
+import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
 import { JsonText } from "../../parts/Text.tsx"
 
 /** Blocks of a result that are shown; the whole result is below as JSON. */

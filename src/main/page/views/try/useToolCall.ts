@@ -4,7 +4,7 @@ import { definedOnly } from "../../../../domain/objects.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { PageCallMessage, PageCallRequest, PageError } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf } from "../../connection/api.ts"
-import { callOfficeTool } from "../../connection/callTool.ts"
+import { callOfficeTool } from "../../connection/callOfficeTool.ts"
 
 /** A call that the page makes. */
 export type PageToolCall =

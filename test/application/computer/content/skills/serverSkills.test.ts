@@ -20,6 +20,17 @@ const inResources = (description = "does pdf", name = "pdf"): ReadonlyArray<Memo
   resource(`skill://host/${name}/scripts/a.py`, ["print()"])
 ]
 
+/** A server whose skill has the description "before", until the test changes it. */
+const changingSkill = Effect.gen(function* () {
+  let description = "before"
+  const resources = inResources().map((one) =>
+    one.definition["uri"] === `${uri}/SKILL.md`
+      ? { ...one, read: Effect.sync(() => [{ uri: `${uri}/SKILL.md`, text: skillText("pdf", description) }]) }
+      : one
+  )
+  return { server: yield* makeMemoryMcpServer({ resources }), describeAs: (text: string) => void (description = text) }
+})
+
 const archiveUri = "skill://host/pdf.tar.gz"
 
 /** A skill in an archive. */
@@ -274,19 +285,13 @@ describe("skill of an MCP server", () => {
 
   it.effect("follows updates of its resources", () =>
     Effect.gen(function* () {
-      let description = "before"
-      const [skill, main] = inResources()
-      const read = Effect.sync(() => [{ uri: `${uri}/SKILL.md`, text: skillText("pdf", description) }])
-      const resources = [skill, main].flatMap((one) => (one === undefined ? [] : [one]))
-      const alpha = yield* makeMemoryMcpServer({
-        resources: resources.map((one) => (one === main ? { ...one, read } : one))
-      })
+      const { describeAs, server: alpha } = yield* changingSkill
       const { list, sent } = yield* withSkills({}, { servers: { alpha } })
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
       yield* TestClock.adjust("1 second")
       assert.includeMembers([...alpha.subscriptions()], [uri, `${uri}/SKILL.md`])
       sent.length = 0
-      description = "after"
+      describeAs("after")
       yield* alpha.notify({ _tag: "ResourceUpdated", uri: `${uri}/SKILL.md` })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(sent, ["server:update_skills"])
@@ -296,13 +301,7 @@ describe("skill of an MCP server", () => {
 
   it.effect("is staged again after an update during its staging", () =>
     Effect.gen(function* () {
-      let description = "before"
-      const [skill] = inResources()
-      const main: MemoryResource = {
-        definition: { uri: `${uri}/SKILL.md`, name: "main" },
-        read: Effect.sync(() => [{ uri, text: skillText("pdf", description) }])
-      }
-      const server = yield* makeMemoryMcpServer({ resources: skill === undefined ? [] : [skill, main] })
+      const { describeAs, server } = yield* changingSkill
       const alpha = counted(server, (session) => ({
         ...session,
         readResource: (read) =>
@@ -311,7 +310,7 @@ describe("skill of an MCP server", () => {
       const { list } = yield* withSkills({}, { servers: { alpha } })
       yield* TestClock.adjust("5 seconds")
       const update = (text: string) => {
-        description = text
+        describeAs(text)
         return server.notify({ _tag: "ResourceUpdated", uri: `${uri}/SKILL.md` })
       }
       yield* update("after")
@@ -370,20 +369,14 @@ describe("skill of an MCP server", () => {
 
   it.effect("is staged again when it was staged before the subscription", () =>
     Effect.gen(function* () {
-      let description = "before"
-      const [skill] = inResources()
-      const main: MemoryResource = {
-        definition: { uri: `${uri}/SKILL.md`, name: "main" },
-        read: Effect.sync(() => [{ uri, text: skillText("pdf", description) }])
-      }
-      const server = yield* makeMemoryMcpServer({ resources: skill === undefined ? [] : [skill, main] })
+      const { describeAs, server } = yield* changingSkill
       const alpha = counted(server, (session) => ({
         ...session,
         watch: (wanted) => Effect.delay(session.watch(wanted), wanted.uris.length > 0 ? "2 seconds" : 0)
       }))
       const { list } = yield* withSkills({}, { servers: { alpha } })
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
-      description = "after"
+      describeAs("after")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
       yield* TestClock.adjust("1 second")

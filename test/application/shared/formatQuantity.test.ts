@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatQuantity } from "../../../src/application/shared/formatCount.ts"
+import { formatQuantity } from "../../../src/application/shared/formatQuantity.ts"
 
 describe("formatCount", () => {
   it("uses the singular for exactly one", () => {

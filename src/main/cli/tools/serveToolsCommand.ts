@@ -9,7 +9,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson } from "../output/print.ts"
 import type { ListToolsOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
-import { formatQuantity } from "../../../application/shared/formatCount.ts"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
   if (status._tag !== "Ready") {
