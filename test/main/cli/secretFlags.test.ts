@@ -98,12 +98,12 @@ describe("flag of a secret", () => {
 describe("a secret from a pipe", () => {
   const words = (...args: ReadonlyArray<string>) => [process.execPath, cli, ...args].map((arg) => `'${arg}'`).join(" ")
 
-  /** Each script starts a command with the secret s3cret in a pipe. */
+  /** Each script becomes a command with the secret s3cret in a pipe: a child of the shell would outlive the test. */
   const pipes: ReadonlyArray<readonly [title: string, script: (command: string) => string]> = [
-    ["a process substitution", (command) => `${command} @<(sleep 0.2; echo s3cret)`],
-    ["stdin of a pipeline", (command) => `echo s3cret | ${command} @/dev/stdin`],
-    ["an inherited descriptor", (command) => `exec 9< <(echo s3cret); ${command} @/dev/fd/9`],
-    ["a here-string", (command) => `${command} @/proc/self/fd/0 <<< s3cret`]
+    ["a process substitution", (command) => `exec ${command} @<(sleep 0.2; echo s3cret)`],
+    ["stdin of a pipeline", (command) => `shopt -s lastpipe; echo s3cret | exec ${command} @/dev/stdin`],
+    ["an inherited descriptor", (command) => `exec 9< <(echo s3cret); exec ${command} @/dev/fd/9`],
+    ["a here-string", (command) => `exec ${command} @/proc/self/fd/0 <<< s3cret`]
   ]
 
   for (const [title, script] of pipes) {
@@ -132,7 +132,7 @@ describe("a secret from a pipe", () => {
     Effect.gen(function* () {
       const file = yield* temporaryFile("a.yaml", 'redis: "@/dev/fd/9"')
       const command = words("server", "--port", "0", "--config", file)
-      const child = yield* program("bash", ["-c", `exec 9< <(echo http://host); ${command}`])
+      const child = yield* program("bash", ["-c", `exec 9< <(echo http://host); exec ${command}`])
       assert.strictEqual(yield* child.ended, 1)
       assert.include(child.stderr(), "Invalid Redis URL")
     })
