@@ -43,7 +43,7 @@ describe("site", () => {
 
   it("has a target for every link and every anchor", () => {
     const html = filesOfSite(".html")
-    assert.isAbove(html.size, 90)
+    assert.isAbove(html.size, 70)
     assert.deepStrictEqual(brokenLinks(html), [])
     assert.lengthOf(
       brokenLinks(new Map([[`${base}a.html`, '<a href="b.html"><a href="cli.html#none"><a href="#none">']])),
