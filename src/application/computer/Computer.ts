@@ -150,7 +150,7 @@ const make = Effect.fnUntraced(function* (
   const blobs = makeBlobs({ computer: name, readSkill })
   const uploads = yield* makeUploads(options.uploads)
   /** Ends the work for the Agent of the office. */
-  const endRequests = Effect.andThen(Effect.sync(callers.forget), Effect.andThen(calls.reset, uploads.reset))
+  const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))
 
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {

@@ -29,8 +29,8 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
 ) {
   const { approvers } = yield* ComputerSettings
   const isAllowed = (approver: (typeof approvers)[number]) => approvers.includes(approver)
-  const isOwn = ({ caller: asked, reqId }: Approval, caller: OfficeCaller): boolean =>
-    isSameCaller(asked, caller) || tasks.isHeldBy(caller, reqId)
+  const isOwn = (asked: Approval, caller: OfficeCaller): boolean =>
+    isSameCaller(asked.caller, caller) || tasks.isHeldBy(caller, asked)
 
   /** The approval after a decision, or as it is, for an operator or a caller. */
   const show = (

@@ -9,6 +9,7 @@ import { toolCancelled } from "../../../domain/tools/errorResults.ts"
 const limits = { ttlMillis: Duration.toMillis("5 minutes"), maxRequests: 256, maxCharacters: 32 * 1024 * 1024 }
 
 interface CachedCall {
+  readonly caller: OfficeCaller
   readonly fingerprint: string
   readonly fiber: Fiber.Fiber<ToolResult>
   /** Start of a running execution, end of a completed one, in milliseconds since 1970. */
@@ -72,7 +73,7 @@ export const makeCallExecutions = Effect.gen(function* () {
     }
     // The execution starts after it is registered: its effects may cancel it.
     const fiber = yield* FiberMap.run(running, key, execution, { startImmediately: false })
-    const cached: CachedCall = { fingerprint, fiber, updatedAt: now, size: 0 }
+    const cached: CachedCall = { caller, fingerprint, fiber, updatedAt: now, size: 0 }
     cache.set(key, cached)
     fiber.addObserver((exit) => {
       cached.size = Exit.isSuccess(exit) ? estimateSize(exit.value) : 0
@@ -100,6 +101,12 @@ export const makeCallExecutions = Effect.gen(function* () {
     /** Cancels the call of this caller. */
     cancel: (reqId: string, caller: OfficeCaller): Effect.Effect<void> =>
       FiberMap.remove(running, keyOf(reqId, caller)),
+    /** Cancels the calls of Agents, and drops their results. */
+    endAgentCalls: Effect.suspend(() => {
+      const keys = [...cache].flatMap(([key, { caller }]) => (caller._tag === "Agent" ? [key] : []))
+      for (const key of keys) cache.delete(key)
+      return Effect.forEach(keys, (key) => FiberMap.remove(running, key), { concurrency: "unbounded", discard: true })
+    }),
     reset: Effect.suspend(() => {
       // The results are dropped first: a call that starts during the interruptions stays cached.
       cache.clear()

@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect, Exit, FiberMap, Stream, SubscriptionRef } from "effect"
-import { callerKey, isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
+import { type Caller, callerKey, isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { type TaskQuery, taskRetention, type TaskStart } from "../../../domain/model/messages/tasks.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -33,6 +33,8 @@ export interface TaskState {
 
 interface Task {
   readonly fingerprint: string
+  /** The caller of its call. */
+  readonly caller: OfficeCaller
   /** The latest caller that has shown the id of the task. */
   holder: OfficeCaller
   readonly state: SubscriptionRef.SubscriptionRef<TaskState>
@@ -129,7 +131,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
     )
     // Registered before it starts: its first steps may report.
     yield* FiberMap.run(running, key, execution, { startImmediately: false })
-    tasks.set(key, { fingerprint, holder: caller, state, size: 0 })
+    tasks.set(key, { fingerprint, caller, holder: caller, state, size: 0 })
     return yield* SubscriptionRef.get(state)
   }, Effect.uninterruptible)
 
@@ -156,10 +158,13 @@ export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
       if (stateOf(task).state === "working") yield* change(task, { state: "cancelled" })
       return stateOf(task)
     }),
-    /** True when this caller has started the task of this id, or shown its id since. */
-    isHeldBy: (caller: OfficeCaller, id: string): boolean => {
-      const task = tasks.get(keyOf(caller, id))
-      return task !== undefined && isSameCaller(task.holder, caller)
+    /**
+     * True when a call is that of a task, by its caller and id, and this caller has started the task, or shown its id since.
+     * Other callers may choose the same id.
+     */
+    isHeldBy: (holder: OfficeCaller, call: { readonly caller: Caller; readonly reqId: string }): boolean => {
+      const task = tasks.get(keyOf(holder, call.reqId))
+      return task !== undefined && isSameCaller(task.holder, holder) && isSameCaller(task.caller, call.caller)
     },
     /** Cancels and forgets all tasks. */
     reset: Effect.andThen(

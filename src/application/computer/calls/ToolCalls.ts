@@ -106,7 +106,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   placeNow: () => CallPlace | undefined = () => undefined
 ) {
   const { onProgress } = yield* ComputerSettings
-  const { run, cancel, reset } = yield* makeCallExecutions
+  const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
@@ -311,6 +311,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       }),
     explain: consent.explain,
     cancel,
+    endAgentCalls,
     reset,
     history: () => Ref.getUnsafe(history)
   }

@@ -272,8 +272,8 @@ export const makeComputerRequestHandler = (
     }
     const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
     if (!agentLeft) return Effect.void
-    callers.forget()
-    return Effect.andThen(calls.reset, uploads.reset)
+    callers.forgetAgent()
+    return Effect.andThen(calls.endAgentCalls, uploads.reset)
   }
 
   return (event, body) => {

@@ -20,7 +20,11 @@ type Kind = "question" | "approval"
  * A Computer in an office, whose tool `work` waits, and whose tool `consented` needs consent. `ask` sends a request in the
  * name of an Agent.
  */
-const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSettings["approvers"] = ["agent"]) {
+const waiting = Effect.fnUntraced(function* (
+  kind: Kind,
+  approvers: ComputerSettings["approvers"] = ["agent"],
+  server: Link = link
+) {
   const work = tool("work", (_, { ask: request }) =>
     Effect.as(kind === "question" ? request(form) : Effect.void, textResult("done"))
   )
@@ -34,7 +38,7 @@ const waiting = Effect.fnUntraced(function* (kind: Kind, approvers: ComputerSett
       configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
       settings: { approvers, confirm: () => Effect.never, onInput: () => Effect.never }
     },
-    Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
+    Effect.sync(() => ({ ...server, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
   )
   yield* TestClock.adjust(0)
   const list = (agent: string, more: JsonObject = {}) =>
@@ -151,6 +155,93 @@ describe("approval of a task", () => {
       assert.isEmpty(yield* list("other"))
       yield* receive("notify:leave_office", { office_id: "o", computer: "pc-2" })
       assert.lengthOf(yield* list("brain"), 1)
+    })
+  )
+})
+
+describe("a task whose id is that of a call of another caller", () => {
+  const callers = [
+    ["the owner", "question", "brain"],
+    ["a client outside the office", "question", "brain"],
+    ["a client outside the office", "approval", "brain"],
+    ["operator:ann", "question", "brain"],
+    ["operator:ann", "approval", "brain"],
+    ["operator:ann", "question", "operator:bob"],
+    ["brain", "question", "operator:ann"],
+    ["brain", "approval", "operator:ann"]
+  ] as const
+
+  it.effect.each(callers)(
+    "shows no approval of that call, and decides about none: %s, %s, %s",
+    ([called, kind, other]) =>
+      Effect.gen(function* () {
+        const { call, computer, decide, list, openId, task } = yield* waiting(kind, ["agent"], provingLink)
+        const local = { tool: "work", params: {}, ...(called !== "the owner" && { requester: other }) }
+        const isLocal = called === "the owner" || called === "a client outside the office"
+        yield* isLocal ? Effect.forkScoped(computer.callTool(local)) : call(called, "chosen")
+        const id = yield* openId
+        const [open] = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
+        yield* task(other, "tasks/start", { ...start, id: open?.reqId, tool: "unknown" })
+        assert.isEmpty(yield* list(other))
+        assert.isEmpty(yield* list(other, { approval_id: id }))
+        assert.strictEqual(yield* decide(other, id), 404)
+      })
+  )
+
+  it.effect("shows a later member the approval of the task alone", () =>
+    Effect.gen(function* () {
+      const { call, computer, list, receive, task } = yield* waiting("approval")
+      yield* task("brain", "tasks/start", start)
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      yield* task("brain", "tasks/get", { id: "t1" })
+      yield* call("other", "t1")
+      const open = Option.getOrThrow(
+        yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
+      )
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain"), [open[0]?.id])
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("other"), [open[1]?.id])
+    })
+  )
+})
+
+describe("the departure of the Agent", () => {
+  it.effect("leaves an operator its call, and the right to decide about it and to cancel it", () =>
+    Effect.gen(function* () {
+      const { call, computer, decide, list, openId, receive } = yield* waiting("approval", ["agent"], provingLink)
+      const allowed = yield* call("operator:ann", "r1")
+      const first = yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      assert.deepStrictEqual(yield* list("operator:ann"), [first])
+      assert.isUndefined(yield* decide("operator:ann", first))
+      assert.deepInclude(asObject(yield* Fiber.join(allowed)), { isError: false })
+      const cancelled = yield* call("operator:ann", "r2")
+      yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      yield* receive("notify:tool_call_cancel", { agent: "operator:ann", req_id: "r2" })
+      assert.deepInclude(asObject(asObject(yield* Fiber.join(cancelled))["meta"]), { a2c_cancelled: true })
+      assert.isEmpty(Option.getOrThrow(yield* Stream.runHead(computer.approvals)))
+    })
+  )
+
+  it.effect("ends the calls of an Agent whose name no Server proves to be that of an operator", () =>
+    Effect.gen(function* () {
+      const { call, openId, receive } = yield* waiting("approval")
+      const calling = yield* call("operator:ann", "r1")
+      yield* openId
+      yield* receive("notify:leave_office", { office_id: "o", agent: "operator:ann" })
+      assert.deepInclude(asObject(asObject(yield* Fiber.join(calling))["meta"]), { a2c_cancelled: true })
+    })
+  )
+
+  it.effect("ends the calls of an operator with the connection of the Computer", () =>
+    Effect.gen(function* () {
+      const { call, list, lost, openId } = yield* waiting("approval", ["agent"], provingLink)
+      const calling = yield* call("operator:ann", "r1")
+      yield* openId
+      yield* Deferred.succeed(lost, "lost")
+      yield* TestClock.adjust("10 seconds")
+      assert.isEmpty(yield* list("operator:ann"))
+      yield* Fiber.await(calling)
     })
   )
 })
