@@ -10,8 +10,6 @@ const seenName = (name: string): string => nameKey(name).toLowerCase().replaceAl
 /** True for a name that looks like the one of an operator, which no member of an office may have. */
 export const isOperatorLike = (name: string): boolean => seenName(name).startsWith(operatorPrefix)
 
-const Text = Schema.String.check(Schema.isMaxLength(1024))
-
 /**
  * Who asked for a call. The wire states a name only, so a Computer counts memberships: another member that joins under the
  * same name is another caller.
@@ -20,10 +18,10 @@ export const Caller = Schema.Union([
   /** The owner of the Computer, whose calls need no consent. */
   Schema.TaggedStruct("Owner", {}),
   /** A client of the Computer outside its office, by the name that the program of the Computer gives it. */
-  Schema.TaggedStruct("Local", { name: Text }),
-  Schema.TaggedStruct("Agent", { name: Text, membership: Schema.Int }),
+  Schema.TaggedStruct("Local", { name: Schema.String }),
+  Schema.TaggedStruct("Agent", { name: Schema.String, membership: Schema.Int }),
   /** An operator of the Server, by its authenticated subject. */
-  Schema.TaggedStruct("Operator", { subject: Text, membership: Schema.Int })
+  Schema.TaggedStruct("Operator", { subject: Schema.String, membership: Schema.Int })
 ])
 export type Caller = typeof Caller.Type
 

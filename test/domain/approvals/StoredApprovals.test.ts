@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import type { Caller } from "../../../src/domain/approvals/Caller.ts"
 import { type Grant, maxGrants } from "../../../src/domain/approvals/grants.ts"
 import { type StoredApprovals, storedApprovalsCodec } from "../../../src/domain/approvals/StoredApprovals.ts"
 import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/approvals/toolPins.ts"
@@ -38,10 +39,30 @@ describe("the file of approvals", () => {
     assert.isFalse(isValid({ grants: [], pins: [...pins, pin] }))
   })
 
-  it("rejects texts that are too long", () => {
-    const longest = { ...grant, by: "x".repeat(1024) }
-    assert.isTrue(isValid({ grants: [longest], pins: [] }))
-    assert.isFalse(isValid({ grants: [{ ...grant, by: "x".repeat(1025) }], pins: [] }))
+  const name = "x".repeat(100_000)
+  const callers: ReadonlyArray<Caller> = [
+    { _tag: "Local", name },
+    { _tag: "Agent", name, membership: 1 },
+    { _tag: "Operator", subject: name, membership: 1 }
+  ]
+  it.each<[string, StoredApprovals]>([
+    ["a tool in a grant", { grants: [{ ...grant, tool: name }], pins: [] }],
+    ["a tool in a pin", { grants: [], pins: [{ ...pin, tool: name }] }],
+    ["an MCP server", { grants: [{ ...grant, server: name }], pins: [{ ...pin, server: name }] }],
+    ["an office", { grants: [{ ...grant, office: name }], pins: [] }],
+    ["an approver", { grants: [{ ...grant, by: name }], pins: [{ ...pin, by: name }] }],
+    ...callers.map((caller): [string, StoredApprovals] => [
+      `a caller: ${caller._tag}`,
+      { grants: [{ ...grant, caller }], pins: [] }
+    ])
+  ])("keeps the name of %s at any length, and with it all others", (_, stored) => {
+    assert.deepStrictEqual<unknown>(
+      storedApprovalsCodec.decode(storedApprovalsCodec.encode(stored)),
+      Result.succeed(stored)
+    )
+  })
+
+  it("rejects parts of a definition that are too long", () => {
     const definition = { ...pin.definition, schema: "x".repeat(maxPartLength + 101) }
     assert.isFalse(isValid({ grants: [], pins: [{ ...pin, definition }] }))
   })
