@@ -58,6 +58,16 @@ export const failedResponses: ReadonlyArray<OddResponse & { readonly reason: str
     `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"unreadable"}}`,
     "unreadable"
   ],
+  ...["connection_lost", "timeout_or_limit"].map((cause) => [
+    `the claim ${cause}`,
+    `{"jsonrpc":"2.0","id":{id},"error":{"code":-32000,"message":"lost","data":{"a2c/synthetic_error":"${cause}"}}}`,
+    "lost"
+  ]),
+  [
+    "the error of a closed connection",
+    `{"jsonrpc":"2.0","id":{id},"error":{"code":-32000,"message":"Connection closed"}}`,
+    "closed"
+  ],
   ["an error without an id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"unreadable"}}`, "unreadable"],
   ["a text before a number that JSON lacks", `log {"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"],
   ["a number that JSON lacks", `{"jsonrpc":"2.0","id":{id},"result":{"x":NaN}}`, "cannot be decoded"]

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject, isJsonObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -5,8 +6,8 @@ import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
-/** Marks a synthetic error in its `data`; the value is the cause. */
-const syntheticErrorKey = "a2c/synthetic_error"
+/** Marks a synthetic error in its `data`; the value is the cause. No peer knows the key, and none can claim a lost connection. */
+const syntheticErrorKey = `a2c/synthetic_error/${randomUUID()}`
 
 /** Formats an error response as the last event of a stream that ended without one. */
 export const syntheticErrorEvent = (id: unknown, { isComplete, limitExceeded, reason }: BodyEnd): string => {
