@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { asObject, asString, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-import { withOfficeApp } from "../../domain/office/rewriteUris.ts"
+import { withOfficeApp, withOfficePage } from "../../domain/office/rewriteUris.ts"
 import { parseServerUri, toServerUri } from "../../domain/office/officeUris.ts"
 import { type AppCall, appCallOf, appUriOf } from "../../domain/tools/appTools.ts"
 import { type RepairedListing, repairListing } from "../../domain/tools/listings/mcpListings.ts"
@@ -183,10 +183,7 @@ export const makeServerRequests = (
       if (resource === undefined) return undefined
       const { computer, server, uri: own } = resource
       const { contents } = yield* send(computer, { server, method: "resources/read", params: { uri: own } })
-      const toOffice = (content: JsonObject) => {
-        const read = asString(content["uri"])
-        return read === undefined ? content : { ...content, uri: toServerUri({ computer, server, uri: read }) }
-      }
+      const toOffice = (content: JsonObject) => withOfficePage(content, { computer, server })
       return Array.isArray(contents) ? contents.map(asObject).map(toOffice) : []
     })
   }

@@ -1,6 +1,5 @@
 import { asObject, asString, type JsonObject } from "../json.ts"
 import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent } from "../model/ContentBlock.ts"
-import type { ToolResult } from "../model/ToolResult.ts"
 
 /** The keys of a block's `_meta` that stand for its data (spec 0.2.1, binary content in tool results). */
 const referenceKeys = { handle: "a2c_blob_handle", totalSize: "a2c_total_size", sha256: "a2c_sha256" } as const
@@ -83,14 +82,3 @@ const withoutReference = <Block extends ContentBlock>(block: Block): Block => {
 /** Restores the data of a block with a reference. */
 export const restoreData = (block: ContentBlock, base64: string): ContentBlock =>
   isBinaryBlock(block) ? withData(withoutReference(block), base64) : block
-
-const hasReferenceKeys = (block: ContentBlock): boolean => {
-  const meta = asObject(block["_meta"])
-  return Object.values(referenceKeys).some((key) => Object.hasOwn(meta, key))
-}
-
-/** Removes references from a result of an MCP server: only a Computer makes them. */
-export const removeReferences = (result: ToolResult): ToolResult =>
-  result.content.some(hasReferenceKeys)
-    ? { ...result, content: result.content.map((block) => (hasReferenceKeys(block) ? withoutReference(block) : block)) }
-    : result

@@ -18,7 +18,7 @@ const parseContent = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>
 }
 
 /** Metadata of a result: JSON pointers to its integers beyond ±(2^53 − 1), which may be rounded. */
-export const roundedIntegersKey = "a2c_rounded_integers"
+const roundedIntegersKey = "a2c_rounded_integers"
 
 /** Marks integers that may be rounded: the receiver must not take them for exact. */
 const markRoundedIntegers = (result: ToolResult): ToolResult => {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { appKey, flatAppKey, isAppUri } from "../tools/appTools.ts"
+import { nextPageKey } from "../results/resultUris.ts"
 import { type ServerResource, toOfficeUri, toServerUri } from "./officeUris.ts"
 
 /** The MCP server of a tool or result. */
@@ -37,6 +38,12 @@ const toReadableUri = (place: ServerPlace) => (uri: unknown) =>
 const inMeta = (place: ServerPlace) => {
   const rewrite = toAppUri(place)
   return inObject({ [appKey]: inObject({ resourceUri: rewrite }), [flatAppKey]: rewrite })
+}
+
+/** Gives the content of a resource, and the page that follows it in an office behind the MCP server, URIs of the office. */
+export const withOfficePage = (content: JsonObject, place: ServerPlace): JsonObject => {
+  const rewrite = (uri: unknown) => (typeof uri === "string" ? toServerUri({ ...place, uri }) : uri)
+  return mapMembers(content, { uri: rewrite, _meta: inObject({ [nextPageKey]: rewrite }) })
 }
 
 /** Gives a listed tool the URI of its app in the office. */

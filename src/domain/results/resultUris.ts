@@ -7,6 +7,9 @@ export interface ResultPage {
   readonly offset: number
 }
 
+/** The key of the `_meta` of a page for the URI of the next one. */
+export const nextPageKey = "a2c_next_uri"
+
 const pattern = /^result:\/\/([^/?#]+)(?:\/(\d{1,6}))?(?:\?offset=(\d{1,15}))?$/
 
 /** Formats the URI of a page, `result://ID`, `result://ID?offset=N` or `result://ID/BINARY?offset=N`. */

@@ -2,9 +2,10 @@ import { Result } from "effect"
 import { asObject, isJsonObject, type JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
 import { definedOnly } from "../objects.ts"
-import { parseToolResult, roundedIntegersKey, type ToolResult } from "../model/ToolResult.ts"
+import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 import { isSelfContained } from "../schemas/repairSchema.ts"
 import { type ListName, type OmittedItem, repairListed, withoutReservedKeys } from "./listings/mcpListings.ts"
+import { withoutReservedParts } from "./results/reservedMeta.ts"
 import { repairResult, withoutRejectedParts } from "./results/repairResult.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { toolMetaKey } from "./toolMeta.ts"
@@ -65,14 +66,12 @@ export const publishTool = (...tool: Parameters<typeof toMcpTool>): Result.Resul
 
 /**
  * Converts the result of an MCP server for the office, with repaired content: `_meta` becomes `meta`, without reserved keys
- * (spec §6.4).
+ * (spec §6.4), which may be at either name and in blocks.
  */
-export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(parseToolResult(repairResult(mcpResult)), (result) =>
-    result.meta === undefined
-      ? result
-      : { ...result, meta: withoutReservedKeys(result.meta, (key) => key === roundedIntegersKey) }
-  )
+export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> => {
+  const { meta, ...result } = withoutReservedParts(repairResult(mcpResult))
+  return parseToolResult(isJsonObject(meta) ? { ...result, meta: withoutReservedKeys(meta) } : result)
+}
 
 /** Converts a result of the office to MCP: `meta` becomes `_meta`. */
 export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({

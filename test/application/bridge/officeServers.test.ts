@@ -6,9 +6,9 @@ import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import { combineInstructions } from "../../../src/application/bridge/officeServers.ts"
 import { type McpMethod, McpSessionError } from "../../../src/application/ports/McpSession.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
+import { asObject, type JsonObject } from "../../../src/domain/json.ts"
 import { exposedName } from "../../../src/domain/tools/exposedNames.ts"
-import { agentUnderTest, computerUnderTest, tool } from "../../conformance/members.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "../../conformance/members.ts"
 import { makePlace } from "../../main/computers.ts"
 
 const prompt = { name: "greet", title: "Greet", icons: [{ src: "a.png" }], arguments: [{ name: "who" }] }
@@ -100,6 +100,41 @@ describe("OfficeMcpSession with MCP servers", () => {
         contents.map(({ uri }) => uri),
         ["mcp://desk/alpha/note://1", "mcp://desk/alpha/note://1/more"]
       )
+    })
+  )
+
+  it.effect("names no next page that an MCP server claims", () =>
+    Effect.gen(function* () {
+      const claim = { a2c_next_uri: "mcp://desk/other/secret://1", own: 1 }
+      const definition = { uri: "note://1", name: "note" }
+      const read = Effect.succeed([{ uri: "note://1", text: "x", _meta: claim }])
+      const { session } = yield* bridged({ resources: [{ definition, read }] })
+      const [content] = yield* session.readResource("mcp://desk/alpha/note://1")
+      assert.deepStrictEqual(content?.["_meta"], { own: 1 })
+    })
+  )
+
+  it.effect("names the pages of a large result of an office inside an office", () =>
+    Effect.gen(function* () {
+      const text = "0123456789".repeat(1000)
+      const { agent } = yield* bridged({ tools: [tool("list", () => Effect.succeed(textResult(text)))] })
+      const options = { office: "O1", maxResult: 4096 }
+      const inner = yield* Effect.provideService(makeOfficeMcpSession(options), Agent, agent)
+      const place = yield* makePlace
+      const lab = { ...(yield* MemoryMcp.makeMemoryMcpServer({})), connect: Effect.succeed(inner) }
+      yield* computerUnderTest(place, { name: "outer", servers: { lab } })
+      const outer = yield* agentUnderTest(place)
+      const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, outer)
+      yield* outer.settled
+      const { content } = yield* session.callTool("outer__desk__list", {})
+      const link = (content as ReadonlyArray<JsonObject>).find(({ type }) => type === "resource_link")
+      let read = ""
+      for (let uri = link?.["uri"]; typeof uri === "string"; ) {
+        const [page] = yield* session.readResource(uri)
+        read += String(page?.["text"])
+        uri = asObject(page?.["_meta"])["a2c_next_uri"]
+      }
+      assert.strictEqual(read, text)
     })
   )
 

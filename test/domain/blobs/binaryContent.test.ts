@@ -4,7 +4,6 @@ import {
   binaryDataOf,
   decodedSize,
   referenceOf,
-  removeReferences,
   restoreData,
   toReference
 } from "../../../src/domain/blobs/binaryContent.ts"
@@ -66,13 +65,5 @@ describe("reference in place of data", () => {
     for (const block of [image, audio, embedded]) {
       assert.deepStrictEqual(restoreData(toReference(block, reference), data), block)
     }
-  })
-
-  it("is removed from results of MCP servers", () => {
-    const forged: ContentBlock = { ...text, _meta: { ...referenceMeta, own: 1 } }
-    const result = { content: [forged, image], isError: false }
-    const cleaned = { content: [{ ...text, _meta: { own: 1 } }, image], isError: false }
-    assert.deepStrictEqual(removeReferences(result), cleaned)
-    assert.strictEqual(removeReferences(cleaned), cleaned)
   })
 })

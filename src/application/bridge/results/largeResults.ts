@@ -5,7 +5,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { formatBytes, formatCount } from "../../../domain/page/format.ts"
 import { jsonSize, pageEnd, toCharacterStart } from "../../../domain/results/pages.ts"
 import { blocksOf, collectContent, formatBinary, type ResultContent } from "../../../domain/results/resultContent.ts"
-import { parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
+import { nextPageKey, parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
 import { summarize } from "../../../domain/results/summarize.ts"
 import { McpSessionError } from "../../ports/McpSession.ts"
 import { type KeptResults, makeKeptResults } from "./KeptResults.ts"
@@ -106,22 +106,24 @@ const binaryPage = (whole: Uint8Array, offset: number, maxBytes: number) => {
 const toPage = (content: ResultContent, page: ResultPage, maxBytes: number): JsonObject | string => {
   const { binary, id, offset } = page
   const uri = toResultUri(page)
-  const nextUri = (next: number | undefined) =>
-    next === undefined ? undefined : toResultUri({ ...page, offset: next })
   const part = binary === undefined ? undefined : content.binaries[binary - 1]
   if (binary !== undefined && part === undefined) return `The result ${id} has no binary part ${binary}`
   const total = part === undefined ? content.text.length : part.bytes.length
+  const metaOf = (next: number | undefined) => ({
+    ...(next !== undefined && { [nextPageKey]: toResultUri({ ...page, offset: next }) }),
+    a2c_total: total
+  })
   if (offset > total) return `The offset ${offset} is beyond the end of the result at ${total}`
   if (part !== undefined) {
     const { blob, next } = binaryPage(part.bytes, offset, maxBytes)
-    return { uri, mimeType: part.mimeType, blob, _meta: definedOnly({ a2c_next_uri: nextUri(next), a2c_total: total }) }
+    return { uri, mimeType: part.mimeType, blob, _meta: metaOf(next) }
   }
   const { next, text: value } = textPage(content.text, offset, maxBytes)
   return {
     uri,
     mimeType: "text/plain",
     text: value,
-    _meta: definedOnly({ a2c_next_uri: nextUri(next), a2c_total: total })
+    _meta: metaOf(next)
   }
 }
 

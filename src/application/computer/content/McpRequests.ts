@@ -1,6 +1,6 @@
 import { Duration, Effect, Result, Schema } from "effect"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import { asObject, asString, type JsonObject, toSafeJson } from "../../../domain/json.ts"
+import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import {
   defaultMcpTimeoutSeconds,
@@ -13,7 +13,9 @@ import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
+import { withoutReservedParts } from "../../../domain/tools/results/reservedMeta.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
+import { reservedKeysOf, withoutReservedMeta } from "../../../domain/tools/listings/mcpListings.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
@@ -138,12 +140,17 @@ export const makeMcpRequests = (
     if (method === "resources/read") {
       const uri = asString(params["uri"])
       if (uri === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, "'uri' must be a string"))
-      return Effect.map(session.readResource(uri), (contents) => ({ contents }))
+      const isKept = reservedKeysOf(session.info.name)
+      return Effect.map(session.readResource(uri), (contents) => ({
+        contents: contents.map((content: unknown) =>
+          isJsonObject(content) ? withoutReservedMeta(content, isKept) : content
+        )
+      }))
     }
     if (!isForwarded(method) || session.request === undefined) {
       return Effect.fail(failed(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
     }
-    return session.request(method, params)
+    return Effect.map(session.request(method, params), withoutReservedParts)
   }
 
   return {

@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { removeReferences, smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
+import { smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
 import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { asObject, type JsonObject } from "../../../domain/json.ts"
@@ -131,7 +131,7 @@ export const makeComputerRequestHandler = (
       moveToBlobs(smallInlineBytes),
       moveToBlobs(0)
     ]
-    let reduced = removeReferences(result)
+    let reduced = result
     for (const reduce of reductions) {
       reduced = yield* reduce(reduced)
       const encoded = encode(reduced)

@@ -140,8 +140,8 @@ export const repairListed = (list: ListName, item: unknown): Result.Result<JsonO
 export const withoutReservedKeys = (meta: JsonObject, isKept = (_key: string): boolean => false): JsonObject =>
   Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith("a2c_") || isKept(key)))
 
-/** {@link withoutReservedKeys} for the metadata of a listed item. */
-const withoutReservedMeta = (item: JsonObject, isKept?: (key: string) => boolean): JsonObject =>
+/** {@link withoutReservedKeys} for the metadata of a listed item, or of a part of a reply. */
+export const withoutReservedMeta = (item: JsonObject, isKept?: (key: string) => boolean): JsonObject =>
   isJsonObject(item["_meta"]) ? { ...item, _meta: withoutReservedKeys(item["_meta"], isKept) } : item
 
 /**
