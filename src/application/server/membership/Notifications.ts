@@ -59,6 +59,7 @@ export const makeNotifications = (
   /** Notifies sessions of this node. */
   const notify = (recipients: ReadonlyArray<string>, notification: Notification): void => {
     const now = clock.currentTimeMillisUnsafe()
+    const isAgentLeft = notification._tag === "Left" && notification.membership.role === "agent"
     const encoded = new Map<ProtocolLine, EncodedNotification>()
     const encodeOnce = (line: ProtocolLine) => {
       const message = encodeNotification(line, notification)
@@ -69,7 +70,9 @@ export const makeNotifications = (
       const connection = connections.get(sid)
       if (connection === undefined || connection.closing) continue
       connection.lastActivityAt = now
-      const backlog = connection.link.backlog()
+      // A Computer tells a later Agent apart by the departure of the earlier one: it comes before the later one's calls.
+      if (isAgentLeft) flush(connection)
+      const backlog = isAgentLeft ? 0 : connection.link.backlog()
       if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
         send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
         continue

@@ -123,6 +123,25 @@ describe("a member that reads too slowly", () => {
     })
   )
 
+  slow("gets the departure of an Agent before the call of a later one of its name", little, (world) =>
+    Effect.gen(function* () {
+      const before = yield* agentIn(world, "O1")
+      const pc1 = yield* computerIn(world, "O1")
+      const pc2 = yield* computerIn(world, "O1", "pc-2")
+      world.stop(pc1)
+      for (let count = 0; count < 20; count++) yield* pc2.notify("server:update_desktop", { computer: "pc-2" })
+      yield* settled([pc2])
+      yield* before.close
+      const later = yield* agentIn(world, "O1")
+      yield* Effect.forkScoped(Effect.exit(calling(later, "r")), { startImmediately: true })
+      world.goOn(pc1)
+      yield* pc1.receive("client:get_tools")
+      const events = pc1.received().map(({ event }) => event)
+      assert.isAbove(events.indexOf("notify:leave_office"), 0)
+      assert.isAbove(events.indexOf("client:get_tools"), events.indexOf("notify:leave_office"))
+    })
+  )
+
   slow("gets all notifications of an office before it leaves", little, (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
