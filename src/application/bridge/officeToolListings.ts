@@ -1,5 +1,6 @@
 import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
+import { callingTool } from "../../domain/tools/naming.ts"
 
 /** How many tools a search gives. */
 export const searchResults = { defaultCount: 10, maxCount: 50 }
@@ -60,7 +61,7 @@ export const searchToolListings = (offer: string): ReadonlyArray<JsonObject> => 
     { required: ["names"] }
   ),
   officeTool(
-    "tools_call",
+    callingTool,
     "Call a tool",
     "Calls a tool of this office by its name from tools_search.",
     {

@@ -18,6 +18,7 @@ import type { LargeResults } from "./results/largeResults.ts"
 import { ambiguousTool, describeTools, searchTools, toolsOfApps, unknownTool } from "./searchTools.ts"
 import { errorResult, textResult } from "./textResults.ts"
 import { formatSome } from "../../domain/errorMessage.ts"
+import { callingTool } from "../../domain/tools/naming.ts"
 
 /** Advice to the model for failures that only the owner of a Computer can fix. */
 const hints: { readonly [code: number]: string } = {
@@ -106,14 +107,15 @@ export const makeToolCaller = (
       return searchTools(yield* current, params, (name) => usageBoost(usage, name, now))
     }),
     tools_describe: (params) => Effect.map(current, (tools) => describeTools(tools, params)),
-    tools_call: ({ arguments: params = {}, name }, hooks) =>
+    [callingTool]: ({ arguments: params = {}, name }, hooks) =>
       typeof name === "string" && isJsonObject(params)
-        ? Effect.flatMap(current, (tools) =>
-            // Models call by this tool, and do not see the tools of apps.
-            isAppOnly(tools.byName.get(name)?.tool.meta)
+        ? Effect.flatMap(current, (tools) => {
+            const target = tools.byName.get(name) ?? tools.departed.get(name)
+            // Models call by this tool, and do not see the tools of apps, whose names at their MCP servers hosts may use.
+            return target === undefined || isAppOnly(target.tool.meta)
               ? Effect.succeed(unknownTool(name, tools))
               : call(name, params, hooks)
-          )
+          })
         : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object")),
     ...(largeResults && { result_read: largeResults.read })
   }

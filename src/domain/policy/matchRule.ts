@@ -49,6 +49,10 @@ export const matchesTool = (
   ((call.shortName !== call.tool || call.originalName !== call.tool) &&
     listToolNames(call).some((name) => matchesToolPattern(patterns, call.server, name)))
 
+/** True when a pattern matches a whole name of a tool that has a slash: a rule that asks or denies may mean it. */
+const matchesNameWithSlash = (patterns: ReadonlyArray<string>, call: ToolNames): boolean =>
+  listToolNames(call).some((name) => name.includes("/") && patterns.some((pattern) => matchesPattern(pattern, name)))
+
 /** True when a text meets given patterns; an absent text meets none. */
 const meetsPatterns = (patterns: ReadonlyArray<string> | undefined, text: string | undefined): boolean =>
   patterns === undefined || (text !== undefined && patterns.some((pattern) => matchesPattern(pattern, text)))
@@ -62,7 +66,13 @@ export const findMismatch = (rule: Rule, call: PolicyCall): string | undefined =
   if (!meetsPatterns(rule.office, call.office)) return "office"
   if (!meetsPatterns(rule.computer, call.computer)) return "computer"
   if (!meetsPatterns(rule.server, call.server)) return "server"
-  if (rule.tool !== undefined && !matchesTool(rule.tool, call)) return "tool"
+  if (
+    rule.tool !== undefined &&
+    !matchesTool(rule.tool, call) &&
+    // A server that one does not trust may name its tool as that of another server.
+    (rule.action === "allow" || !matchesNameWithSlash(rule.tool, call))
+  )
+    return "tool"
   if (rule.annotations !== undefined) {
     for (const name of testedAnnotations) {
       const wanted = rule.annotations[name]

@@ -1,4 +1,5 @@
 import type { ServerConfig } from "../config/computerConfig.ts"
+import { asObject, type JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
 
 /** Between a bundle id, which does not contain it, and the name of a tool. */
@@ -33,6 +34,32 @@ export const listToolNames = ({ originalName, shortName, tool }: ToolNames): Rea
   originalName === shortName
     ? [tool, shortName]
     : [tool, shortName, originalName, `${tool.slice(0, tool.length - shortName.length)}${originalName}`]
+
+/** The tool of a published office that calls another tool of the office, by its arguments `name` and `arguments`. */
+export const callingTool = "tools_call"
+
+/** A call of a tool, by all of its names. */
+export interface NamedCall extends ToolNames {
+  readonly params: JsonObject
+}
+
+/**
+ * The calls that a published office makes for a call of its tool {@link callingTool}, which an office between them exposes
+ * under a longer name. Their tools need not be listed; they have the aliases of the configuration of the MCP server.
+ */
+export const listCallsWithin = (
+  { originalName, params, shortName, tool }: NamedCall,
+  config: Pick<ServerConfig, "toolMeta"> | undefined
+): ReadonlyArray<NamedCall> => {
+  const { arguments: within, name } = params
+  if (!originalName.endsWith(callingTool) || typeof name !== "string") return []
+  const called = `${originalName.slice(0, originalName.length - callingTool.length)}${name}`
+  const { toolMeta = {} } = config ?? {}
+  const alias = (Object.hasOwn(toolMeta, called) ? toolMeta[called]?.alias : undefined) ?? called
+  const exposed = `${tool.slice(0, tool.length - shortName.length)}${alias}`
+  const call = { tool: exposed, shortName: alias, originalName: called, params: asObject(within) }
+  return [call, ...listCallsWithin(call, config)]
+}
 
 /** Servers and tools go by their own names. */
 export const plainNaming: Naming = { serverId: ({ name }) => name, toolName: (_, tool) => tool }

@@ -202,6 +202,15 @@ describe("app in an office", () => {
     })
   )
 
+  it.effect.each(["refresh", "desk__refresh"])("hides its tool from models that call by a search tool: %s", (name) =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ tools: "search" })
+      const called = yield* session.callTool("tools_call", { name, arguments: {} })
+      assert.isTrue(called["isError"])
+      assert.include(textOf(called), "There is no tool")
+    })
+  )
+
   it.effect("passes through an office inside an office", () =>
     Effect.gen(function* () {
       const inner = yield* bridged()

@@ -46,6 +46,29 @@ describe("patterns of a rule", () => {
     }
   )
 
+  it.each(["fs/erase", "fs/*", "*/erase", "notes/fs/erase"])(
+    "asks and denies by a name with a slash: %s",
+    (pattern) => {
+      const slashed = { ...call, tool: "fs/erase", shortName: "fs/erase", originalName: "fs/erase" }
+      for (const action of ["ask", "deny"] as const)
+        assert.isUndefined(findMismatch({ action, tool: [pattern] }, slashed))
+    }
+  )
+
+  it.each([
+    ["exposed", { tool: "fs/erase" }],
+    ["short", { shortName: "fs/erase" }],
+    ["original", { originalName: "fs/erase" }]
+  ] as const)("denies by an %s name with a slash", (_, names) => {
+    assert.isUndefined(findMismatch({ action: "deny", tool: ["fs/*"] }, { ...call, ...names }))
+  })
+
+  it("allows no tool of another MCP server by a name with a slash", () => {
+    const slashed = { ...call, server: "foreign", tool: "notes/write", shortName: "notes/write" }
+    assert.strictEqual(findMismatch({ action: "allow", tool: ["notes/*"] }, slashed), "tool")
+    assert.isFalse(matchesTool(["notes/*"], slashed))
+  })
+
   it.each(["other/write", "notes/", "writ", "rite", "notes"])("does not match a tool by %s", (pattern) => {
     assert.isFalse(matchesTool([pattern], call))
   })

@@ -8,6 +8,7 @@ import { decideCall } from "../../../domain/policy/decideCall.ts"
 import type { RuleExplanation } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { listCallsWithin } from "../../../domain/tools/naming.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
@@ -30,6 +31,16 @@ const failedPolicy: PolicyDecision = {
   by: "failed policy",
   reason: "the policy of this Computer failed"
 }
+
+const strictness: { readonly [A in PolicyDecision["action"]]: number } = { allow: 0, ask: 1, deny: 2 }
+
+/** The first decision unless a later one asks or denies more. */
+const findStrictest = (decisions: ReadonlyArray<PolicyDecision | undefined>): PolicyDecision | undefined =>
+  decisions.reduce((strictest, decision) =>
+    decision !== undefined && strictness[decision.action] > strictness[strictest?.action ?? "allow"]
+      ? decision
+      : strictest
+  )
 
 /** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and grants. */
 export const makeCallPolicy = Effect.fnUntraced(function* (
@@ -66,7 +77,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
         : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
     )
 
-  const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
+  const answerToOne = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
     if (policy === undefined) return Exit.succeed(undefined)
     if (policy.decideNow === undefined) return denyOnFailure(call, policy.decide(call), failedPolicy)
     try {
@@ -76,10 +87,28 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     }
   }
 
-  const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
+  /** The calls that a published office makes for a call. Their annotations are those of a tool that states none. */
+  const withinOf = (call: PolicyCall): ReadonlyArray<PolicyCall> =>
+    listCallsWithin(call, configOf(call.server)).map((within) => ({ ...call, annotations: undefined, ...within }))
+
+  /** The decision about a call, or a stricter one about a call that a published office makes for it. */
+  const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
+    const within = policy === undefined ? [] : withinOf(call)
+    return within.length === 0
+      ? answerToOne(call)
+      : Effect.map(Effect.forEach([call, ...within], answerToOne), findStrictest)
+  }
+
+  const explainOne = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
     policy?.explain === undefined
-      ? Effect.map(answerOf(call), (decision) => ({ decision, steps: [] }))
+      ? Effect.map(answerToOne(call), (decision) => ({ decision, steps: [] }))
       : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
+
+  const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
+    Effect.map(Effect.forEach([call, ...withinOf(call)], explainOne), (explanations) => {
+      const decision = findStrictest(explanations.map((one) => one.decision))
+      return explanations.find((one) => one.decision === decision) ?? { decision, steps: [] }
+    })
 
   /** Read after the policy has answered: a grant may be revoked while it thinks. */
   const standingFor = (entry: CatalogueEntry, facts: CallFacts) => ({

@@ -16,6 +16,7 @@ import {
   toolNotFound,
   toolTimedOut
 } from "../../../domain/tools/errorResults.ts"
+import { listCallsWithin, listToolNames } from "../../../domain/tools/naming.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { InputResponder, McpProgress, McpSession, McpSessionError } from "../../ports/McpSession.ts"
@@ -266,6 +267,11 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       if (catalogue.forbidden.has(toolName)) return toolDisabled(toolName)
       return (yield* restartingResult(toolName)) ?? toolNotFound(toolName, starting)
     }
+    const { originalName, shortName } = entry
+    const named = { originalName, shortName, tool: toolName, params }
+    const within = listCallsWithin(named, servers.find(entry.server)?.config).flatMap(listToolNames)
+    const forbidden = within.find((name) => catalogue.forbidden.has(name))
+    if (forbidden !== undefined) return toolDisabled(forbidden)
     const invalid = rejectRoundedIntegers(toolName, params) ?? (yield* validateParams(call, entry))
     if (invalid !== undefined) return invalid
     const { denial, denialNow, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)

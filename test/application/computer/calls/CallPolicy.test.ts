@@ -52,6 +52,104 @@ const deciding = Effect.fnUntraced(function* (
 
 const rulesOf = (...rules: ReadonlyArray<Rule>) => RulePolicy.layer(rules)
 
+/** Runs a call of a Computer whose MCP server is a published office that lists few of its tools. */
+const callPublished = Effect.fnUntraced(function* (
+  policy: Layer.Layer<Policy>,
+  params: JsonObject,
+  { name = "tools_call", ...configure }: { readonly name?: string } & JsonObject = {}
+) {
+  const ran: Array<JsonObject> = []
+  const calling = tool("tools_call", (given) => Effect.sync(() => (ran.push(given), textResult("done"))))
+  const lab = yield* makeMemoryMcpServer({
+    tools: [calling, { ...calling, definition: { name: "outer__tools_call" } }]
+  })
+  const { computer } = yield* testComputer({
+    servers: { lab },
+    configure: { lab: { default_tool_meta: { auto_apply: true }, ...configure } },
+    policy
+  })
+  yield* TestClock.adjust(0)
+  const result = yield* computer.callTool({ tool: name, params, requester: "agent" })
+  const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
+  return { result, explanation, ran }
+})
+
+describe("a rule about a tool that a published office calls", () => {
+  const erase = { name: "desk__erase", arguments: { path: "/etc/x" } }
+  const alias = { tool_meta: { desk__erase: { alias: "rm" } } }
+
+  it.effect.each<readonly [string, Rule, JsonObject, ({ readonly name?: string } & JsonObject)?]>([
+    ["its name", { action: "deny", tool: ["desk__erase"] }, erase],
+    ["a pattern", { action: "deny", tool: ["*erase"] }, erase],
+    ["its MCP server", { action: "deny", tool: ["lab/desk__*"] }, erase],
+    ["its arguments", { action: "deny", tool: ["*erase"], arguments: { path: { matches: ["/etc/*"] } } }, erase],
+    ["its alias", { action: "deny", tool: ["rm"] }, erase, alias],
+    ["its name beside an alias", { action: "deny", tool: ["desk__erase"] }, erase, alias],
+    ["a call that needs an approval", { action: "ask", tool: ["desk__erase"] }, erase],
+    ["a call without arguments", { action: "deny", tool: ["desk__erase"] }, { name: "desk__erase" }],
+    [
+      "a tool that calls it by an alias",
+      { action: "deny", tool: ["desk__erase"] },
+      erase,
+      { name: "run", tool_meta: { tools_call: { alias: "run" } } }
+    ],
+    [
+      "an office inside the office",
+      { action: "deny", tool: ["outer__desk__erase"] },
+      erase,
+      { name: "outer__tools_call" }
+    ],
+    [
+      "a call within a call",
+      { action: "deny", tool: ["outer__desk__erase"] },
+      { name: "outer__tools_call", arguments: erase }
+    ]
+  ])("decides by %s", ([, rule, params, configure]) =>
+    Effect.gen(function* () {
+      const { explanation, ran, result } = yield* callPublished(rulesOf(rule), params, configure)
+      assert.strictEqual(errorCodeOf(result), 4005)
+      assert.deepInclude(explanation?.decision, { action: rule.action, by: "rule 1" })
+      assert.isEmpty(ran)
+    })
+  )
+
+  it.effect("decides also where the policy answers later", () =>
+    Effect.gen(function* () {
+      const decide = ({ tool: name }: PolicyCall) =>
+        Effect.succeed(name === "desk__erase" ? ({ action: "deny", by: "a program" } as const) : undefined)
+      const { result } = yield* callPublished(Layer.succeed(Policy, { decide }), erase)
+      assert.strictEqual(errorCodeOf(result), 4005)
+    })
+  )
+
+  it.effect.each<readonly [string, Rule, JsonObject]>([
+    ["another tool", { action: "deny", tool: ["desk__erase"] }, { name: "desk__read", arguments: {} }],
+    ["other arguments", { action: "deny", tool: ["*erase"], arguments: { path: { equals: "/tmp" } } }, erase],
+    ["no tool", { action: "deny", tool: ["desk__erase"] }, { arguments: {} }]
+  ])("leaves a call of %s", ([, rule, params]) =>
+    Effect.gen(function* () {
+      const { ran, result } = yield* callPublished(rulesOf(rule), params)
+      assert.isFalse(result.isError)
+      assert.deepStrictEqual(ran, [params])
+    })
+  )
+
+  it.effect("allows no call of the tool that calls", () =>
+    Effect.gen(function* () {
+      const rules = rulesOf({ action: "allow", tool: ["desk__erase"] }, { action: "deny" })
+      assert.strictEqual(errorCodeOf((yield* callPublished(rules, erase)).result), 4005)
+    })
+  )
+
+  it.effect.each(["desk__erase", "rm"])("does not run what the configuration forbids as %s", (forbidden) =>
+    Effect.gen(function* () {
+      const { ran, result } = yield* callPublished(rulesOf(), erase, { ...alias, forbidden_tools: [forbidden] })
+      assert.strictEqual(errorCodeOf(result), 4002)
+      assert.isEmpty(ran)
+    })
+  )
+})
+
 describe("a policy", () => {
   it.effect("denies a call with 4005 and its reason", () =>
     Effect.gen(function* () {
