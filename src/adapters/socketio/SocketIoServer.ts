@@ -17,8 +17,8 @@ import { mountOffice } from "./stock/mountOffice.ts"
 /** Options of a Server with an own listener, or on a server of the host: give `httpServer` or `io`, or none. */
 export interface SocketIoServerOptions extends RelayServerOptions {
   /**
-   * Serves on this HTTP server, which the host opens and closes. Requests outside of `paths` go to the listeners that it has
-   * now. `host`, `port`, `tls` and `fallback` have no effect.
+   * Serves on this HTTP server, which the host opens and closes. Its listeners get the requests outside of `paths`. `host`,
+   * `port`, `tls` and `fallback` have no effect.
    */
   readonly httpServer?: HttpServer
   /**

@@ -54,6 +54,27 @@ export const decideUpgrades = (
   }
 }
 
+/**
+ * Offers the events of an HTTP server to `take` before its listeners, also before those that it gets later: two that answer
+ * one request would end the process. The returned function restores the server.
+ */
+export const interceptEvents = (
+  http: HttpServer,
+  take: (event: unknown, args: ReadonlyArray<unknown>) => boolean
+): (() => void) => {
+  const fields = http as { emit: (event: unknown, ...args: ReadonlyArray<unknown>) => boolean }
+  const replaced = Object.getOwnPropertyDescriptor(http, "emit")
+  const emit = fields.emit.bind(http)
+  const replacement: typeof emit = (event, ...args) => take(event, args) || emit(event, ...args)
+  fields.emit = replacement
+  return () => {
+    // Another library may have replaced this function in turn.
+    if (fields.emit !== replacement) return
+    Reflect.deleteProperty(http, "emit")
+    if (replaced !== undefined) Object.defineProperty(http, "emit", replaced)
+  }
+}
+
 type SocketIoParser = Pick<typeof parser, "Decoder" | "Encoder">
 
 /** Replaces the parser of connections that open from now on. The returned function restores it. */

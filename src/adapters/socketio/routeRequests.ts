@@ -11,7 +11,7 @@ import {
   rejectRequest,
   rejectUpgrade
 } from "./gate.ts"
-import { asEngineRequest, decideUpgrades, type EngineRequest } from "./internals.ts"
+import { asEngineRequest, decideUpgrades, type EngineRequest, interceptEvents } from "./internals.ts"
 import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RouteOptions {
@@ -94,90 +94,57 @@ export const routeOwnRequests = (
   })
 }
 
-type Listener = (...args: ReadonlyArray<unknown>) => void
-
-/** Listens in place of the present listeners of a host, which `callHost` calls. */
-const replaceListeners = (http: Server, event: "request" | "upgrade", own: Listener) => {
-  const replaced: Array<Listener> = []
-  const others = () => (http.rawListeners(event) as Array<Listener>).filter((one) => one !== own)
-  const isAttached = () => http.listeners(event).includes(own)
-  const listenWith = (listeners: ReadonlyArray<Listener>) => {
-    http.removeAllListeners(event)
-    for (const one of listeners) http.on(event, one)
-  }
-  return {
-    isAttached,
-    replace: () => {
-      replaced.push(...others())
-      listenWith([own])
-    },
-    /** Another library may have taken this listener in turn; then it stays and calls the host. */
-    restore: () => {
-      if (isAttached()) listenWith([...replaced, ...others()])
-    },
-    hasHost: () => replaced.length > 0 || others().length > 0,
-    callHost: (...args: ReadonlyArray<unknown>) => {
-      for (const one of replaced) Reflect.apply(one, http, args)
-    }
-  }
-}
-
-/** Makes the router of all offices on an HTTP server of a host. It passes other requests to the listeners of the host. */
+/** Makes the router of all offices on an HTTP server of a host. It takes their requests before any listener of the host. */
 const makeSharedRouter = (http: Server) => {
   const routes: Array<Routed> = []
   const find = (request: IncomingMessage) => routes.findLast(({ paths }) => isSocketIoRequest(paths, request))
-  const requests = replaceListeners(http, "request", (...args) => {
-    const [request, response] = args as [IncomingMessage, ServerResponse]
+  const take = (event: unknown, args: ReadonlyArray<unknown>): boolean => {
+    if (event !== "request" && event !== "upgrade") return false
+    const [request, target, head] = args as [IncomingMessage, ServerResponse & Duplex, Buffer]
     const route = find(request)
-    if (route === undefined) requests.callHost(request, response)
-    else passRequest(route, request, response)
-  })
-  const upgrades = replaceListeners(http, "upgrade", (...args) => {
-    const [request, socket, head] = args as [IncomingMessage, Duplex, Buffer]
-    const route = find(request)
-    if (route !== undefined && opensWebSocket(route.paths, request)) return passUpgrade(route, request, socket, head)
-    upgrades.callHost(request, socket, head)
-    // Nothing else would end the socket.
-    return upgrades.hasHost() ? undefined : rejectUpgrade(socket, notFound)
-  })
-  let restoreUpgrades = () => {}
+    if (route === undefined) return false
+    if (event === "request") passRequest(route, request, target)
+    else if (opensWebSocket(route.paths, request)) passUpgrade(route, request, target, head)
+    else rejectUpgrade(target, notFound)
+    return true
+  }
+  const hasHost = () => http.listeners("upgrade").some((one) => one !== onUpgrade)
+  /** Some versions of Node emit upgrades only to a listener. Without one of the host, nothing else would end the socket. */
+  const onUpgrade = (_request: IncomingMessage, socket: Duplex) => {
+    if (!hasHost()) rejectUpgrade(socket, notFound)
+  }
+  let restore: ReadonlyArray<() => void> = []
   return {
-    isAttached: () => requests.isAttached() && upgrades.isAttached(),
     add: (route: Routed) => {
-      if (routes.length === 0) {
-        restoreUpgrades = decideUpgrades(http, (request, decideHost) => {
-          const target = find(request)
-          return target === undefined ? upgrades.hasHost() && decideHost() : opensWebSocket(target.paths, request)
-        })
-      }
       routes.push(route)
-      requests.replace()
-      upgrades.replace()
+      if (routes.length > 1) return
+      http.on("upgrade", onUpgrade)
+      restore = [
+        interceptEvents(http, take),
+        decideUpgrades(http, (request, decideHost) => {
+          const target = find(request)
+          return target === undefined ? hasHost() && decideHost() : opensWebSocket(target.paths, request)
+        }),
+        () => http.off("upgrade", onUpgrade)
+      ]
     },
     remove: (route: Routed) => {
       routes.splice(routes.indexOf(route), 1)
-      if (routes.length > 0) return
-      requests.restore()
-      upgrades.restore()
-      restoreUpgrades()
+      if (routes.length === 0) for (const one of restore) one()
     }
   }
 }
 
 const sharedRouters = new WeakMap<Server, ReturnType<typeof makeSharedRouter>>()
 
-/**
- * Routes the requests of a host's HTTP server. Its present listeners get those outside the paths of all offices on it. The
- * returned function ends the route, and restores the listeners after the last one.
- */
+/** Routes the requests of a host's HTTP server to the paths of an office. The returned function ends the route. */
 export const routeSharedRequests = (
   http: Server,
   engine: RequestEngine,
   check: RequestCheck,
   { paths = [defaultPath] }: Pick<RouteOptions, "paths">
 ): (() => void) => {
-  const present = sharedRouters.get(http)
-  const router = present?.isAttached() === true ? present : makeSharedRouter(http)
+  const router = sharedRouters.get(http) ?? makeSharedRouter(http)
   sharedRouters.set(http, router)
   const route: Routed = { check, engine, paths }
   router.add(route)

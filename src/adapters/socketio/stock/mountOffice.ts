@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from "node:http"
 import { Effect } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
-import { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { AdmissionRejected, ListenError } from "../../../application/ports/Transport.ts"
 import { type ConnectionContext, closeLinksWithScope } from "../connection/ConnectionContext.ts"
 import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
 import { asEngineRequest, connectionIdOf, replaceParser } from "../internals.ts"
@@ -83,7 +83,11 @@ export const mountOffice = Effect.fnUntraced(function* (
   }
 
   const mount = mountOf(io.of(context.namespace))
-  if (mount.admit !== undefined) return yield* Effect.die(new Error(`An office is mounted at ${context.namespace}`))
+  if (mount.admit !== undefined) {
+    return yield* new ListenError({
+      message: `The Socket.IO server has an office at the namespace ${context.namespace}`
+    })
+  }
   mount.admit = admit
   engine.prependListener("connection", onConnection)
   engine.use(onRequest)

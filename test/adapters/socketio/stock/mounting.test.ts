@@ -150,15 +150,69 @@ describe("an office on an HTTP server of the host", () => {
     })
   )
 
-  it.live("gives the host its listeners back when it closes", () =>
+  it.live("leaves the server of the host as it was when it closes", () =>
     Effect.gen(function* () {
       const httpServer = yield* hostServer
       httpServer.once("upgrade", () => undefined)
-      const before = [httpServer.rawListeners("request"), httpServer.rawListeners("upgrade")]
+      const state = () => [
+        httpServer.rawListeners("request"),
+        httpServer.rawListeners("upgrade"),
+        Object.hasOwn(httpServer, "emit")
+      ]
+      const before = state()
       const { unmount, url } = yield* mount({ httpServer })
       yield* unmount
-      assert.deepStrictEqual([httpServer.rawListeners("request"), httpServer.rawListeners("upgrade")], before)
+      assert.deepStrictEqual(state(), before)
       assert.strictEqual(yield* textOf(`${url}/smcp/`), "host")
+    })
+  )
+
+  it.live("keeps its requests from listeners that the host adds later", () =>
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const { url } = yield* mount({ httpServer })
+      const paths: Array<string | undefined> = []
+      httpServer.on("request", ({ url: path }) => void paths.push(path))
+      httpServer.prependListener("request", ({ url: path }) => void paths.push(path))
+      const link = yield* member({ url, transports: ["polling"] })
+      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+      assert.strictEqual(yield* textOf(`${url}/later`), "host")
+      assert.deepStrictEqual(paths, ["/later", "/later"])
+    })
+  )
+
+  it.live("keeps its upgrades from a WebSocket server that the host adds later", () =>
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const { unmount, url } = yield* mount({ httpServer })
+      // It rejects the upgrades to all other paths.
+      const own = new WebSocketServer({ server: httpServer, path: "/own" })
+      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+      const link = yield* member({ url, transports: ["websocket"] })
+      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+      yield* unmount
+      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+    })
+  )
+
+  it.live("stays below a function of the host that observes the events of its server", () =>
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const first = yield* mount({ httpServer })
+      const events: Array<unknown> = []
+      const emit = (httpServer as { emit: (...args: ReadonlyArray<unknown>) => boolean }).emit.bind(httpServer)
+      const observed = (...args: ReadonlyArray<unknown>) => {
+        events.push(args[0])
+        return emit(...args)
+      }
+      Object.assign(httpServer, { emit: observed })
+      yield* first.unmount
+      const second = yield* mount({ httpServer, paths: ["/second"] })
+      assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
+      yield* second.unmount
+      assert.strictEqual(yield* textOf(`${first.url}/smcp/`), "host")
+      assert.include(events, "request")
     })
   )
 
@@ -386,6 +440,16 @@ describe("an office on a Socket.IO server of the host", () => {
       socket.connect()
       const [reason] = yield* received(socket, "disconnect")
       assert.strictEqual(reason, "io server disconnect")
+    })
+  )
+
+  it.live("is not mounted at the namespace of another one", () =>
+    Effect.gen(function* () {
+      const { io } = yield* hostIo()
+      const { url } = yield* mount({ io })
+      const error = yield* Effect.flip(mount({ io }))
+      assert.include(error.message, "has an office at the namespace /smcp")
+      assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
     })
   )
 
