@@ -1,4 +1,6 @@
+import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
+import { Server as SocketIo } from "socket.io"
 import { A2cError, connectAgent, runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
 import { connectAgent as connectWebAgent } from "../../src/main/entrypoints/agent.ts"
 
@@ -11,6 +13,9 @@ const callWith = async (fn: unknown, args: ReadonlyArray<unknown>): Promise<unkn
     return error instanceof A2cError ? `${error.code}: ${error.message}` : error
   }
 }
+
+const cycle: { self?: unknown } = {}
+cycle.self = cycle
 
 const server = { authenticate: "allowAll" }
 const desk = { url: "http://127.0.0.1:9", name: "desk", config: {} }
@@ -28,12 +33,24 @@ describe("a function of the Promise API in plain JavaScript", () => {
       `runServer: 'authenticate' must be a function or "allowAll", but it is of type boolean`
     ],
     [runComputer, [], "runComputer: argument 1 must be an object, but it is missing"],
-    [runComputer, [{ ...place, url: 80, config: {} }], "runComputer: 'url' must be a string, but it is of type number"],
+    [
+      runComputer,
+      [{ ...place, url: 80, config: {} }],
+      "runComputer: 'url' must be a URL with the scheme http, https, ws or wss, but it is 80"
+    ],
     [runComputer, [place], "runComputer: 'config' must be an object, but it is missing"],
     [connectAgent, [], "connectAgent: argument 1 must be an object, but it is missing"],
     [connectAgent, [[]], "connectAgent: argument 1 must be an object, but it is of type array"],
-    [connectAgent, [{ ...place, office: undefined }], "connectAgent: 'office' must be a string, but it is missing"],
-    [runServer, [{ ...server, port: "80" }], "runServer: 'port' must be a number, but it is of type string"],
+    [
+      connectAgent,
+      [{ ...place, office: undefined }],
+      "connectAgent: 'office' must be a string of 1 to 256 characters, but it is missing"
+    ],
+    [
+      runServer,
+      [{ ...server, port: "80" }],
+      "runServer: 'port' must be an integer from 0 to 65535, but it is of type string"
+    ],
     [runServer, [{ ...server, limits: null }], "runServer: 'limits' must be an object, but it is null"],
     [
       runServer,
@@ -43,7 +60,7 @@ describe("a function of the Promise API in plain JavaScript", () => {
     [
       runServer,
       [{ ...server, settings: { drainTimeout: "1 s" } }],
-      "runServer: 'settings.drainTimeout' must be a number, but it is of type string"
+      "runServer: 'settings.drainTimeout' must be a number from 0, but it is of type string"
     ],
     [runServer, [{ ...server, redis: "redis://x" }], "runServer: 'redis' must be an object, but it is of type string"],
     [
@@ -63,19 +80,151 @@ describe("a function of the Promise API in plain JavaScript", () => {
       "runComputer: 'protocol' must be 0.2 or 0.3 or 0.4 or auto, but it is of type string"
     ],
     [runComputer, [{ ...desk, policy: {} }], "runComputer: 'policy' must be a function, but it is of type object"],
-    [
-      connectAgent,
-      [{ ...place, token: 5 }],
-      "connectAgent: 'token' must be a string or a function, but it is of type number"
-    ],
-    [connectAgent, [{ ...place, wait: null }], "connectAgent: 'wait' must be a number, but it is null"],
+    [connectAgent, [{ ...place, token: 5 }], "connectAgent: 'token' must be a string or a function, but it is 5"],
+    [connectAgent, [{ ...place, wait: null }], "connectAgent: 'wait' must be a number from 0, but it is null"],
     [
       connectAgent,
       [{ ...place, transports: "websocket" }],
       "connectAgent: 'transports' must be an array of polling or websocket, but it is of type string"
     ],
+    [runServer, [{ ...server, tls: { cert: 5, key: "k" } }], "runServer: 'tls.cert' must be a string, but it is 5"],
+    [runServer, [{ ...server, tls: { cert: "c" } }], "runServer: 'tls.key' must be a string, but it is missing"],
+    [runServer, [{ ...server, port: 70_000 }], "runServer: 'port' must be an integer from 0 to 65535, but it is 70000"],
+    [
+      runServer,
+      [{ ...server, pingInterval: Number.POSITIVE_INFINITY }],
+      "runServer: 'pingInterval' must be an integer from 1 to 2147483647, but it is Infinity"
+    ],
+    [
+      runServer,
+      [{ ...server, limits: { connections: 0 } }],
+      "runServer: 'limits.connections' must be a number above 0, such as Infinity for no limit, but it is 0"
+    ],
+    [
+      runServer,
+      [{ ...server, engine: "ws" }],
+      "runServer: 'engine' must be relay or socket.io, but it is of type string"
+    ],
+    [
+      runServer,
+      [{ ...server, paths: ["smcp"] }],
+      "runServer: 'paths' must be an array of paths such as /smcp, in the form of URLs, that is not empty, but it is of type array"
+    ],
+    [
+      runServer,
+      [{ ...server, allowedOrigins: ["app.example"] }],
+      "runServer: 'allowedOrigins' must be an array of * or origins such as https://example.org, but it is of type array"
+    ],
+    [runServer, [{ ...server, page: { apps: null } }], "runServer: 'page.apps' must be an object, but it is null"],
+    [
+      runServer,
+      [{ ...server, httpServer: {} }],
+      "runServer: 'httpServer' must be an HTTP server of Node, but it is of type object"
+    ],
+    [
+      runServer,
+      [{ ...server, io: createServer() }],
+      "runServer: 'io' must be a Socket.IO server, but it is of type Server"
+    ],
+    [
+      runServer,
+      [{ ...server, io: new SocketIo(), httpServer: createServer() }],
+      "runServer: 'httpServer' and 'io' exclude each other"
+    ],
+    [runServer, [server, null], "the last argument must be an object, but it is null"],
+    [runServer, [server, { signal: 5 }], "'signal' must be an AbortSignal, but it is 5"],
+    [
+      runComputer,
+      [{ ...desk, name: "x".repeat(257) }],
+      "runComputer: 'name' must be a string of 1 to 256 characters, but it is of type string"
+    ],
+    [
+      runComputer,
+      [{ ...desk, settings: { idle: Number.NaN } }],
+      "runComputer: 'settings.idle' must be a number from 0, but it is NaN"
+    ],
+    [
+      runComputer,
+      [{ ...desk, variables: { memory: { root: 5 } } }],
+      "runComputer: 'variables.memory.root' must be a string, but it is 5"
+    ],
+    [
+      runComputer,
+      [{ ...desk, approvers: ["owner"] }],
+      "runComputer: 'approvers' must be an array of page or agent, but it is of type array"
+    ],
+    [
+      runComputer,
+      [{ ...desk, uploads: { folder: new URL("file:///tmp") } }],
+      "runComputer: 'uploads.folder' must be a string that is not empty, but it is of type URL"
+    ],
+    [
+      runComputer,
+      [
+        {
+          ...desk,
+          config: {
+            get servers(): unknown {
+              throw new Error("closed")
+            }
+          }
+        }
+      ],
+      "The configuration cannot be used: closed"
+    ],
+    [
+      connectAgent,
+      [{ ...place, url: new URL(place.url) }],
+      "connectAgent: 'url' must be a URL with the scheme http, https, ws or wss, but it is of type URL"
+    ],
+    [
+      connectAgent,
+      [{ ...place, url: "127.0.0.1:7070" }],
+      "connectAgent: 'url' must be a URL with the scheme http, https, ws or wss, but it is of type string"
+    ],
+    [
+      connectAgent,
+      [
+        {
+          ...place,
+          get token(): string {
+            throw new Error("locked")
+          }
+        }
+      ],
+      "connectAgent: 'token' cannot be read: locked"
+    ],
+    [
+      connectAgent,
+      [{ ...place, headers: new Headers({ "x-key": "y" }) }],
+      "connectAgent: 'headers' must be an object of strings, with names and values that HTTP permits, but it is of type Headers"
+    ],
+    [
+      connectAgent,
+      [{ ...place, headers: { "x-key": "a\nb" } }],
+      "connectAgent: 'headers' must be an object of strings, with names and values that HTTP permits, but it is of type object"
+    ],
+    [
+      connectAgent,
+      [{ ...place, auth: { cycle } }],
+      "connectAgent: 'auth.cycle' must be a JSON value, but it is of type object"
+    ],
+    [
+      connectAgent,
+      [{ ...place, transports: [] }],
+      "connectAgent: 'transports' must be an array of polling or websocket that is not empty, but it is an empty array"
+    ],
+    [
+      connectAgent,
+      [{ ...place, namespace: "smcp" }],
+      "connectAgent: 'namespace' must be a string that begins with a slash, but it is of type string"
+    ],
     [connectWebAgent, [], "connectAgent: argument 1 must be an object, but it is missing"],
-    [connectWebAgent, [{ ...place, name: 7 }], "connectAgent: 'name' must be a string, but it is of type number"]
+    [
+      connectWebAgent,
+      [{ ...place, name: 7 }],
+      "connectAgent: 'name' must be a string of 1 to 256 characters, but it is 7"
+    ]
   ] as const) {
     it(`reports ${message}`, async () => {
       assert.strictEqual(await callWith(fn, args), `config_invalid: ${message}`)
@@ -93,6 +242,19 @@ describe("methods of the Promise API in plain JavaScript", () => {
       [agent.callTool, [], "callTool: argument 1 must be an object, but it is missing"],
       [agent.callTool, [{}], "callTool: 'tool' must be a string, but it is missing"],
       [agent.callTool, ["echo"], "callTool: argument 1 must be an object, but it is of type string"],
+      [agent.callTool, [{ tool: "x", args: {} }], "callTool: there is no option 'args'"],
+      [agent.callTool, [{ tool: "x", params: [] }], "callTool: 'params' must be an object, but it is an empty array"],
+      [
+        agent.callTool,
+        [{ tool: "x", timeout: "5" }],
+        "callTool: 'timeout' must be a number above 0, but it is of type string"
+      ],
+      [agent.callTool, [{ tool: "x" }, null], "the last argument must be an object, but it is null"],
+      [agent.members, [{ signal: true }], "'signal' must be an AbortSignal, but it is of type boolean"],
+      [agent.getDesktop, ["desk", null], "the last argument must be an object, but it is null"],
+      [agent.startTool, [{}], "startTool: 'tool' must be a string, but it is missing"],
+      [computer.join, [{ ofice: "x" }], "join: there is no option 'ofice': did you mean 'office'?"],
+      [computer.join, [{ office: "x", wait: "5" }], "join: 'wait' must be a number from 0, but it is of type string"],
       [agent.getTools, [], "getTools: argument 1 must be a string, but it is missing"],
       [agent.getDpe, ["desk"], "getDpe: argument 2 must be a string, but it is missing"],
       [agent.mcpRequest, ["desk"], "mcpRequest: argument 2 must be an object, but it is missing"],

@@ -35,8 +35,8 @@ import type { Awaitable, HookOptions } from "./computerHooks.ts"
 import {
   type ArgumentCheck,
   checkArguments,
-  checkOptions,
   type ChecksOf,
+  describeValue,
   withCheckedArguments
 } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
@@ -301,7 +301,14 @@ const wrapAgent = (
 
 /** The message of an error that the function throws reaches the caller, who wrote the function. */
 const tokenEffect = (getToken: () => string | Promise<string>) =>
-  Effect.tryPromise({ try: async () => getToken(), catch: (error) => ({ message: errorMessage(error) }) })
+  Effect.tryPromise({
+    try: async () => {
+      const token: unknown = await getToken()
+      if (typeof token === "string") return token
+      throw new Error(`'token' must give a string, but it is ${describeValue(token)}`)
+    },
+    catch: (error) => ({ message: errorMessage(error) })
+  })
 
 export const toClientOptions = <Options extends ConnectionOptions>({
   connectTimeout,
@@ -317,12 +324,40 @@ export const toClientOptions = <Options extends ConnectionOptions>({
 
 /** The required arguments of methods. */
 const computerFirst: ReadonlyArray<ArgumentCheck> = ["string"]
-const methodArguments = {
-  callTool: [{ tool: "string" }],
-  startTool: [{ tool: "string" }],
+const startedCall: ChecksOf<Omit<AgentToolCall, "blobs">> = {
+  computer: "string",
+  onApproval: "function",
+  onInput: "function",
+  inputModes: "strings",
+  onStatus: "function",
+  params: "object",
+  timeout: "seconds",
+  tool: ["string"]
+}
+const toolCall: ChecksOf<AgentToolCall> = { ...startedCall, blobs: "blobs" }
+export const approvalAnswer = {
+  action: ["string"],
+  by: "string",
+  content: "object",
+  reason: "string",
+  scope: "string",
+  until: "millis"
+} as const
+const methodArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
+  callTool: [toolCall],
+  startTool: [startedCall],
+  startedTool: ["string", "string"],
   getTools: computerFirst,
   mcpServers: computerFirst,
-  mcpRequest: ["string", { server: "string", method: "string" }],
+  mcpRequest: [
+    "string",
+    {
+      server: ["string"],
+      method: ["string"],
+      params: ["object"],
+      timeout: "seconds"
+    } satisfies ChecksOf<McpServerRequest>
+  ],
   getConfig: computerFirst,
   getDesktop: computerFirst,
   getDpe: ["string", "string"],
@@ -331,34 +366,35 @@ const methodArguments = {
   allResources: ["string", "string"],
   findDocuments: computerFirst,
   getApprovals: computerFirst,
-  decideApproval: ["string", "string", { action: "string" }],
+  decideApproval: ["string", "string", approvalAnswer],
   blob: ["string", "string"],
-  putBlob: ["string", "bytes"],
+  putBlob: ["string", "data"],
   skills: computerFirst,
   readSkill: ["string", "string"],
-  changesOf: computerFirst
-} as const
+  changesOf: computerFirst,
+  mcpClient: []
+}
 
 /** The options of every member. */
 export const connectionChecks: ChecksOf<ConnectionOptions> = {
-  auth: "object",
+  auth: { "*": "json" },
   ca: "string",
-  connectTimeout: "number",
-  headers: "object",
+  connectTimeout: "limit",
+  headers: "headers",
   log: "function",
-  namespace: "string",
+  namespace: "namespace",
   token: "token",
   transports: "transports",
-  url: "string",
-  wait: "number"
+  url: ["serverUrl"],
+  wait: "millis"
 }
 
 const agentOptions: ChecksOf<NodeAgentConnectOptions> = {
   ...connectionChecks,
   documentFolders: "strings",
   documentHosts: "strings",
-  name: "string",
-  office: "string",
+  name: ["identifier"],
+  office: ["identifier"],
   protocol: "protocol",
   retryInitialConnect: "boolean",
   takeOver: "boolean"
@@ -369,8 +405,7 @@ export const connectWithLayer = async <Options extends AgentConnectOptions>(
   options: Options,
   cancellable: Cancellable | undefined
 ): Promise<ConnectedAgent> => {
-  checkArguments("connectAgent", [{ url: "string", office: "string", name: "string" }], [options])
-  checkOptions("connectAgent", agentOptions, options)
+  checkArguments("connectAgent", [agentOptions], [options])
   const service = await startService(Agent, makeLayer(options), options.log, cancellable)
-  return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf"])
+  return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf", "startedTool"])
 }

@@ -15,11 +15,12 @@ import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
-import { connectionChecks, type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
+import { approvalAnswer, connectionChecks, type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
-import { checkArguments, checkOptions, type ChecksOf, withCheckedArguments } from "./checkArguments.ts"
+import { checkArguments, type ChecksOf, withCheckedArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
@@ -118,7 +119,8 @@ export interface RunningComputer extends Closeable {
 
 const parseConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInvalid> =>
   Result.mapError(
-    parseComputerConfig(config),
+    // A getter may throw.
+    Result.flatMap(Result.try({ try: () => parseComputerConfig(config), catch: errorMessage }), (parsed) => parsed),
     (reason) => new ConfigInvalid({ message: `The configuration cannot be used: ${reason}` })
   )
 
@@ -168,42 +170,49 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
 const computerOptions: ChecksOf<RunComputerOptions> = {
   ...connectionChecks,
   approve: "strings",
-  approvers: "strings",
+  approvers: "approvers",
   authorize: "function",
-  catalogues: "string",
-  config: "object",
+  catalogues: "text",
+  config: ["object"],
   confirm: "function",
-  inputs: { ask: "function", run: "function", values: "object" },
-  name: "string",
-  office: "string",
+  inputs: { ask: "function", run: "function", values: { "*": "inputValue" } },
+  name: ["identifier"],
+  office: "identifier",
   onInput: "function",
   operators: { calls: "boolean", states: "boolean", stderr: "boolean" },
   policy: "function",
   protocol: "protocol",
   retryInitialConnect: "boolean",
   settings: {
-    approvalTimeout: "number",
-    changeThrottle: "number",
-    connectTimeout: "number",
-    idle: "number",
-    keepaliveInterval: "number",
-    lifecycle: "string",
+    approvalTimeout: "millis",
+    changeThrottle: "millis",
+    connectTimeout: "limit",
+    idle: "millis",
+    keepaliveInterval: "limit",
+    lifecycle: "lifecycle",
     onProgress: "function",
-    readTimeout: "number",
+    readTimeout: "limit",
     resolveDpe: "function",
     showUnsubscribable: "boolean",
-    startupTimeout: "number"
+    startupTimeout: "millis"
   },
-  skills: { marketplaces: "strings", userFolder: "string" },
+  skills: { marketplaces: "strings", userFolder: "text" },
   takeOver: "boolean",
-  uploads: "object",
-  variables: "object"
+  uploads: { folder: ["text"], maxBytes: "bytes" },
+  variables: { "*": { "*": "string" } }
+}
+
+const joinOptions: ChecksOf<ComputerJoinOptions> = {
+  office: ["identifier"],
+  protocol: "protocol",
+  retryInitialConnect: "boolean",
+  takeOver: "boolean",
+  wait: "millis"
 }
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (options: RunComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
-  checkArguments("runComputer", [{ url: "string", name: "string", config: "object" }], [options])
-  checkOptions("runComputer", computerOptions, options)
+  checkArguments("runComputer", [computerOptions], [options])
   const {
     approve: _approve,
     approvers: _approvers,
@@ -226,14 +235,15 @@ export const runComputer = async (options: RunComputerOptions, cancellable?: Can
     config: read.success
   })
   return withCheckedArguments(wrapComputer(await startService(Computer, layer, options.log, cancellable)), {
-    reconfigure: [{ config: "object" }],
+    reconfigure: [{ config: ["object"], variables: computerOptions.variables }],
     start: ["string"],
     stop: ["string"],
     restart: ["string"],
-    callTool: [{ tool: "string" }],
-    decideApproval: ["string", { action: "string" }],
+    callTool: [{ params: "object", requester: "string", timeout: "seconds", tool: ["string"] }],
+    decideApproval: ["string", approvalAnswer],
     revokeGrant: ["string"],
-    explain: [{ tool: "string" }],
-    join: [{ office: "string" }]
+    explain: [{ line: "string", office: "string", params: "object", subject: ["string"], tool: ["string"] }],
+    join: [joinOptions],
+    desktop: []
   })
 }

@@ -9,6 +9,7 @@ import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
+import { A2cError } from "./A2cError.ts"
 import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
@@ -81,37 +82,46 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
     )
 })
 
-const limitChecks = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, "number" as const]))
+const limitChecks = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, "limit" as const]))
 
 const serverOptions: ChecksOf<ServerOptions> = {
-  allowedOrigins: "strings",
-  authenticate: "authenticate",
-  engine: "string",
+  allowedOrigins: "origins",
+  authenticate: ["authenticate"],
+  engine: "engine",
   fallback: "function",
-  host: "string",
-  httpServer: "object",
-  io: "object",
+  host: "text",
+  httpServer: "httpServer",
+  io: "socketIo",
   limits: limitChecks,
   lines: "lines",
   log: "function",
-  maxMessageBytes: "number",
-  namespace: "string",
+  maxMessageBytes: "messageBytes",
+  namespace: "namespace",
   page: "page",
-  paths: "strings",
-  pingInterval: "number",
-  pingTimeout: "number",
-  port: "number",
-  redis: { address: "object", prefix: "string", url: "string" },
-  settings: { drainTimeout: "number", requireRole: "boolean", routingTimeout: "number", timeoutGrace: "number" },
-  tls: "object",
+  paths: "paths",
+  pingInterval: "interval",
+  pingTimeout: "interval",
+  port: "port",
+  redis: { address: { host: ["text"], port: ["port"] }, prefix: "string", url: ["string"] },
+  settings: { drainTimeout: "millis", requireRole: "boolean", routingTimeout: "limit", timeoutGrace: "millis" },
+  tls: { cert: ["string"], key: ["string"], updates: "stream" },
   validate: "boolean",
-  validateBytes: "number"
+  validateBytes: "bytes"
+}
+
+const pageOptions: ChecksOf<PageOptions> = {
+  apps: { origin: "string", port: "port" },
+  assets: "text",
+  bodies: { maxBytes: "bytes" }
 }
 
 /** Runs a Server on Socket.IO; on loopback and a free port by default, or on a server of the host program. */
 export const runServer = async (given: ServerOptions, cancellable?: Cancellable): Promise<RunningServer> => {
-  checkArguments("runServer", [{ authenticate: "authenticate" }], [given])
-  checkOptions("runServer", serverOptions, given)
+  checkArguments("runServer", [serverOptions], [given])
+  if (typeof given.page === "object") checkOptions("runServer", pageOptions, given.page, "page.")
+  if (given.httpServer !== undefined && given.io !== undefined) {
+    throw new A2cError("config_invalid", "runServer: 'httpServer' and 'io' exclude each other")
+  }
   const { authenticate, limits = {}, log, redis, settings = {}, ...options } = given
   const { requireRole, ...timeouts } = settings
   const { idleTimeout, joinTimeout, ...counts } = limits

@@ -13,6 +13,7 @@ import {
   Stream
 } from "effect"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
+import { checkCancellable } from "./checkArguments.ts"
 import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
 
 /** The last parameter of every method. */
@@ -85,8 +86,10 @@ export const startService = async <I, S, R>(
   key: Context.Key<I, S>,
   layer: Layer.Layer<I | R, ExpectedError>,
   log: Log | undefined,
-  { signal }: Cancellable = {}
+  cancellable: Cancellable = {}
 ): Promise<RunningService<S>> => {
+  checkCancellable(cancellable)
+  const { signal } = cancellable
   if (signal?.aborted === true) throw abortedError(signal)
   const scope = Scope.makeUnsafe()
   const starting = Effect.gen(function* () {
@@ -109,12 +112,14 @@ export const startService = async <I, S, R>(
 
   return {
     run: async (use, options = {}) => {
+      checkCancellable(options)
       if (closing !== undefined) throw closedError()
       if (options.signal?.aborted === true) throw abortedError(options.signal)
       const fiber = fork(use(service), { signal: options.signal })
       return unwrapExit(await Effect.runPromise(Fiber.await(fiber)), options.signal)
     },
     iterate: (use, options = {}) => {
+      checkCancellable(options)
       const stream = Stream.suspend(() =>
         closing === undefined
           ? Stream.interruptWhen(use(service), Deferred.await(closeRequested))

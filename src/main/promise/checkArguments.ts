@@ -1,109 +1,232 @@
-import { didYouMean } from "../config/didYouMean.ts"
+import { isServerUrl } from "../../adapters/socketio/client/serverAddress.ts"
+import { maxConfigurableMessageBytes, maxTimerMillis } from "../../adapters/socketio/limits.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
+import { didYouMean } from "../config/didYouMean.ts"
 import { A2cError } from "./A2cError.ts"
 
-const protocols: ReadonlyArray<unknown> = [...lineNames, "auto"]
+interface KindRow {
+  readonly text: string
+  readonly test: (value: unknown) => boolean
+}
 
-const listOf = (names: ReadonlyArray<unknown>) => ({
-  text: `an array of ${names.join(" or ")}`,
-  test: (value: unknown) => Array.isArray(value) && value.every((item) => names.includes(item))
+const oneOf = (...values: ReadonlyArray<unknown>): KindRow => ({
+  text: values.join(" or "),
+  test: (value) => values.includes(value)
 })
 
+const listOf = (item: KindRow, text = `an array of ${item.text}`): KindRow => ({
+  text,
+  test: (value) => Array.isArray(value) && value.every(item.test)
+})
+
+/** A list that permits nothing when it is empty. */
+const notEmpty = ({ test, text }: KindRow): KindRow => ({
+  text: `${text} that is not empty`,
+  test: (value) => test(value) && Array.isArray(value) && value.length > 0
+})
+
+const typeOf = (type: "string" | "boolean" | "function", text = `a ${type}`): KindRow => ({
+  text,
+  test: (value) => typeof value === type
+})
+
+const texts = (text: string, test: (value: string) => boolean): KindRow => ({
+  text,
+  test: (value) => typeof value === "string" && test(value)
+})
+
+const numbers = (text: string, test: (value: number) => boolean): KindRow => ({
+  text,
+  test: (value) => typeof value === "number" && test(value)
+})
+
+const integers = (min: number, max: number): KindRow =>
+  numbers(`an integer from ${min} to ${max}`, (value) => Number.isInteger(value) && value >= min && value <= max)
+
+const either = (one: KindRow, other: KindRow): KindRow => ({
+  text: `${one.text} or ${other.text}`,
+  test: (value) => one.test(value) || other.test(value)
+})
+
+/** An object with these methods: one of a class. */
+const instance = (text: string, ...methods: ReadonlyArray<string>): KindRow => ({
+  text,
+  test: (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    methods.every((method) => typeof Reflect.get(value, method) === "function")
+})
+
+/** True for an object of members, also of a class or another realm. A `Map`, `Headers` or `URL` has no members. */
+const hasMembers = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null || Object.keys(value).length > 0
+}
+
+const string = typeOf("string")
+const fn = typeOf("function")
+
+/** An origin as browsers send it. */
+const isOrigin = (text: string): boolean =>
+  text === "*" ||
+  text === "null" ||
+  (/^https?:/i.test(text) ? URL.parse(text)?.origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/.test(text))
+
+/** True for a value that a message can carry: a cycle or a `BigInt` would throw where nothing catches it. */
+const isJson = (value: unknown): boolean => {
+  try {
+    return JSON.stringify(value) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** True for a header that Node sends. */
+const isHeader = ([name, value]: readonly [string, unknown]): boolean =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(name) && typeof value === "string" && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+
+/** A path that a request can have. */
+const isPath = (text: string): boolean => text !== "/" && URL.parse(text, "http://localhost")?.pathname === text
+
 const kinds = {
-  string: { text: "a string", test: (value: unknown) => typeof value === "string" },
-  object: {
-    text: "an object",
-    test: (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value)
+  string,
+  boolean: typeOf("boolean"),
+  function: fn,
+  text: texts("a string that is not empty", (value) => value !== ""),
+  strings: listOf(string, "an array of strings"),
+  json: { text: "a JSON value", test: isJson },
+  headers: {
+    text: "an object of strings, with names and values that HTTP permits",
+    test: (value) => hasMembers(value) && Object.entries(Object(value)).every(isHeader)
   },
-  boolean: { text: "a boolean", test: (value: unknown) => typeof value === "boolean" },
-  function: { text: "a function", test: (value: unknown) => typeof value === "function" },
-  number: { text: "a number", test: (value: unknown) => typeof value === "number" && !Number.isNaN(value) },
-  strings: {
-    text: "an array of strings",
-    test: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === "string")
-  },
-  protocol: { text: protocols.join(" or "), test: (value: unknown) => protocols.includes(value) },
-  lines: listOf(lineNames),
-  transports: listOf(["polling", "websocket"]),
-  page: {
-    text: "an object or false",
-    test: (value: unknown) => value === false || (typeof value === "object" && value !== null)
-  },
-  token: {
-    text: "a string or a function",
-    test: (value: unknown) => typeof value === "string" || typeof value === "function"
-  },
-  bytes: { text: "a Uint8Array", test: (value: unknown) => value instanceof Uint8Array },
+  identifier: texts(
+    `a string of 1 to ${maxIdentifierLength} characters`,
+    (value) => value !== "" && value.length <= maxIdentifierLength
+  ),
+  object: { text: "an object", test: hasMembers },
+  serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
+  namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
+  paths: notEmpty(listOf(texts("paths", isPath), "an array of paths such as /smcp, in the form of URLs,")),
+  origins: listOf(texts("origins", isOrigin), "an array of * or origins such as https://example.org"),
+  port: integers(0, 65_535),
+  messageBytes: integers(1024, maxConfigurableMessageBytes),
+  bytes: integers(0, Number.MAX_SAFE_INTEGER),
+  interval: integers(1, maxTimerMillis),
+  limit: numbers("a number above 0, such as Infinity for no limit", (value) => value > 0),
+  millis: numbers("a number from 0", (value) => value >= 0),
+  seconds: numbers("a number above 0", (value) => value > 0),
+  inputValue: either(string, either(numbers("a number", Number.isFinite), typeOf("boolean"))),
+  protocol: oneOf(...lineNames, "auto"),
+  lines: notEmpty(listOf(oneOf(...lineNames))),
+  transports: notEmpty(listOf(oneOf("polling", "websocket"))),
+  engine: oneOf("relay", "socket.io"),
+  lifecycle: oneOf("eager", "lazy"),
+  blobs: oneOf("fetch", "keep"),
+  approvers: listOf(oneOf("page", "agent")),
+  page: either({ text: "an object", test: hasMembers }, oneOf(false)),
+  token: either(string, fn),
+  data: { text: "a Uint8Array", test: (value) => value instanceof Uint8Array },
+  stream: instance("a Stream of Effect", "pipe"),
+  signal: instance("an AbortSignal", "addEventListener", "removeEventListener"),
+  httpServer: instance("an HTTP server of Node", "address", "on", "emit"),
+  socketIo: instance("a Socket.IO server", "of", "path", "bind"),
   authenticate: {
     text: 'a function or "allowAll"',
-    test: (value: unknown) => typeof value === "function" || value === "allowAll"
+    test: (value) => typeof value === "function" || value === "allowAll"
   }
-} as const
+} satisfies { readonly [kind: string]: KindRow }
 
 type Kind = keyof typeof kinds
 
-/** A required argument: its kind, or the kinds of the required members of an object. */
-export type ArgumentCheck = Kind | { readonly [member: string]: Kind }
+/** The members of an object; `*` stands for any other. A kind in an array is required. */
+interface OptionChecks {
+  readonly [option: string]: Kind | readonly [Kind] | OptionChecks
+}
 
-const describeValue = (value: unknown): string => {
+/** {@link OptionChecks} for a type, which must name each of its options. */
+export type ChecksOf<Options> = { readonly [Option in keyof Options]-?: OptionChecks[string] }
+
+/** An argument: its kind, or its members. */
+export type ArgumentCheck = Kind | OptionChecks
+
+export const describeValue = (value: unknown): string => {
   if (value === undefined) return "missing"
-  return value === null ? "null" : `of type ${Array.isArray(value) ? "array" : typeof value}`
+  if (value === "") return "empty"
+  if (typeof value === "number" || value === null) return String(value)
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "of type array"
+  const type = hasMembers(value) || typeof value !== "object" ? typeof value : value?.constructor?.name
+  return `of type ${type ?? "object"}`
 }
 
 const problemOf = (what: string, kind: Kind, value: unknown): string | undefined =>
   kinds[kind].test(value) ? undefined : `${what} must be ${kinds[kind].text}, but it is ${describeValue(value)}`
 
-const argumentProblem = (check: ArgumentCheck, position: number, value: unknown): string | undefined => {
-  const what = `argument ${position + 1}`
+const isRequired = (check: OptionChecks[string] | undefined): check is readonly [Kind] => Array.isArray(check)
+
+const valueProblem = (what: string, check: OptionChecks[string], value: unknown, path: string): string | undefined => {
   if (typeof check === "string") return problemOf(what, check, value)
-  const members = Object.entries(check)
-  return (
-    problemOf(what, "object", value) ??
-    members
-      .map(([name, kind]) => problemOf(`'${name}'`, kind, Reflect.get(Object(value), name)))
-      .find((problem) => problem !== undefined)
-  )
+  if (isRequired(check)) return problemOf(what, check[0], value)
+  return problemOf(what, "object", value) ?? optionProblem(check, Object(value), `${path}.`)
 }
 
-/** Throws an error that names the first missing or wrong argument: plain JavaScript has no types. */
+/** The first option that does not exist, is wrong or is missing. */
+const optionProblem = (checks: OptionChecks, options: object, prefix = ""): string | undefined => {
+  const required = Object.keys(checks).filter((option) => isRequired(checks[option]))
+  for (const option of new Set([...Object.keys(options), ...required])) {
+    const path = `${prefix}${option}`
+    const check = Object.hasOwn(checks, option) ? checks[option] : checks["*"]
+    try {
+      const value: unknown = Reflect.get(options, option)
+      if (value === undefined && !isRequired(check)) continue
+      const problem =
+        check === undefined
+          ? `there is no option '${path}'${didYouMean(option, Object.keys(checks))}`
+          : valueProblem(`'${path}'`, check, value, path)
+      if (problem !== undefined) return problem
+    } catch (error) {
+      return `'${path}' cannot be read: ${errorMessage(error)}`
+    }
+  }
+  return undefined
+}
+
+const reject = (name: string, problem: string): never => {
+  throw new A2cError("config_invalid", `${name}: ${problem}`)
+}
+
+/** Throws an error that names the first missing, wrong or unknown option: plain JavaScript has no types. */
+export const checkOptions = (name: string, checks: OptionChecks, options: object, prefix = ""): void => {
+  const problem = optionProblem(checks, options, prefix)
+  if (problem !== undefined) reject(name, problem)
+}
+
+/** Throws an error that names the first missing or wrong argument, or its option. */
 export const checkArguments = (
   name: string,
   checks: ReadonlyArray<ArgumentCheck>,
   args: ReadonlyArray<unknown>
 ): void => {
   for (const [position, check] of checks.entries()) {
-    const problem = argumentProblem(check, position, args[position])
-    if (problem !== undefined) throw new A2cError("config_invalid", `${name}: ${problem}`)
+    const value = args[position]
+    const what = `argument ${position + 1}`
+    if (typeof check === "string") {
+      const problem = problemOf(what, check, value)
+      if (problem !== undefined) reject(name, problem)
+    } else if (typeof value === "object" && value !== null && !Array.isArray(value)) checkOptions(name, check, value)
+    else reject(name, `${what} must be an object, but it is ${describeValue(value)}`)
   }
 }
 
-/** The kinds of all options of an object, or their own options. */
-interface OptionChecks {
-  readonly [option: string]: Kind | OptionChecks
-}
-
-/** {@link OptionChecks} for a type, which must name each of its options. */
-export type ChecksOf<Options> = { readonly [Option in keyof Options]-?: Kind | OptionChecks }
-
-const optionProblem = (checks: OptionChecks, options: object, path = ""): string | undefined => {
-  for (const [option, value] of Object.entries(options)) {
-    if (value === undefined) continue
-    const what = `'${path}${option}'`
-    const check = Object.hasOwn(checks, option) ? checks[option] : undefined
-    if (check === undefined) return `there is no option ${what}${didYouMean(option, Object.keys(checks))}`
-    const problem =
-      typeof check === "string"
-        ? problemOf(what, check, value)
-        : (problemOf(what, "object", value) ?? optionProblem(check, Object(value), `${path}${option}.`))
-    if (problem !== undefined) return problem
-  }
-  return undefined
-}
-
-/** Throws an error that names the first option which does not exist or is wrong. */
-export const checkOptions = (name: string, checks: OptionChecks, options: object): void => {
-  const problem = optionProblem(checks, options)
-  if (problem !== undefined) throw new A2cError("config_invalid", `${name}: ${problem}`)
+/** Throws an error unless the last argument of a function is an object with a signal, or missing. */
+export const checkCancellable = (options: unknown): void => {
+  const problem =
+    typeof options === "object" && options !== null
+      ? optionProblem({ signal: "signal" }, { signal: Reflect.get(options, "signal") })
+      : `the last argument must be an object, but it is ${describeValue(options)}`
+  if (problem !== undefined) throw new A2cError("config_invalid", problem)
 }
 
 type Checks<Service> = { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
@@ -118,6 +241,7 @@ export const withCheckedArguments = <Service extends object>(
     const method: unknown = Reflect.get(service, name)
     const run = (...args: ReadonlyArray<unknown>): unknown => {
       checkArguments(name, list, args)
+      if (args[list.length] !== undefined) checkCancellable(args[list.length])
       return typeof method === "function" ? Reflect.apply(method, service, args) : undefined
     }
     const isIterable = iterables.some((iterable) => iterable === name)

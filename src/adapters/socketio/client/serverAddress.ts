@@ -25,14 +25,16 @@ const queryProblem = (parameters: URLSearchParams): string | undefined => {
   return new Set(names).size < names.length ? "a parameter of the query is repeated" : undefined
 }
 
+/** True for a URL with a scheme of Servers. */
+export const isServerUrl = (text: string): boolean =>
+  ["http:", "https:", "ws:", "wss:"].includes(URL.parse(text)?.protocol ?? "")
+
 /** Parses the URL of a Server. */
 export const parseServerUrl = (text: string): Effect.Effect<ServerAddress, Unreachable> => {
   const fail = (reason: string) =>
     Effect.fail(new Unreachable({ message: `Cannot reach ${displayUrl(text)}: ${reason}`, permanent: true }))
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !["http:", "https:", "ws:", "wss:"].includes(url.protocol)) {
-    return fail("not an http or https URL")
-  }
+  if (!isServerUrl(text)) return fail("not an http or https URL")
+  const url = new URL(text)
   const { host, pathname, protocol, searchParams } = url
   const problem = queryProblem(searchParams)
   if (problem !== undefined) return fail(problem)
