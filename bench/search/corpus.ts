@@ -60,6 +60,7 @@ const view: OfficeView = {
           .flatMap(({ server, tools }) => tools.map((tool) => toTool(server, tool))),
         servers: undefined,
         startingServers: [],
+        restartingServers: [],
         desktop: [],
         documents: [],
         skills: []

@@ -90,8 +90,8 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
   readonly statuses: CallStatuses
 }
 
-/** The parts of a view that are fetched one by one; the tools bring the starting servers. */
-type ViewPart = Exclude<keyof ComputerView, "startingServers">
+/** The parts of a view that are fetched one by one; the tools bring the servers that start. */
+type ViewPart = Exclude<keyof ComputerView, "startingServers" | "restartingServers">
 
 /**
  * Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. Tool lists do not wait

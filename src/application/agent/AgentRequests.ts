@@ -50,10 +50,11 @@ export interface ToolRequest extends CallAnswers {
   readonly blobs?: "fetch" | "keep"
 }
 
-/** The tools of a Computer, and its MCP servers that start and may have more. */
+/** The tools of a Computer, and its MCP servers that start, or start again, and may have more. */
 export interface ToolList {
   readonly tools: ReadonlyArray<Tool>
   readonly startingServers: ReadonlyArray<string>
+  readonly restartingServers: ReadonlyArray<string>
 }
 
 /** The requests of an Agent. */
@@ -333,10 +334,11 @@ export const makeAgentRequests = (
         features: [mcpFeature]
       })
     ).pipe(
-      Effect.flatMap(({ features = [], startingServers = [], tools }) => {
+      Effect.flatMap(({ features = [], restartingServers = [], startingServers = [], tools }) => {
         peers.computers.set(computer, features.includes(mcpFeature))
         const { rounded, tools: exact } = toExactTools(computer, tools)
-        return Effect.as(report("tools", { items: [], omitted: [], rounded }), { tools: exact, startingServers })
+        const list: ToolList = { tools: exact, startingServers, restartingServers }
+        return Effect.as(report("tools", { items: [], omitted: [], rounded }), list)
       })
     )
 

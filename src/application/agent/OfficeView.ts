@@ -14,6 +14,8 @@ export interface ComputerView {
   readonly tools: ReadonlyArray<Tool> | undefined
   /** Its MCP servers that start, as of the tool list: they may have more tools. */
   readonly startingServers: ReadonlyArray<string>
+  /** Its MCP servers that have ended and start again, as of the tool list: it lacks their tools. */
+  readonly restartingServers: ReadonlyArray<string>
   /** Its MCP servers; fetched with the tools where an observer wants them. */
   readonly servers: ReadonlyArray<McpServerInfo> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
@@ -32,6 +34,7 @@ export interface OfficeView {
 const unknownComputer: ComputerView = {
   tools: undefined,
   startingServers: [],
+  restartingServers: [],
   servers: undefined,
   desktop: undefined,
   documents: undefined,
@@ -67,29 +70,42 @@ export const applyNotice = (view: OfficeView, notice: Notification): OfficeView 
   return { members: [...members, { name, role }], computers }
 }
 
+/** Where tools may be that a search does not see. */
+interface UnknownTools {
+  /** MCP servers that are still starting. */
+  readonly starting: ReadonlyArray<string>
+  /** MCP servers that have ended and start again. */
+  readonly restarting: ReadonlyArray<string>
+  /** Computers that have not listed their tools. */
+  readonly silent: ReadonlyArray<string>
+}
+
+/** Where the tools may be that are not in a view. */
+export const unknownToolsIn = (view: OfficeView): UnknownTools => {
+  const computers = [...view.computers.values()]
+  return {
+    starting: startingServersIn(view),
+    restarting: computers.flatMap(({ restartingServers }) => restartingServers),
+    silent: silentComputersIn(view)
+  }
+}
+
 /** Says which tools the search did not see. */
-export const formatUnknownTools = ({
-  silent = [],
-  starting = []
-}: {
-  readonly silent?: ReadonlyArray<string>
-  readonly starting?: ReadonlyArray<string>
-}): string =>
+export const formatUnknownTools = ({ restarting = [], silent = [], starting = [] }: Partial<UnknownTools>): string =>
   [
+    restarting.length === 0 ? "" : `; MCP servers that are restarting, try again: ${formatServerNames(restarting)}`,
     starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`,
     silent.length === 0 ? "" : `; Computers that did not list their tools: ${formatSome(silent)}`
   ].join("")
 
-/** No Computer, or more than one, has a tool of this name. */
-export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
-  readonly tool: string
-  /** The Computers that have the tool. */
-  readonly owners: ReadonlyArray<string>
-  /** MCP servers that are still starting and may have the tool. */
-  readonly starting?: ReadonlyArray<string>
-  /** Computers that have not listed their tools, and may have the tool. */
-  readonly silent?: ReadonlyArray<string>
-}> {
+/** No Computer, or more than one, has a tool of this name; the other members state where it may be. */
+export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<
+  Partial<UnknownTools> & {
+    readonly tool: string
+    /** The Computers that have the tool. */
+    readonly owners: ReadonlyArray<string>
+  }
+> {
   override get message(): string {
     const tool = JSON.stringify(this.tool)
     return this.owners.length === 0
@@ -105,7 +121,7 @@ const startingServersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
   [...computers.values()].flatMap(({ startingServers }) => startingServers)
 
 /** The Computers that have not listed their tools. */
-export const silentComputersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
+const silentComputersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
   [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
 
 /** True while no Computer has the tool and a starting server may have it. */
@@ -180,6 +196,12 @@ export const ownerIn = (view: OfficeView, tool: string): Effect.Effect<string, A
   const owners = ownersOf(view, tool).toSorted()
   const [owner, ...others] = owners
   if (owner !== undefined && others.length === 0) return Effect.succeed(owner)
-  const starting = truncateServerNames(startingServersIn(view))
-  return new AmbiguousTool({ tool, owners, starting, silent: silentComputersIn(view) })
+  const { restarting, silent, starting } = unknownToolsIn(view)
+  return new AmbiguousTool({
+    tool,
+    owners,
+    starting: truncateServerNames(starting),
+    restarting: truncateServerNames(restarting),
+    silent
+  })
 }

@@ -60,12 +60,13 @@ type WithReqId<A> = A & { readonly reqId: string }
 /** The requests to Computers. */
 export interface Calls {
   readonly toolCall: CallDefinition<ToolCallRequest, ToolResult>
-  /** `startingServers` are MCP servers whose tools are not in the list yet. */
+  /** `startingServers` and `restartingServers` are MCP servers whose tools are not in the list now. */
   readonly getTools: CallDefinition<
     ToolsRequest,
     WithReqId<{
       readonly tools: ReadonlyArray<Tool>
       readonly startingServers?: ReadonlyArray<string>
+      readonly restartingServers?: ReadonlyArray<string>
       readonly features?: ReadonlyArray<string>
     }>
   >

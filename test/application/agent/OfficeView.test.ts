@@ -32,6 +32,7 @@ describe("OfficeView", () => {
     assert.deepStrictEqual(again.computers.get("c"), {
       tools: undefined,
       startingServers: [],
+      restartingServers: [],
       servers: undefined,
       desktop: undefined,
       documents: undefined,
@@ -97,6 +98,15 @@ describe("search for the Computer of a tool", () => {
       assert.deepStrictEqual(yield* Fiber.join(found.searching), Result.succeed("c"))
       const { searching } = yield* search(knownView([], []))
       assert.isTrue(Result.isFailure(yield* Fiber.join(searching)))
+    })
+  )
+
+  it.effect("names the servers that are restarting when no Computer has the tool", () =>
+    Effect.gen(function* () {
+      const { searching } = yield* search(applyUpdate(knownView([], []), "c", { restartingServers: ["s"] }))
+      const { message } = Result.getOrThrow(Result.flip(yield* Fiber.join(searching)))
+      const hint = "; MCP servers that are restarting, try again: s"
+      assert.strictEqual(message, `No Computer of this office has a tool "t"${hint}`)
     })
   )
 

@@ -13,7 +13,10 @@ const tool = (name: string, returnSchema: Tool["returnSchema"] = null): Tool => 
 const viewOf = (tools: ReadonlyArray<Tool> | undefined): OfficeView => ({
   members: [],
   computers: new Map([
-    ["desk", { tools, servers: undefined, startingServers: [], desktop: [], documents: [], skills: [] }]
+    [
+      "desk",
+      { tools, servers: undefined, startingServers: [], restartingServers: [], desktop: [], documents: [], skills: [] }
+    ]
   ])
 })
 

@@ -251,7 +251,15 @@ describe("OfficeMcpSession with MCP servers", () => {
       id: `s${index}`,
       implementation: { name: "s", version: "1" }
     }))
-    const computer = { servers, tools: [], startingServers: [], desktop: [], documents: [], skills: [] }
+    const computer = {
+      servers,
+      tools: [],
+      startingServers: [],
+      restartingServers: [],
+      desktop: [],
+      documents: [],
+      skills: []
+    }
     const view = { members: [], computers: new Map([["desk", computer]]) }
     assert.lengthOf(combineInstructions("own", view), 16_000)
   })

@@ -197,7 +197,9 @@ export const makeComputerRequestHandler = (
       getTools,
       ({ features, reqId }) =>
         Effect.sync(() => {
-          const startingServers = truncateServerNames(servers.snapshot().starting)
+          const { restarting, starting } = servers.snapshot()
+          const startingServers = truncateServerNames(starting)
+          const restartingServers = truncateServerNames(restarting.map(({ config }) => config.name))
           const knowsApps = features?.includes(mcpFeature) === true
           const tools = [...entries().values()].map(({ tool }) => tool)
           return {
@@ -205,6 +207,7 @@ export const makeComputerRequestHandler = (
             tools: knowsApps ? tools : tools.filter(({ meta }) => !isAppOnly(meta)),
             reqId,
             ...(startingServers.length > 0 && { startingServers }),
+            ...(restartingServers.length > 0 && { restartingServers }),
             ...(knowsApps && { features: [mcpFeature] })
           }
         }),

@@ -65,16 +65,24 @@ export const repairWireTool = (tool: unknown): unknown => {
 }
 
 /**
- * `startingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the list yet, and
- * what the Computer knows, for an Agent that asks.
+ * `startingServers`, `restartingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the
+ * list now, and what the Computer knows, for an Agent that asks.
  */
 export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
   Schema.Struct({
     tools: Schema.Array(tool),
     startingServers: optionalField(serverNames),
+    restartingServers: optionalField(serverNames),
     features: optionalField(features),
     reqId
-  }).pipe(Schema.encodeKeys({ startingServers: "starting_servers", features: "a2c_features", reqId: "req_id" }))
+  }).pipe(
+    Schema.encodeKeys({
+      startingServers: "starting_servers",
+      restartingServers: "restarting_servers",
+      features: "a2c_features",
+      reqId: "req_id"
+    })
+  )
 
 export const GetToolsRet = makeGetToolsRet(SmcpTool)
 

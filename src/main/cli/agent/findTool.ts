@@ -5,7 +5,7 @@ import {
   AmbiguousTool,
   formatUnknownTools,
   type OfficeView,
-  silentComputersIn
+  unknownToolsIn
 } from "../../../application/agent/OfficeView.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
@@ -52,10 +52,7 @@ export const findTool = Effect.fnUntraced(function* (search: Search) {
     return yield* failCommand(`No Computer '${computer}' is in this office${didYouMean(computer, known)}`)
   }
   const names = tools.map(({ tool }) => tool.name)
-  const hint = formatUnknownTools({
-    silent: silentComputersIn(view),
-    starting: [...view.computers.values()].flatMap(({ startingServers }) => startingServers)
-  })
+  const hint = formatUnknownTools(unknownToolsIn(view))
   const missing =
     computer === undefined
       ? `No Computer of this office has a tool ${JSON.stringify(name)}`

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { asObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
@@ -86,6 +87,16 @@ describe("an MCP server that is restarting", () => {
       const { call, computer } = yield* restartingAlpha
       yield* computer.stop("alpha")
       assert.strictEqual((yield* call("echo")).code, 4001)
+    })
+  )
+
+  it.effect("is named beside the tools of the others, until it runs", () =>
+    Effect.gen(function* () {
+      const { request } = yield* restartingAlpha
+      const names = Effect.map(request("client:get_tools", {}), (reply) => asObject(reply)["restarting_servers"])
+      assert.deepStrictEqual(yield* names, ["alpha"])
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(yield* names)
     })
   )
 
