@@ -10,21 +10,17 @@ import { failCommand } from "../CommandFailed.ts"
 import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
-import { forEachComputer, runAsAgent } from "./actions.ts"
+import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
 import type * as flags from "./flags.ts"
+import { printReplies, queryComputers } from "./queries.ts"
 
 /** The calls that wait at the Computers whose owners let Agents decide. */
-const openApprovals = (options: flags.TargetComputerOptions) =>
-  Effect.map(
-    forEachComputer(options, (computer, { getApprovals }) =>
-      Effect.catchIf(
-        getApprovals(computer),
-        (error) => error._tag === "ProtocolError" && error.code === errorCodes.forbidden,
-        () => Effect.succeed<ReadonlyArray<ApprovalView>>([])
-      )
-    ),
-    (found) => found.flat()
+const openApprovals = (computer: string, { getApprovals }: Agent["Service"]) =>
+  Effect.catchIf(
+    getApprovals(computer),
+    (error) => error._tag === "ProtocolError" && error.code === errorCodes.forbidden,
+    () => Effect.succeed<ReadonlyArray<ApprovalView>>([])
   )
 
 const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
@@ -36,15 +32,17 @@ const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
   truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
 ]
 
-const listApprovals = Effect.fnUntraced(function* (options: flags.ApprovalsOptions) {
-  const approvals = yield* openApprovals(options)
-  const text =
-    approvals.length === 0 ? "no call of this Agent waits for an approval" : formatColumns(approvals.map(rowOf))
-  yield* printResult(options, approvals, text)
-})
+const listApprovals = (options: flags.ApprovalsOptions) =>
+  printReplies(options, openApprovals, {
+    toJson: (found) => found.flat(),
+    format: (found) => formatColumns(found.flat().map(rowOf)),
+    none: "no call of this Agent waits for an approval"
+  })
 
 const findOpen = Effect.fnUntraced(function* (options: flags.ApprovalsOptions, given: string) {
-  const [approval, ...others] = (yield* openApprovals(options)).filter(({ id }) => id.startsWith(given))
+  const [approval, ...others] = (yield* queryComputers(options, openApprovals))
+    .flat()
+    .filter(({ id }) => id.startsWith(given))
   if (approval !== undefined && others.length === 0) {
     // A list truncates what is long.
     const [whole = approval] = yield* (yield* Agent).getApprovals(approval.computer, approval.id)

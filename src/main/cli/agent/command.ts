@@ -86,7 +86,7 @@ const subcommands = [
   subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask).pipe(
     Command.withDescription("Wait for the result of a started call; exits with 2 when the tool failed")
   ),
-  subcommand("prompts", flags.targetComputerFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
+  subcommand("prompts", flags.queryFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
     Command.withDescription("List the prompts of the Computers' MCP servers")
   ),
   subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt).pipe(
@@ -98,7 +98,7 @@ const subcommands = [
   subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(
     Command.withDescription("Show the windows of the Computers")
   ),
-  subcommand("config", flags.targetComputerFlags, async () => (await actions()).showConfig).pipe(
+  subcommand("config", flags.queryFlags, async () => (await actions()).showConfig).pipe(
     Command.withDescription("Show the configuration of the Computers, without secrets")
   ),
   subcommand("resources", flags.resourcesFlags, async () => (await actions()).printResources).pipe(
@@ -110,7 +110,7 @@ const subcommands = [
   subcommand("find", flags.findFlags, async () => (await actions()).printDocuments).pipe(
     Command.withDescription("Find documents")
   ),
-  subcommand("skills", flags.targetComputerFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
+  subcommand("skills", flags.queryFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
     Command.withDescription("List the skills of the Computers")
   ),
   subcommand("skill", flags.skillFlags, async () => (await import("./content/skills.ts")).readSkill).pipe(

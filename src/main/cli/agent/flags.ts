@@ -22,11 +22,22 @@ export const agentFlags = {
 export type AgentSharedOptions = Infer<typeof agentFlags>
 
 /** The flags of subcommands that address one Computer or all. */
-export const targetComputerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
+const targetComputerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
 export type TargetComputerOptions = AgentSharedOptions & Infer<typeof targetComputerFlags>
 
-export const toolsFlags = {
+/** The flags of subcommands that query one Computer or all. */
+export const queryFlags = {
   ...targetComputerFlags,
+  timeout: flag.int("timeout", "time to wait for the reply of each Computer", {
+    metavar: "SECONDS",
+    default: 10,
+    check: between(1, maxTimeoutSeconds)
+  })
+}
+export type QueryOptions = AgentSharedOptions & Infer<typeof queryFlags>
+
+export const toolsFlags = {
+  ...queryFlags,
   apps: flag.toggle("apps", "list the tools that only apps of MCP servers call, too")
 }
 export type ToolsOptions = AgentSharedOptions & Infer<typeof toolsFlags>
@@ -64,7 +75,7 @@ export const taskFlags = {
 export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
 
 export const promptFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   prompt: Argument.String("prompt").pipe(Argument.withDescription("name of the prompt")),
   words: Argument.String("arguments").pipe(
     Argument.withDescription("KEY=VALUE; or KEY=@FILE, a text file"),
@@ -75,13 +86,13 @@ export const promptFlags = {
 export type PromptOptions = AgentSharedOptions & Infer<typeof promptFlags>
 
 export const toolFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))
 }
 export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
 
 export const desktopFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   size: flag.int("size", "maximum number of windows", { check: between(1) }),
   window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
   raw: shared.rawFlag
@@ -89,7 +100,7 @@ export const desktopFlags = {
 export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
 
 export const resourcesFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
 }
 export type ResourcesOptions = AgentSharedOptions & Infer<typeof resourcesFlags>
@@ -101,7 +112,7 @@ export const dpeFlags = {
 export type DpeOptions = AgentSharedOptions & Infer<typeof dpeFlags>
 
 export const findFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   keywords: Argument.String("keyword").pipe(
     Argument.withDescription("words; a document matches when it contains any of them"),
     Argument.variadic()
@@ -113,7 +124,7 @@ export const findFlags = {
 export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
 
 export const skillFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   skill: Argument.String("skill").pipe(Argument.withDescription("name of the skill")),
   path: Argument.String("path").pipe(
     Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
@@ -132,7 +143,7 @@ export const putFlags = {
 export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
 export const approvalsFlags = {
-  ...targetComputerFlags,
+  ...queryFlags,
   action: Argument.Literals("action", ["list", "show", "allow", "deny", "answer"]).pipe(
     Argument.withDescription(
       "list the calls that wait, show all of one, decide about it, or answer its question; list by default"

@@ -10,9 +10,6 @@ import { runAsAgent } from "./actions.ts"
 import { findTool, type FoundTool } from "./findTool.ts"
 import type { ToolOptions } from "./flags.ts"
 
-/** Longer than the search for tool lists. */
-const searchTimeout = Duration.seconds(15)
-
 const formatTool = ({ computer, tool }: FoundTool, { office }: ToolOptions): string => {
   const { description, meta, name, paramsSchema, returnSchema } = tool
   const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
@@ -37,7 +34,7 @@ export const showTool = Effect.fnUntraced(function* (options: ToolOptions) {
   const found = yield* findTool({
     name: options.tool,
     computer: options.computer,
-    timeout: searchTimeout,
+    timeout: Duration.seconds(options.timeout),
     awaitsServers: false
   })
   yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))

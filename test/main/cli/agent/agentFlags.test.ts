@@ -2,16 +2,18 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { afterAll, beforeAll, describe } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type * as flags from "../../../../src/main/cli/agent/flags.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import type { ComputerOptions } from "../../../../src/main/entrypoints/promise.ts"
+import { type ComputerOptions, runServer } from "../../../../src/main/entrypoints/promise.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { joinSilently } from "./silentComputer.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -142,9 +144,37 @@ describe("a flag of a2c agent", () => {
 /** The flags of a subcommand beside those of all, and beside its words. */
 type Own<Options, Words extends string = never> = Omit<Options, keyof flags.AgentSharedOptions | Words>
 
+/** A row of the timeout of a subcommand that queries a Computer which never replies. */
+const queryTimeout = (...command: ReadonlyArray<string>): FlagRow => [
+  ["--timeout", "1"],
+  ["waits", "failed"],
+  (given) =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => runServer({ authenticate: "allowAll" })),
+        (one) => Effect.promise(() => one.close())
+      )
+      const asked = yield* Deferred.make<void>()
+      yield* joinSilently(server.url, "silent", () => Deferred.doneUnsafe(asked, Exit.void), "team")
+      const agent = (...words: ReadonlyArray<string>) =>
+        a2cInProcess("agent", "--server", server.url, "--office", "team", ...words)
+      const querying = yield* Effect.forkScoped(Effect.scoped(agent(...command, ...given)))
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("1 second")
+      // The query may follow the first request of the view.
+      while (given.length > 0 && querying.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => setImmediate())
+        yield* TestClock.adjust("1 second")
+      }
+      if (given.length === 0) yield* Effect.scoped(agent("members"))
+      return querying.pollUnsafe() === undefined ? "waits" : "failed"
+    }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
+]
+
 const toolsRows: FlagRows<Own<flags.ToolsOptions>> = {
   apps: subcommand(["tools"], ["--apps"], [false, true], prints("panel")),
-  computer: subcommand(["tools"], ["--computer", "empty"], [true, false], prints("echo"))
+  computer: subcommand(["tools"], ["--computer", "empty"], [true, false], prints("echo")),
+  timeout: queryTimeout("tools")
 }
 
 const callRows: FlagRows<Own<flags.CallCommandOptions, "tool">> = {
@@ -221,12 +251,14 @@ const desktopRows: FlagRows<Own<flags.DesktopOptions>> = {
   computer: subcommand(["desktop"], ["--computer", "empty"], [true, false], prints("main")),
   size: subcommand(["desktop"], ["--size", "1"], [true, false], (all) => prints("main")(all) && prints("other")(all)),
   window: subcommand(["desktop"], ["--window", window("other")], [true, false], prints("main")),
-  raw: subcommand(["desktop"], ["--raw"], [false, true], prints("\u001b[31m"))
+  raw: subcommand(["desktop"], ["--raw"], [false, true], prints("\u001b[31m")),
+  timeout: queryTimeout("desktop")
 }
 
 const resourcesRows: FlagRows<Own<flags.ResourcesOptions>> = {
   computer: subcommand(["resources"], ["--computer", "empty"], [true, false], prints("note:beta")),
-  mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], prints("note:beta"))
+  mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], prints("note:beta")),
+  timeout: queryTimeout("resources")
 }
 
 const findRows: FlagRows<Own<flags.FindOptions>> = {
@@ -244,14 +276,16 @@ const findRows: FlagRows<Own<flags.FindOptions>> = {
     ["--offset", "1"],
     [true, false],
     (all) => prints("/one")(all) && prints("/two")(all)
-  )
+  ),
+  timeout: queryTimeout("find")
 }
 
 const skillRows: FlagRows<Own<flags.SkillOptions, "skill">> = {
   computer: subcommand(["skill", "pdf"], ["--computer", "empty"], [true, false], prints("main")),
   path: subcommand(["skill", "pdf"], ["other.md"], [false, true], prints("the other file")),
   output: subcommand(["skill", "pdf"], ["--output", output], [false, true], () => existsSync(output)),
-  raw: subcommand(["skill", "pdf"], ["--raw"], [false, true], prints("\u001b[31m"))
+  raw: subcommand(["skill", "pdf"], ["--raw"], [false, true], prints("\u001b[31m")),
+  timeout: queryTimeout("skill", "pdf")
 }
 
 /** A row of a flag of `put`: where a file is stored at a Computer of the protocol 0.4. */
@@ -295,32 +329,38 @@ const dpeRows: FlagRows<Own<flags.DpeOptions, "uri">> = {
 }
 
 const toolRows: FlagRows<Own<flags.ToolOptions, "tool">> = {
-  computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], prints("desk"))
+  computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], prints("desk")),
+  timeout: queryTimeout("tool", "echo")
 }
 
-const configRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["config"], ["--computer", "empty"], [true, false], prints("alpha"))
+const configRows: FlagRows<Own<flags.QueryOptions>> = {
+  computer: subcommand(["config"], ["--computer", "empty"], [true, false], prints("alpha")),
+  timeout: queryTimeout("config")
 }
 
-const skillsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["skills"], ["--computer", "empty"], [true, false], prints("pdf"))
+const skillsRows: FlagRows<Own<flags.QueryOptions>> = {
+  computer: subcommand(["skills"], ["--computer", "empty"], [true, false], prints("pdf")),
+  timeout: queryTimeout("skills")
 }
 
 /** The row of the words is in decidedTasks.test.ts, with a call that waits. */
 const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
   computer: subcommand(["approvals"], ["--computer", "absent"], [false, true], isFailed),
   action: subcommand(["approvals"], ["show"], [false, true], reasonIncludes("approvals show needs the ID")),
-  id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'"))
+  id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'")),
+  timeout: queryTimeout("approvals")
 }
 
-const promptsRows: FlagRows<Own<flags.TargetComputerOptions>> = {
-  computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], prints("greet"))
+const promptsRows: FlagRows<Own<flags.QueryOptions>> = {
+  computer: subcommand(["prompts"], ["--computer", "empty"], [true, false], prints("greet")),
+  timeout: queryTimeout("prompts")
 }
 
 const promptRows: FlagRows<Own<flags.PromptOptions, "prompt">> = {
   computer: subcommand(["prompt", "greet"], ["--computer", "empty"], [true, false], prints("greets")),
   words: subcommand(["prompt", "greet"], ["who=Ada"], [false, true], prints("Ada")),
-  raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], prints("\u001b[31m"))
+  raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], prints("\u001b[31m")),
+  timeout: queryTimeout("prompt", "greet")
 }
 
 const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {

@@ -1,11 +1,10 @@
 import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { io } from "socket.io-client"
 import { runComputer, runServer } from "../../../../src/main/entrypoints/promise.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { temporaryFile } from "../../processes.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { joinSilently } from "./silentComputer.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
@@ -33,31 +32,6 @@ const office = Effect.gen(function* () {
     a2cInProcess("agent", "--server", server.url, "--office", "o", ...args)
   return { run, url: server.url }
 })
-
-/** Joins as a Computer that replies to a request as `onRequest` says, or never. */
-const joinSilently = (
-  url: string,
-  name: string,
-  onRequest: (event: string, reqId: string, reply: (value: unknown) => void) => void = () => undefined
-) =>
-  Effect.gen(function* () {
-    const socket = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        io(`${url}/smcp`, {
-          path: "/smcp",
-          query: { a2c_version: PROTOCOL_VERSION },
-          auth: { role: "computer" },
-          forceNew: true
-        })
-      ),
-      (one) => Effect.sync(() => one.disconnect())
-    )
-    socket.onAny((event: string, body: { readonly req_id: string }, reply: (value: unknown) => void) =>
-      onRequest(event, body.req_id, reply)
-    )
-    const join = { role: "computer", name, office_id: "o" }
-    assert.isTrue(yield* Effect.promise(() => socket.timeout(5000).emitWithAck("server:join_office", join)))
-  })
 
 const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : String(failure))
 
@@ -149,6 +123,31 @@ describe("a2c agent", () => {
           .join("\n\n")
           .concat("\n")
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("prints what has arrived while a Computer hangs, then the rest", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => runServer({ authenticate: "allowAll" })),
+        (one) => Effect.promise(() => one.close())
+      )
+      const { promise: release, resolve: replyAtLast } = Promise.withResolvers<void>()
+      for (const name of ["one", "slow", "two"]) {
+        yield* joinSilently(server.url, name, (event, reqId, reply) => {
+          if (event !== "client:get_desktop") return
+          const window = () => reply({ desktops: [`window of ${name}`], req_id: reqId })
+          if (name === "slow") void release.then(window)
+          else window()
+        })
+      }
+      const command = yield* a2cRunning("agent", "--server", server.url, "--office", "o", "desktop")
+      yield* command.prints("waiting for replies of slow", "stderr")
+      const [one, slow, two] = ["one", "slow", "two"].map((name) => `# ${name}\n\nwindow of ${name}`)
+      assert.strictEqual(command.stdout(), `${one}\n\n${two}\n`)
+      replyAtLast()
+      assert.isUndefined(yield* command.ended)
+      assert.strictEqual(command.stdout(), `${one}\n\n${two}\n${slow}\n`)
     }).pipe(Effect.scoped)
   )
 

@@ -7,8 +7,9 @@ import { failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../../output/format.ts"
 import { printResult } from "../../output/print.ts"
 import { formatPromptArguments, formatPromptMessages } from "../../output/promptText.ts"
-import { forEachComputer, runAsAgent } from "../actions.ts"
+import { runAsAgent } from "../actions.ts"
 import type * as flags from "../flags.ts"
+import { printReplies, queryComputers } from "../queries.ts"
 
 interface FoundPrompt {
   readonly computer: string
@@ -16,31 +17,33 @@ interface FoundPrompt {
   readonly prompt: JsonObject
 }
 
-const promptsOf = (options: flags.TargetComputerOptions) =>
-  Effect.map(
-    forEachComputer(options, (computer, { mcpServers }) =>
-      Effect.map(mcpServers(computer), (servers) =>
-        servers.flatMap(({ id, prompts }) => prompts.map((prompt): FoundPrompt => ({ computer, server: id, prompt })))
-      )
-    ),
-    (found) => found.flat()
+const promptsOf = (computer: string, { mcpServers }: Agent["Service"]) =>
+  Effect.map(mcpServers(computer), (servers) =>
+    servers.flatMap(({ id, prompts }) => prompts.map((prompt): FoundPrompt => ({ computer, server: id, prompt })))
+  )
+
+const formatPrompts = (prompts: ReadonlyArray<FoundPrompt>): string =>
+  formatColumns(
+    prompts.map(({ computer, prompt, server }) => [
+      computer,
+      server,
+      stringOrEmpty(prompt["name"]),
+      formatPromptArguments(prompt),
+      truncateLine(stringOrEmpty(prompt["description"]))
+    ])
   )
 
 /** Lists the prompts of the MCP servers of the Computers. */
-export const listPrompts = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
-  const prompts = yield* promptsOf(options)
-  const rows = prompts.map(({ computer, prompt, server }) => [
-    computer,
-    server,
-    stringOrEmpty(prompt["name"]),
-    formatPromptArguments(prompt),
-    truncateLine(stringOrEmpty(prompt["description"]))
-  ])
-  yield* printResult(options, prompts, rows.length === 0 ? "no prompts" : formatColumns(rows))
+export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOptions) {
+  yield* printReplies(options, promptsOf, {
+    toJson: (found) => found.flat(),
+    format: (found) => formatPrompts(found.flat()),
+    none: "no prompts"
+  })
 }, runAsAgent)
 
 const findPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
-  const prompts = yield* promptsOf(options)
+  const prompts = (yield* queryComputers(options, promptsOf)).flat()
   const [found, ...others] = prompts.filter(({ prompt }) => prompt["name"] === options.prompt)
   if (found === undefined) {
     const names = prompts.map(({ prompt }) => stringOrEmpty(prompt["name"]))

@@ -5,7 +5,8 @@ import { definedOnly } from "../../../../domain/objects.ts"
 import { readBytes } from "../../arguments/readFiles.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { printResult } from "../../output/print.ts"
-import { runAsAgent, targetComputers } from "../actions.ts"
+import { runAsAgent } from "../actions.ts"
+import { targetComputers } from "../queries.ts"
 import type { PutOptions } from "../flags.ts"
 
 /** In bytes: Computers take no larger files by default. */

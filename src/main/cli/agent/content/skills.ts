@@ -7,27 +7,26 @@ import { didYouMean } from "../../../config/didYouMean.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../../output/format.ts"
 import { printLine, printResult } from "../../output/print.ts"
-import { forEachComputer, runAsAgent } from "../actions.ts"
+import { runAsAgent } from "../actions.ts"
 import type * as flags from "../flags.ts"
+import { printReplies, queryComputers } from "../queries.ts"
 
-const skillsOf = (options: flags.TargetComputerOptions) =>
-  Effect.map(
-    forEachComputer(options, (computer, { skills }) =>
-      Effect.map(skills(computer), (list) => list.map((skill) => ({ computer, ...skill })))
-    ),
-    (found) => found.flat()
-  )
+const skillsOf = (computer: string, { skills }: Agent["Service"]) =>
+  Effect.map(skills(computer), (list) => list.map((skill) => ({ computer, ...skill })))
 
 /** Lists the skills of the Computers. */
-export const listSkills = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
-  const skills = yield* skillsOf(options)
-  const rows = skills.map(({ computer, description, name }) => [computer, name, truncateLine(description)])
-  yield* printResult(options, skills, rows.length === 0 ? "no skills" : formatColumns(rows))
+export const listSkills = Effect.fnUntraced(function* (options: flags.QueryOptions) {
+  yield* printReplies(options, skillsOf, {
+    toJson: (found) => found.flat(),
+    format: (found) =>
+      formatColumns(found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])),
+    none: "no skills"
+  })
 }, runAsAgent)
 
 /** Finds the only Computer that has the skill. */
 const findSkill = Effect.fnUntraced(function* (options: flags.SkillOptions) {
-  const skills = yield* skillsOf(options)
+  const skills = (yield* queryComputers(options, skillsOf)).flat()
   const [found, ...others] = skills.filter(({ name }) => name === options.skill)
   if (found === undefined) {
     const names = skills.map(({ name }) => name)

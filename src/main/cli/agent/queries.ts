@@ -1,0 +1,117 @@
+import { Duration, Effect, Fiber } from "effect"
+import { Agent } from "../../../application/agent/Agent.ts"
+import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
+import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { ownCodes } from "../../promise/A2cError.ts"
+import { type CommandError, CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
+import { type OutputOptions, printJson, printProgress, printResult, reportFailure } from "../output/print.ts"
+import type * as flags from "./flags.ts"
+
+export const explainAgentError = (error: CommandError): CommandFailed => {
+  if (error instanceof AmbiguousTool && error.owners.length > 0) {
+    const choice = `choose one by --computer ${error.owners.join("|")}`
+    return new CommandFailed({
+      message: `Several Computers have a tool '${error.tool}': ${choice}`,
+      code: ownCodes.AmbiguousTool
+    })
+  }
+  return error instanceof ProtocolError
+    ? new CommandFailed({ message: `${error.message} (${error.code})`, code: error.code })
+    : toCommandFailed(error)
+}
+
+/** The Computers of the office, or the requested one. */
+export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.TargetComputerOptions) {
+  const members = yield* (yield* Agent).members
+  const names = members.filter(({ role }) => role === "computer").map(({ name }) => name)
+  if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
+  if (names.includes(computer)) return [computer]
+  const present = names.length === 0 ? "" : `; there are ${formatSome(names)}`
+  return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
+})
+
+/** Requests of one command that are open at the same time: a Computer that hangs delays no other. */
+const maxConcurrentQueries = 16
+
+/** How long replies wait for those of the other Computers before they are printed. */
+const earlyPrint = Duration.seconds(2)
+
+type Query<A, E, R> = (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
+
+const withTimeout = <A, E, R>(query: Effect.Effect<A, E, R>, seconds: number) =>
+  Effect.timeoutOrElse(query, {
+    duration: Duration.seconds(seconds),
+    orElse: () => failCommand(`no reply within ${seconds}s (--timeout)`)
+  })
+
+/**
+ * Queries the Computers of the office, or the requested one. A Computer that fails is reported, and left out of the results;
+ * the command fails when all of them do. `onEarly` gets the replies so far when others take long.
+ */
+export const queryComputers = Effect.fnUntraced(function* <A, E extends CommandError, R>(
+  options: flags.QueryOptions,
+  query: Query<A, E, R>,
+  onEarly: (replies: ReadonlyArray<A>, missing: ReadonlyArray<string>) => Effect.Effect<void> = () => Effect.void
+) {
+  const agent = yield* Agent
+  const names = yield* targetComputers(options)
+  const replies = new Map<string, A>()
+  const missing = new Set(names)
+  const repliesNow = () => names.flatMap((name) => (replies.has(name) ? [replies.get(name) as A] : []))
+  const ask = (name: string) =>
+    withTimeout(query(name, agent), options.timeout).pipe(
+      Effect.map((reply) => void replies.set(name, reply)),
+      Effect.mapError((error) => ({ name, error })),
+      Effect.ensuring(Effect.sync(() => missing.delete(name)))
+    )
+  const asking = yield* Effect.forkChild(Effect.partition(names, ask, { concurrency: maxConcurrentQueries }))
+  yield* Effect.timeoutOption(Fiber.await(asking), earlyPrint)
+  if (missing.size > 0 && replies.size > 0) yield* onEarly(repliesNow(), [...missing])
+  const [, failures] = yield* Fiber.join(asking)
+  const [first] = failures
+  if (first !== undefined && names.length === 1) return yield* Effect.fail(first.error)
+  const explained = failures.map(({ error, name }) => {
+    const { message, ...details } = explainAgentError(error)
+    return new CommandFailed({ ...details, message: `Computer '${name}': ${message}` })
+  })
+  const [failed] = explained
+  if (failed !== undefined && replies.size === 0) {
+    return yield* new CommandFailed({ ...failed, message: explained.map(({ message }) => message).join("\n") })
+  }
+  yield* Effect.forEach(explained, (one) => reportFailure(one, options.json), { discard: true })
+  return repliesNow()
+})
+
+/**
+ * Prints what Computers reply: as one JSON value at the end, or as text as soon as it is there. `format` gives an empty text
+ * for replies without content, and `none` is printed when none has any.
+ */
+export const printReplies = Effect.fnUntraced(function* <A extends object, E extends CommandError, R>(
+  options: flags.QueryOptions & OutputOptions,
+  query: Query<A, E, R>,
+  output: {
+    readonly toJson: (replies: ReadonlyArray<A>) => unknown
+    readonly format: (replies: ReadonlyArray<A>) => string
+    readonly none: string
+  }
+) {
+  const printed = new Set<A>()
+  let hasText = false
+  const printNew = (replies: ReadonlyArray<A>) => {
+    const text = output.format(replies.filter((reply) => !printed.has(reply)))
+    for (const reply of replies) printed.add(reply)
+    if (text === "") return Effect.void
+    hasText = true
+    return printResult(options, undefined, text)
+  }
+  const replies = yield* queryComputers(options, query, (early, missing) =>
+    Effect.andThen(
+      options.json ? Effect.void : printNew(early),
+      printProgress(`waiting for replies of ${formatSome(missing)}`)
+    )
+  )
+  if (options.json) return yield* printJson(output.toJson(replies))
+  yield* printNew(replies)
+  if (!hasText) yield* printResult(options, undefined, output.none)
+})
