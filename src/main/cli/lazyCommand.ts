@@ -1,22 +1,32 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import { DeclaredRules, describeRules, type FlagRule, warnOfFlagsWithoutEffect } from "./flags/flagRules.ts"
 import { warnOfLiteralSecrets } from "./flags/secretFlags.ts"
 import { type CommandError, toCommandFailed } from "./CommandFailed.ts"
 
-/** Makes a command whose implementation is loaded when it runs, not for its help. Every error becomes a message. */
-export const lazyCommand = <
-  const Name extends string,
-  const C extends Command.Command.Config,
-  E extends CommandError,
-  R
->(
-  name: Name,
-  config: C,
-  load: () => Promise<(options: Command.Command.Config.Infer<C>) => Effect.Effect<void, E, R>>
-) =>
-  Command.make(name, config, (options) =>
-    Effect.andThen(
-      warnOfLiteralSecrets(options),
-      Effect.flatMap(Effect.promise(load), (run) => run(options))
-    ).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
-  )
+type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
+
+/** Makes a constructor of commands like {@link lazyCommand}, whose implementations get the shared options, too. */
+export const makeLazyCommand =
+  <Shared extends object, RS>(shared: Effect.Effect<Shared, never, RS>) =>
+  <const Name extends string, const C extends Command.Command.Config, E extends CommandError, R>(
+    name: Name,
+    config: C,
+    load: () => Promise<(options: Shared & Infer<C>) => Effect.Effect<void, E, R>>,
+    rules: ReadonlyArray<FlagRule<Shared & Infer<C>, keyof C & string>> = []
+  ) =>
+    Command.make(name, describeRules(config, rules), (own) =>
+      Effect.gen(function* () {
+        const options = Object.assign({}, yield* shared, own)
+        yield* warnOfLiteralSecrets(options)
+        yield* warnOfFlagsWithoutEffect(config, rules, options)
+        const run = yield* Effect.promise(load)
+        yield* run(options)
+      }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
+    ).pipe(Command.annotate(DeclaredRules, { config, rules }))
+
+/**
+ * Makes a command whose implementation is loaded when it runs, not for its help. Every error becomes a message. It warns of
+ * flags that have no effect by the rules.
+ */
+export const lazyCommand = makeLazyCommand(Effect.succeed({}))

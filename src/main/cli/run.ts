@@ -7,6 +7,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import * as DotEnv from "../config/dotEnv.ts"
 import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "./CommandFailed.ts"
+import { CommandLine } from "./flags/flagRules.ts"
 import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 
@@ -76,7 +77,9 @@ const expandedArguments = args.includes("server")
   : Effect.succeed(args)
 
 expandedArguments.pipe(
-  Effect.flatMap(Command.runWith(rootCommand, { version: packageVersion })),
+  Effect.flatMap((words) =>
+    Effect.provideService(Command.runWith(rootCommand, { version: packageVersion })(words), CommandLine, words)
+  ),
   Effect.tapErrorTag("CommandFailed", (failure) => reportFailure(failure, json)),
   Effect.raceFirst(stdoutClosed),
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),

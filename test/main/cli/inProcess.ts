@@ -2,6 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, type Scope } from "effect"
 import { Command } from "effect/cli"
 import * as TerminalLog from "../../../src/adapters/log/TerminalLog.ts"
+import { CommandLine } from "../../../src/main/cli/flags/flagRules.ts"
 import { rootCommand } from "../../../src/main/cli/root.ts"
 import { expandServerConfig } from "../../../src/main/cli/server/flagsFile.ts"
 import { type CommandOutput, recordOutput } from "../output.ts"
@@ -14,7 +15,9 @@ const run = (args: ReadonlyArray<string>, write: ReturnType<typeof recordOutput>
     error: (text: string) => write("stderr", `${text}\n`)
   }
   return expandServerConfig(args).pipe(
-    Effect.flatMap(Command.runWith(rootCommand, { version: "0" })),
+    Effect.flatMap((words) =>
+      Effect.provideService(Command.runWith(rootCommand, { version: "0" })(words), CommandLine, words)
+    ),
     Effect.provideService(Console.Console, console),
     Effect.provide([NodeServices.layer, TerminalLog.layerTo((lines) => write("stderr", lines))]),
     Effect.match({ onSuccess: () => undefined, onFailure: (error: unknown) => error })

@@ -1,8 +1,7 @@
-import { Effect } from "effect"
 import { Command } from "effect/cli"
-import type { CommandError } from "../CommandFailed.ts"
 import { withTelemetry } from "../flags/globalFlags.ts"
-import { lazyCommand } from "../lazyCommand.ts"
+import { rawRule } from "../flags/sharedFlags.ts"
+import { makeLazyCommand } from "../lazyCommand.ts"
 import * as flags from "./flags.ts"
 
 /** `a2c agent` without its subcommands: the flags that all of them share. */
@@ -12,19 +11,13 @@ const baseCommand = Command.make("agent").pipe(
 )
 
 /** Makes a subcommand whose implementation gets the shared flags, too. */
-const subcommand = <const Name extends string, const C extends Command.Command.Config, E extends CommandError, R>(
-  name: Name,
-  config: C,
-  load: () => Promise<(options: flags.AgentSharedOptions & flags.Infer<C>) => Effect.Effect<void, E, R>>
-) =>
-  lazyCommand(name, config, async () => {
-    const run = await load()
-    return (options) => Effect.flatMap(baseCommand, (shared) => run(Object.assign({}, shared, options)))
-  })
+const subcommand = makeLazyCommand(baseCommand)
 
 const actions = () => import("./actions.ts")
 
-const callCommand = subcommand("call", flags.callFlags, async () => (await import("./callTool.ts")).callTool).pipe(
+const callCommand = subcommand("call", flags.callFlags, async () => (await import("./callTool.ts")).callTool, [
+  rawRule
+]).pipe(
   Command.withDescription("Call a tool; exits with 2 when the tool fails. Ctrl-C cancels the call"),
   Command.withExamples([
     {
@@ -55,7 +48,8 @@ const hostConfigCommand = subcommand(
 const mcpCommand = subcommand(
   "mcp",
   flags.publishFlags,
-  async () => (await import("./publishOffice.ts")).publishOffice
+  async () => (await import("./publishOffice.ts")).publishOffice,
+  flags.publishRules
 ).pipe(
   Command.withDescription("Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code"),
   Command.withExamples([
@@ -83,19 +77,19 @@ const subcommands = [
       { command: "a2c agent --office team task 3f2a…@desk", description: "Waits for the result and prints it" }
     ])
   ),
-  subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask).pipe(
+  subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask, flags.taskRules).pipe(
     Command.withDescription("Wait for the result of a started call; exits with 2 when the tool failed")
   ),
   subcommand("prompts", flags.queryFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
     Command.withDescription("List the prompts of the Computers' MCP servers")
   ),
-  subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt).pipe(
+  subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt, [rawRule]).pipe(
     Command.withDescription("Print the messages of a prompt"),
     Command.withExamples([
       { command: "a2c agent --office team prompt review file=@notes.md", description: "With the text of a file" }
     ])
   ),
-  subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(
+  subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop, [rawRule]).pipe(
     Command.withDescription("Show the windows of the Computers")
   ),
   subcommand("config", flags.queryFlags, async () => (await actions()).showConfig).pipe(
@@ -113,9 +107,12 @@ const subcommands = [
   subcommand("skills", flags.queryFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
     Command.withDescription("List the skills of the Computers")
   ),
-  subcommand("skill", flags.skillFlags, async () => (await import("./content/skills.ts")).readSkill).pipe(
-    Command.withDescription("Print a skill, or another file of it")
-  ),
+  subcommand(
+    "skill",
+    flags.skillFlags,
+    async () => (await import("./content/skills.ts")).readSkill,
+    flags.skillRules
+  ).pipe(Command.withDescription("Print a skill, or another file of it")),
   subcommand("put", flags.putFlags, async () => (await import("./content/putFile.ts")).putFile).pipe(
     Command.withDescription("Store a file on a Computer; needs --protocol 0.4, and --uploads there")
   ),

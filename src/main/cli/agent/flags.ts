@@ -3,11 +3,12 @@ import { lowestMaxResult } from "../../../application/bridge/results/largeResult
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
+import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
 
-export type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
+type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
 
 /** The flags of `a2c agent` and all its subcommands. */
 export const agentFlags = {
@@ -74,6 +75,12 @@ export const taskFlags = {
 }
 export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
 
+export const taskRules: ReadonlyArray<FlagRule<TaskOptions, "raw">> = [
+  shared.rawRule,
+  { flags: ["raw"], rule: "not with --status", isMet: ({ status }) => !status },
+  { flags: ["raw"], rule: "not with --cancel", isMet: ({ cancel }) => !cancel }
+]
+
 export const promptFlags = {
   ...queryFlags,
   prompt: Argument.String("prompt").pipe(Argument.withDescription("name of the prompt")),
@@ -135,6 +142,11 @@ export const skillFlags = {
 }
 export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>
 
+export const skillRules: ReadonlyArray<FlagRule<SkillOptions, "raw">> = [
+  shared.rawRule,
+  { flags: ["raw"], rule: "not with --output", isMet: ({ output }) => output === undefined }
+]
+
 export const putFlags = {
   ...targetComputerFlags,
   file: Argument.String("file").pipe(Argument.withDescription("file to send, or - for stdin")),
@@ -167,7 +179,7 @@ export const publishFlags = {
   http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
   host: shared.listenHost,
   token: shared.mcpTokenFlag("token"),
-  page: flag.toggle("page", "serve the office page at /office beside --http; --no-page serves none", { default: true }),
+  page: flag.toggle("page", "serve the office page at /office; --no-page serves none", { default: true }),
   tools: flag.choice(
     "tools",
     "list all tools, or three tools that find and call them; auto searches above 60 tools",
@@ -195,6 +207,11 @@ export const publishFlags = {
   timeout: callTimeout(defaultOfficeCallSeconds)
 }
 export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>
+
+export const publishRules: ReadonlyArray<FlagRule<PublishOfficeOptions, keyof typeof publishFlags>> = [
+  { flags: ["host", "token", "page"], rule: "only with --http", isMet: ({ http }) => http !== undefined },
+  { flags: ["pinnedTools"], rule: "not with --tools all", isMet: ({ tools }) => tools !== "all" }
+]
 
 export const hostConfigFlags = {
   host: Argument.String("host").pipe(

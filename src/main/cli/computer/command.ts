@@ -1,7 +1,7 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { checkFlags, computerFlags, explainFlags } from "./flags.ts"
+import { checkFlags, computerFlags, computerRules, explainFlags, explainRules } from "./flags.ts"
 
 const checkCommand = lazyCommand("check", checkFlags, async () => (await import("./runCheck.ts")).runCheck).pipe(
   Command.withDescription("Validate a configuration and explain it; exits with 1 when it has errors"),
@@ -13,7 +13,8 @@ const checkCommand = lazyCommand("check", checkFlags, async () => (await import(
 const explainCommand = lazyCommand(
   "explain",
   explainFlags,
-  async () => (await import("./runExplain.ts")).runExplain
+  async () => (await import("./runExplain.ts")).runExplain,
+  explainRules
 ).pipe(
   Command.withDescription("Show how a call of a tool is decided, and by which rule of the policy"),
   Command.withExamples([
@@ -27,7 +28,8 @@ const explainCommand = lazyCommand(
 export const computerCommand = lazyCommand(
   "computer",
   computerFlags,
-  async () => (await import("./runComputerCommand.ts")).runComputerCommand
+  async () => (await import("./runComputerCommand.ts")).runComputerCommand,
+  computerRules
 ).pipe(
   Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
   Command.withExamples([

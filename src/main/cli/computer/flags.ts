@@ -2,6 +2,7 @@ import { Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
 import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/lifecycle.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
@@ -108,6 +109,11 @@ export const computerFlags = {
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
+export const computerRules: ReadonlyArray<FlagRule<ComputerCommandOptions>> = [
+  { flags: ["watch"], rule: "only with --config", isMet: ({ configFiles }) => configFiles.length > 0 },
+  { flags: ["dpeUrl"], rule: "only with --dpe http", isMet: ({ dpe }) => dpe?.startsWith("http") === true }
+]
+
 export const checkFlags = {
   files: Argument.String("file").pipe(
     Argument.withDescription("configuration, in any of the dialects"),
@@ -138,3 +144,7 @@ export const explainFlags = {
   json: shared.jsonFlag
 }
 export type ExplainCommandOptions = Command.Command.Config.Infer<typeof explainFlags>
+
+export const explainRules: ReadonlyArray<FlagRule<ExplainCommandOptions>> = [
+  { flags: ["protocol"], rule: "only with --office", isMet: ({ office }) => office !== undefined }
+]

@@ -65,9 +65,6 @@ export const withComputer = <A, E, R>(
     yield* logWarnings(unknownInputWarnings(setup.config, given))
     yield* warnOfLiteralInputs(setup.config, given)
     const values = Record.map(given, Redacted.value)
-    if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
-      yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
-    }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
     const terminal = approvers.includes("terminal") ? dialogue : undefined
     const confirm = terminal && makeConsentPrompt(terminal)

@@ -1,11 +1,12 @@
 import { Command } from "effect/cli"
 import { lazyCommand } from "../lazyCommand.ts"
-import { connectFlags, gatewayFlags } from "./flags.ts"
+import { connectFlags, gatewayFlags, gatewayRules } from "./flags.ts"
 
 const gatewayCommand = lazyCommand(
   "gateway",
   gatewayFlags,
-  async () => (await import("./runGateway.ts")).runGateway
+  async () => (await import("./runGateway.ts")).runGateway,
+  gatewayRules
 ).pipe(
   Command.withDescription("Accept devices over TCP and publish their services as MCP tools"),
   Command.withExamples([

@@ -1,6 +1,7 @@
 import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
+import type { FlagRule } from "../flags/flagRules.ts"
 import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import {
@@ -62,6 +63,11 @@ export const gatewayFlags = {
   }
 }
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
+
+export const gatewayRules: ReadonlyArray<FlagRule<GatewayCommandOptions, keyof typeof gatewayFlags>> = [
+  { flags: ["token"], rule: "not with --tokens", isMet: ({ tokens }) => tokens === undefined },
+  { flags: ["mcpToken"], rule: "only with --http", isMet: ({ http }) => http !== undefined }
+]
 
 export const connectFlags = {
   address: setting

@@ -44,10 +44,7 @@ const readTokensFile = Effect.fnUntraced(function* (file: string) {
 })
 
 const makeDeviceAuthenticator = Effect.fnUntraced(function* ({ host, token, tokens }: GatewayCommandOptions) {
-  if (tokens !== undefined) {
-    if (token !== undefined) yield* Effect.logWarning("--token has no effect beside --tokens")
-    return authenticateByTokens(yield* readTokensFile(tokens))
-  }
+  if (tokens !== undefined) return authenticateByTokens(yield* readTokensFile(tokens))
   if (token !== undefined) {
     return isValidDeviceToken(Redacted.value(token))
       ? authenticateByToken(token)

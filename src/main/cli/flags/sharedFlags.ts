@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import { Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
+import type { FlagRule } from "./flagRules.ts"
 import { flag, setting } from "./setting.ts"
 import { expectedOrigin, parseOrigin } from "./webAddress.ts"
 
@@ -108,6 +109,12 @@ export const mcpTokenFlag = (name: string) =>
 export const jsonFlag = flag.toggle("json", "print JSON")
 
 export const rawFlag = flag.toggle("raw", "print texts without escaping what a terminal would interpret")
+
+export const rawRule: FlagRule<{ readonly json: boolean }, "raw"> = {
+  flags: ["raw"],
+  rule: "not with --json",
+  isMet: ({ json }) => !json
+}
 
 export const argsFlag = flag.text(
   "args",

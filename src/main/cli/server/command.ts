@@ -1,9 +1,14 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { healthFlags, keyFlags, serverFlags, statusFlags } from "./flags.ts"
+import { healthFlags, keyFlags, keyRules, serverFlags, serverRules, statusFlags, statusRules } from "./flags.ts"
 
-const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./manageKeys.ts")).manageKeys).pipe(
+const keyCommand = lazyCommand(
+  "key",
+  keyFlags,
+  async () => (await import("./manageKeys.ts")).manageKeys,
+  keyRules
+).pipe(
   Command.withDescription(
     "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr, or adds the entry to a file"
   ),
@@ -21,7 +26,12 @@ const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./man
   ])
 )
 
-const statusCommand = lazyCommand("status", statusFlags, async () => (await import("./showStatus.ts")).showStatus).pipe(
+const statusCommand = lazyCommand(
+  "status",
+  statusFlags,
+  async () => (await import("./showStatus.ts")).showStatus,
+  statusRules
+).pipe(
   Command.withDescription(
     "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails"
   ),
@@ -48,7 +58,8 @@ const healthCommand = lazyCommand(
 export const serverCommand = lazyCommand(
   "server",
   serverFlags,
-  async () => (await import("./runServerCommand.ts")).runServerCommand
+  async () => (await import("./runServerCommand.ts")).runServerCommand,
+  serverRules
 ).pipe(
   Command.withDescription("Run a Server: it connects Agents and Computers by offices"),
   Command.withExamples([

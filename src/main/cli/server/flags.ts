@@ -12,6 +12,7 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
+import type { FlagRule } from "../flags/flagRules.ts"
 import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { defaultServerUrl, jsonFlag, listenHostSetting, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
@@ -168,6 +169,16 @@ export const serverFlags = {
 }
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
+export const serverRules: ReadonlyArray<FlagRule<ServerCommandOptions, keyof typeof serverFlags>> = [
+  { flags: ["redisPrefix"], rule: "only with --redis", isMet: ({ redis }) => redis !== undefined },
+  { flags: ["appPort", "appOrigin"], rule: "not with --no-page", isMet: ({ page }) => page },
+  { flags: ["insecure"], rule: "not with --api-keys", isMet: ({ apiKeys }) => apiKeys === undefined },
+  { flags: ["insecure"], rule: "not with --jwt-secret-file", isMet: ({ jwtSecretFile: key }) => key === undefined },
+  { flags: ["insecure"], rule: "not with --jwt-public-key", isMet: ({ jwtPublicKey: key }) => key === undefined },
+  { flags: ["insecure"], rule: "not with --jwt-jwks", isMet: ({ jwtJwks: keys }) => keys === undefined },
+  { flags: ["auditMaxBytes", "auditKeep"], rule: "only with --audit", isMet: ({ audit }) => audit !== undefined }
+]
+
 export const keyFlags = {
   add: flag.text("add", "add the entry to this file of keys, which is created if necessary", { metavar: "FILE" }),
   list: flag.text("list", "list the keys of this file", { metavar: "FILE" }),
@@ -195,6 +206,13 @@ export const keyFlags = {
 }
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
+const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
+
+export const keyRules: ReadonlyArray<FlagRule<KeyCommandOptions>> = [
+  { flags: keyContents, rule: "not with --list", isMet: ({ list }) => list === undefined },
+  { flags: keyContents, rule: "not with --revoke", isMet: ({ revoke }) => revoke === undefined }
+]
+
 const urlArgument = Argument.String("url").pipe(
   Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
   Argument.withFallbackConfig(Config.String("A2C_SERVER")),
@@ -213,3 +231,7 @@ export const statusFlags = {
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
 }
 export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFlags>
+
+export const statusRules: ReadonlyArray<FlagRule<StatusCommandOptions>> = [
+  { flags: ["listOffices"], rule: "not with --watch", isMet: ({ json, watch }) => json || !watch }
+]

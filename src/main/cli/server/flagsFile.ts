@@ -1,4 +1,4 @@
-import { Config, Effect, type FileSystem, Option, Predicate, Redacted, Result } from "effect"
+import { Config, Effect, type FileSystem, Option, Redacted, Result } from "effect"
 import type { CliError, Command } from "effect/cli"
 import { isJsonObject } from "../../../domain/json.ts"
 import { formatDiagnostic, readTextFile } from "../../config/configFiles.ts"
@@ -6,8 +6,8 @@ import { parseJsonc } from "../../config/jsonc.ts"
 import { parseYaml } from "../../config/yaml.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { type CommandFailed, failCommand } from "../CommandFailed.ts"
+import { describeFlag, type FlagDescription } from "../flags/describeFlag.ts"
 import { loggingFlags, otlpFlag } from "../flags/globalFlags.ts"
-import { variableInHelp } from "../flags/setting.ts"
 import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 
 /** In characters; the file has few lines per flag. */
@@ -18,36 +18,24 @@ type ParseFlag = (args: {
   readonly arguments: ReadonlyArray<string>
 }) => Effect.Effect<readonly [unknown, unknown], CliError.CliError, Command.Environment>
 
-interface FileFlag {
-  readonly name: string
+interface FileFlag extends FlagDescription {
   readonly parse: ParseFlag
-  readonly isBoolean: boolean
-  readonly isList: boolean
-  readonly variable: string | undefined
 }
 
 type Flags = { readonly [key: string]: { readonly parse: ParseFlag } | Flags }
 
-/** The properties of a flag below its checks, defaults and fallbacks. */
-const describe = (param: unknown, parse: ParseFlag, isList = false): ReadonlyArray<FileFlag> => {
-  if (Predicate.hasProperty(param, "param")) {
-    return describe(param.param, parse, isList || Predicate.isTagged(param, "Variadic"))
-  }
-  if (!Predicate.hasProperty(param, "name") || !Predicate.hasProperty(param, "primitiveType")) return []
-  const { name, primitiveType } = param
-  const help = Predicate.hasProperty(param, "description") ? param.description : undefined
-  const text = Option.isOption(help) ? String(Option.getOrElse(help, () => "")) : ""
-  const isBoolean = Predicate.isTagged(primitiveType, "Boolean")
-  return [{ name: String(name), parse, isBoolean, isList, variable: variableInHelp(text) }]
+const describe = (flag: { readonly parse: ParseFlag }): ReadonlyArray<FileFlag> => {
+  const description = describeFlag(flag)
+  return description === undefined ? [] : [{ ...description, parse: flag.parse }]
 }
 
 const describeAll = (flags: Flags): ReadonlyArray<FileFlag> =>
   Object.values(flags).flatMap((flag) =>
-    typeof flag.parse === "function" ? describe(flag, flag.parse) : describeAll(flag as Flags)
+    typeof flag.parse === "function" ? describe({ ...flag, parse: flag.parse }) : describeAll(flag as Flags)
   )
 
 const knownFlags: ReadonlyMap<string, FileFlag> = new Map(
-  [...describeAll(serverFlags), ...[...loggingFlags, otlpFlag].flatMap(({ flag }) => describe(flag, flag.parse))]
+  [...describeAll(serverFlags), ...[...loggingFlags, otlpFlag].flatMap(({ flag }) => describe(flag))]
     .filter(({ name }) => name !== configFlagName)
     // Effect's own flag has no variable; this command reads one.
     .map((flag): [string, FileFlag] => [

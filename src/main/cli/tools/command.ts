@@ -1,11 +1,12 @@
 import { Command } from "effect/cli"
 import { lazyCommand } from "../lazyCommand.ts"
-import { packCallFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
+import { packCallFlags, packCallRules, listFlags, newFlags, runtimeRules, serveFlags, serveRules } from "./flags.ts"
 
 const serveCommand = lazyCommand(
   "serve",
   serveFlags,
-  async () => (await import("./serveToolsCommand.ts")).serveToolsCommand
+  async () => (await import("./serveToolsCommand.ts")).serveToolsCommand,
+  serveRules
 ).pipe(
   Command.withDescription("Serve folders of tools over HTTP and MCP"),
   Command.withExamples([
@@ -14,14 +15,18 @@ const serveCommand = lazyCommand(
   ])
 )
 
-const listCommand = lazyCommand("list", listFlags, async () => (await import("./listPackTools.ts")).listPackTools).pipe(
-  Command.withDescription("List packs, their tools and their problems")
-)
+const listCommand = lazyCommand(
+  "list",
+  listFlags,
+  async () => (await import("./listPackTools.ts")).listPackTools,
+  runtimeRules
+).pipe(Command.withDescription("List packs, their tools and their problems"))
 
 const callCommand = lazyCommand(
   "call",
   packCallFlags,
-  async () => (await import("./callPackTool.ts")).callPackTool
+  async () => (await import("./callPackTool.ts")).callPackTool,
+  packCallRules
 ).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),
   Command.withExamples([

@@ -1,7 +1,8 @@
 import { Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
+import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag } from "../flags/sharedFlags.ts"
+import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag, rawRule } from "../flags/sharedFlags.ts"
 import { parseHostName } from "../flags/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
@@ -34,6 +35,11 @@ const runtimeFlags = {
 }
 export type PackRuntimeOptions = Command.Command.Config.Infer<typeof runtimeFlags>
 
+export const runtimeRules: ReadonlyArray<FlagRule<PackRuntimeOptions>> = [
+  { flags: ["allowScripts"], rule: "not with --no-install", isMet: ({ install }) => install },
+  { flags: ["memory"], rule: "only with --isolate", isMet: ({ isolate }) => isolate }
+]
+
 const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration.seconds(120) })
 
 export const serveFlags = {
@@ -62,6 +68,27 @@ export const serveFlags = {
 }
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
 
+export const serveRules: ReadonlyArray<FlagRule<ServeToolsCommandOptions>> = [
+  ...runtimeRules,
+  {
+    flags: [
+      "host",
+      "port",
+      "key",
+      "publicDocs",
+      "force",
+      "allowedOrigins",
+      "allowedHosts",
+      "maxBodyBytes",
+      "maxFileBytes"
+    ],
+    rule: "not with --mcp stdio",
+    isMet: ({ mcp }) => mcp === "http"
+  },
+  { flags: ["publicDocs"], rule: "only with --key", isMet: ({ key }) => key !== undefined },
+  { flags: ["force"], rule: "not with --key", isMet: ({ key }) => key === undefined }
+]
+
 export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
@@ -75,6 +102,8 @@ export const packCallFlags = {
   raw: rawFlag
 }
 export type CallToolOptions = Command.Command.Config.Infer<typeof packCallFlags>
+
+export const packCallRules: ReadonlyArray<FlagRule<CallToolOptions>> = [...runtimeRules, rawRule]
 
 export const newFlags = {
   name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),

@@ -356,7 +356,7 @@ describe("a2c devices gateway", () => {
   it.live("warns that a file of tokens replaces the token of all devices", () =>
     Effect.gen(function* () {
       const { prints } = yield* gateway("--token", token, "--tokens", fileWith("both.json", '{"lamp": "other"}'))
-      yield* prints("--token has no effect beside --tokens", "stderr")
+      yield* prints('flags without effect flags=["--token"] rule="not with --tokens"', "stderr")
     }).pipe(Effect.scoped)
   )
 })
