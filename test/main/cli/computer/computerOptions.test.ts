@@ -2,18 +2,22 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe } from "@effect/vitest"
-import { Duration, Effect, Redacted } from "effect"
+import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { toComputerOptions } from "../../../../src/main/cli/computer/computerOptions.ts"
 import { makeDpeResolver } from "../../../../src/main/cli/computer/makeDpeResolver.ts"
 import { type ComputerCommandOptions, computerFlags } from "../../../../src/main/cli/computer/flags.ts"
 import { memberConnection } from "../../../../src/main/cli/memberConnection.ts"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
+import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { userStateFile } from "../../../../src/adapters/process/userFolders.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
 
 const parse = parserOf(computerFlags)
 
@@ -112,7 +116,29 @@ const rows: FlagRows<ComputerCommandOptions> = {
     [false, true],
     (args) => Effect.map(outputOf(["inputs"], args, secretsConfig), ({ stdout }) => !includes(stdout, "not set"))
   ],
-  watch: [["--no-watch"], [true, false], (args) => Effect.map(parse(args), ({ watch }) => watch)],
+  watch: [
+    ["--no-watch"],
+    [true, false],
+    Effect.fnUntraced(function* (args) {
+      const { url } = yield* Effect.map(
+        Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))),
+        Context.get(Server)
+      )
+      const files = { config: yield* configFor, policy: fileWith("watched.yaml", denyingPolicy("once")) }
+      const place = ["--server", url, "--office", "team", "--approvals", join(folder, "approvals")]
+      const computer = yield* a2cRunning(
+        "computer",
+        ...place,
+        "--config",
+        files.config,
+        "--policy",
+        files.policy,
+        ...args
+      )
+      yield* computer.prints("joined office")
+      return yield* reloadsConfig(computer, files, JSON.stringify({ servers: {} }), args.length === 0)
+    })
+  ],
   lifecycle: option(["--lifecycle", "lazy"], ["eager", "lazy"], ({ layer }) => layer.settings.lifecycle),
   idle: option(
     ["--idle", "7s"],

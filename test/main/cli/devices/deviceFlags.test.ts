@@ -16,6 +16,7 @@ import { usedPort } from "../../../loopbackAddress.ts"
 import type { CommandOutput } from "../../output.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cRunning } from "../inProcess.ts"
+import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -271,8 +272,6 @@ const called = (device: CommandOutput<unknown>, at: Effect.Success<ReturnType<ty
     return /ran|needs confirmation|never here/.exec(JSON.stringify(result))?.[0]
   })
 
-const policyOf = (reason: string) => `rules: [{ tool: work, action: deny, reason: ${reason} }]`
-
 const connectRows: FlagRows<ConnectCommandOptions> = {
   address: [
     ["--to"],
@@ -322,23 +321,17 @@ const connectRows: FlagRows<ConnectCommandOptions> = {
     [true, false],
     Effect.fnUntraced(function* (given) {
       const { port } = yield* gateway()
-      const [config, policy] = [yield* workConfig, fileWith("watched.yaml", policyOf("once"))]
+      const [config, policy] = [yield* workConfig, fileWith("watched.yaml", denyingPolicy("once"))]
       const args = ["--to", `127.0.0.1:${port}`, "--config", config, "--policy", policy, ...given]
       const device = yield* devices("connect", ...args)
       yield* registered(device)
-      writeFileSync(config, (yield* configOf(["work", "more"])).text)
-      // A change of the policy always shows, and later than an earlier one of the configuration.
-      for (const times of [1, 2]) {
-        writeFileSync(policy, policyOf(`change ${times}`))
-        yield* device.prints("policy reloaded", "stderr", times)
-      }
-      if (given.length === 0) yield* device.prints("configuration reloaded", "stderr")
-      return device.stderr().includes("configuration reloaded")
+      const { text } = yield* configOf(["work", "more"])
+      return yield* reloadsConfig(device, { config, policy }, text, given.length === 0)
     })
   ],
   approve: atDevice(["--approve", "work"], ["needs confirmation", "ran"], called, ["--http", "0"]),
   policy: atDevice(
-    ["--policy", fileWith("policy.yaml", policyOf("never here"))],
+    ["--policy", fileWith("policy.yaml", denyingPolicy("never here"))],
     ["needs confirmation", "never here"],
     called,
     ["--http", "0"]
