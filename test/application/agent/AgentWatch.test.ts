@@ -1,9 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Stream } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { watchAgent } from "../../../src/application/agent/AgentWatch.ts"
+import { DocumentReader } from "../../../src/application/ports/files/DocumentReader.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { maxDocumentBytes } from "../../../src/application/shared/page/documentPreview.ts"
+import { approvalCodecs, type ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
 import { toolCancelled } from "../../../src/domain/tools/errorResults.ts"
+import { encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { PageCallMessage, PageCommand } from "../../../src/domain/page/PageCommand.ts"
 import { elapse, line, olga, readStream, startWatched, toolResult } from "../server/watch/watchedServer.ts"
 
@@ -34,11 +38,20 @@ const replyTo = (event: string, value: unknown): unknown => {
   }
 }
 
-/** An Agent in an office with a Computer, and an open page. */
-const watched = Effect.fnUntraced(function* (answer: Effect.Effect<unknown> = Effect.succeed(toolResult("done"))) {
+/** An Agent in an office with a Computer, and an open page; what else the Computer replies once the page is open. */
+const watched = Effect.fnUntraced(function* (
+  answer: Effect.Effect<unknown> = Effect.succeed(toolResult("done")),
+  reply?: () => object
+) {
   const server = yield* startWatched()
+  let isOpen = false
   const pc = yield* server.computer("pc", {
-    answer: (event, value) => (event === "client:tool_call" ? answer : Effect.sync(() => replyTo(event, value)))
+    answer: (event, value) =>
+      event === "client:tool_call"
+        ? answer
+        : Effect.sync(() =>
+            isOpen && reply !== undefined ? { req_id: Object(value)["req_id"], ...reply() } : replyTo(event, value)
+          )
   })
   const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
     Layer.provide(Layer.succeed(TransportClient, server.transport)),
@@ -48,6 +61,7 @@ const watched = Effect.fnUntraced(function* (answer: Effect.Effect<unknown> = Ef
   const { agent, page } = yield* Effect.provide(watchAgent({ office: "O", name: "ada" }), context)
   yield* elapse()
   const stream = yield* page.open
+  isOpen = true
   return {
     server,
     pc,
@@ -284,6 +298,321 @@ describe("a call from the page of an Agent", () => {
     Effect.gen(function* () {
       const messages = yield* Effect.scoped(read(yield* watched(Effect.succeed({ code: 4005, message: "no consent" }))))
       assert.deepStrictEqual(messages.at(-1), { _tag: "Failed", error: { code: 4005, message: "no consent" } })
+    })
+  )
+})
+
+describe("a command that the page of an Agent sends", () => {
+  const approval = {
+    id: "a1",
+    computer: "pc",
+    server: "fs",
+    tool: "list",
+    requester: "ada",
+    arguments: "{}",
+    argumentsDigest: "d",
+    askedBy: "rule",
+    requestedAt: 1,
+    expiresIn: 2,
+    state: "open"
+  } as const
+  const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
+  const summary = { doc_ref: "d", uri: "dpe://a/d", file_uri: "file:///d", file_type: "md", title: "D", page_count: 1 }
+  const bytes = encodeUtf8("# A")
+
+  /** Executes a command; the requests that its Computer receives, and what the reader of documents reads. */
+  const sent = Effect.fnUntraced(function* (command: PageCommand, reply: object) {
+    const reads: Array<unknown> = []
+    const read: DocumentReader["Service"]["read"] = (...args) => {
+      reads.push(args)
+      return Effect.succeed({ bytes, mimeType: undefined })
+    }
+    const { page, pc } = yield* Effect.provideService(
+      watched(undefined, () => reply),
+      DocumentReader,
+      DocumentReader.of({ read })
+    )
+    const before = pc.received.length
+    const result = yield* Effect.match(page.execute(command, olga), {
+      onSuccess: (value): unknown => value,
+      onFailure: ({ code, message }) => ({ code, message })
+    })
+    const requests = pc.received.slice(before).map(({ event, value }) => {
+      const { agent, computer, req_id: _, ...rest } = Object(value)
+      assert.deepStrictEqual([agent, computer], ["ada", "pc"])
+      return [event, rest]
+    })
+    return { result: JSON.parse(JSON.stringify(result)) as unknown, requests, reads }
+  })
+  const getApproval = { _tag: "GetApproval", ...at, id: "a1" } as const
+  const decide = { _tag: "DecideApproval", ...at, id: "a1" } as const
+  const mcp = { _tag: "SendMcpRequest", ...at, server: "fs", method: "prompts/get", params: { name: "p" } } as const
+  const asked = (wire: object, reads: ReadonlyArray<unknown> = []) => ({ requests: [wire], reads })
+
+  it.effect.each([
+    [
+      { _tag: "FindDocuments", ...at, keywords: ["tax"], offset: 40 },
+      { documents: [{ ...summary, server: "fs" }], total_count: 41 },
+      {
+        documents: [
+          {
+            docRef: "d",
+            uri: "dpe://a/d",
+            fileUri: "file:///d",
+            fileType: "md",
+            title: "D",
+            pageCount: 1,
+            server: "fs"
+          }
+        ],
+        total: 41
+      },
+      asked(["client:get_finder", { keywords: ["tax"], offset: 40, limit: 20 }])
+    ],
+    [
+      { _tag: "GetDocument", ...at, uri: "dpe://a/b.md" },
+      { uri: "https://docs.example/b", mime_type: "text/markdown" },
+      { mimeType: "text/markdown", text: "# A", isTruncated: false },
+      asked(["client:get_dpe", { uri: "dpe://a/b.md" }], [["https://docs.example/b", maxDocumentBytes]])
+    ],
+    [
+      { _tag: "GetDocument", ...at, uri: "dpe://a/b.md" },
+      { uri: "https://docs.example/b", size: maxDocumentBytes + 1 },
+      {
+        code: 503,
+        message: `dpe://a/b.md has ${maxDocumentBytes + 1} bytes, more than the ${maxDocumentBytes} allowed`
+      },
+      asked(["client:get_dpe", { uri: "dpe://a/b.md" }])
+    ],
+    [
+      mcp,
+      { result: { messages: [1] } },
+      { result: { messages: [1] } },
+      asked(["client:mcp", { server: "fs", method: "prompts/get", params: { name: "p" }, timeout: 30 }])
+    ],
+    [
+      { ...mcp, method: "completion/complete" },
+      { failure: { code: -32602, message: "no such prompt" } },
+      { code: 400, message: "no such prompt" },
+      asked(["client:mcp", { server: "fs", method: "completion/complete", params: { name: "p" }, timeout: 30 }])
+    ],
+    [
+      getApproval,
+      { approvals: [wireApproval({ id: "a0" }), wireApproval()] },
+      approval,
+      asked(["client:get_approvals", { approval_id: "a1" }])
+    ],
+    [
+      getApproval,
+      { approvals: [wireApproval({ id: "a0" })] },
+      { code: 404, message: "The approval is not open any more" },
+      asked(["client:get_approvals", { approval_id: "a1" }])
+    ],
+    [
+      { ...decide, action: "deny", reason: "no" },
+      { approval: wireApproval({ state: "denied" }) },
+      { ...approval, state: "denied" },
+      asked(["client:decide_approval", { approval_id: "a1", action: "deny", reason: "no" }])
+    ],
+    [
+      { ...decide, action: "allow", scope: "tool", until: 9 },
+      { code: 409, message: "decided" },
+      { code: 409, message: "decided" },
+      asked(["client:decide_approval", { approval_id: "a1", action: "allow", scope: "tool", until: 9 }])
+    ],
+    [
+      { ...decide, action: "allow", content: { name: "Ada" } },
+      { approval: wireApproval() },
+      approval,
+      asked(["client:decide_approval", { approval_id: "a1", action: "allow", scope: "once", content: { name: "Ada" } }])
+    ]
+  ] as ReadonlyArray<readonly [PageCommand, object, unknown, object]>)(
+    "has all its parts, and the reply: %j",
+    ([command, reply, result, wire]) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* sent(command, reply), { result, ...wire })
+      })
+  )
+
+  it.effect.each([
+    [{ _tag: "Disconnect", sid: "x" }, "This page belongs to an Agent: only operators of the Server may do this"],
+    [{ _tag: "Drain", node: "x" }, "This page belongs to an Agent: only operators of the Server may do this"],
+    [{ _tag: "CancelCall", id: "99" }, "The call does not run any more"],
+    [{ _tag: "GetCallBody", id: "1" }, "An Agent does not capture arguments and results"],
+    [
+      { _tag: "ExplainCall", ...at, tool: "t", params: {} },
+      "Only operators of the Server learn how a Computer decides about calls"
+    ]
+  ] as ReadonlyArray<readonly [PageCommand, string]>)("says why it is rejected: %j", ([command, message]) =>
+    Effect.gen(function* () {
+      const { requests, result } = yield* sent(command, {})
+      assert.deepStrictEqual([requests, Object(result).message], [[], message])
+    })
+  )
+})
+
+describe("what the page of an Agent shows", () => {
+  const origin = { line, office: "O" }
+
+  /** Starts a call, and reports its statuses to the Agent. */
+  const reporting = Effect.fnUntraced(function* (
+    opened: Watched,
+    more: Partial<typeof call> & { timeout?: number } = {}
+  ) {
+    const fiber = yield* Effect.forkChild(opened.agent.callTool({ ...call, ...more }), { startImmediately: true })
+    yield* elapse()
+    const received = opened.pc.received.findLast(({ event }) => event === "client:tool_call")
+    const reqId: unknown = Object(received?.value)["req_id"]
+    const report = (status: object) =>
+      Effect.andThen(
+        opened.pc.notify("server:update_tool_call", { computer: "pc", req_id: reqId, ...status }),
+        elapse()
+      )
+    return { fiber, report, shown: () => opened.stream.tagged("Call").at(-1)?.call }
+  })
+
+  it.effect("has the whole call, from its start to its end", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const opened = yield* watched(Effect.as(Deferred.await(gate), toolResult("done")))
+      const { fiber, report, shown } = yield* reporting(opened)
+      const first = { ...origin, id: "1", node: "", agent: "ada", subject: "", computer: "pc", reqId: "" }
+      const started = { ...first, event: "client:tool_call", tool: "fs:list", startedAt: 200 }
+      assert.deepStrictEqual(shown(), started)
+      yield* report({ status: "decided", allowed: true, decided_by: "olga" })
+      const decision = { _tag: "Decided", computer: "pc", isAllowed: true, by: "olga" } as const
+      assert.deepStrictEqual(shown(), { ...started, status: decision, decision })
+      yield* report({ status: "decided", allowed: true, decided_by: "bert", question: true })
+      const answered = { ...decision, by: "bert", isQuestion: true } as const
+      assert.deepStrictEqual(shown(), { ...started, status: answered, decision })
+      yield* report({ status: "progress", progress: 1 })
+      const status = { _tag: "Progressing", computer: "pc", progress: 1 } as const
+      assert.deepStrictEqual(shown(), { ...started, status, decision })
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(fiber)
+      yield* elapse()
+      assert.deepStrictEqual(shown(), { ...started, status, decision, endedAt: 600, outcome: "ok" })
+      assert.deepStrictEqual((yield* opened.page.open).snapshot.calls, [
+        { ...started, status, decision, endedAt: 600, outcome: "ok" }
+      ])
+    })
+  )
+
+  it.effect("has a running call in the snapshot of a page that opens later, and forgets it at its end", () =>
+    Effect.gen(function* () {
+      const opened = yield* watched(Effect.never)
+      const { fiber } = yield* reporting(opened)
+      const ids = Effect.map(opened.page.open, ({ snapshot }) => snapshot.calls.map(({ id, outcome }) => [id, outcome]))
+      assert.deepStrictEqual(yield* ids, [["1", undefined]])
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(yield* ids, [["1", "cancelled"]])
+      const late = yield* Effect.flip(opened.page.execute({ _tag: "CancelCall", id: "1" }, olga))
+      assert.strictEqual(late.code, 404)
+    })
+  )
+
+  it.effect("counts failed calls, and each second anew", () =>
+    Effect.gen(function* () {
+      const { agent, stream } = yield* watched(Effect.succeed({ ...toolResult("bad"), isError: true }))
+      yield* agent.callTool(call)
+      yield* elapse("1 second")
+      yield* agent.callTool(call)
+      yield* elapse("1 second")
+      yield* elapse("1 second")
+      const shown = stream.tagged("Activity").flatMap(({ offices }) => offices)
+      const one = { ...origin, node: "", calls: 1, failed: 1 }
+      assert.deepStrictEqual(shown, [one, one])
+    })
+  )
+
+  it.effect("has all of members, their ends and changes", () =>
+    Effect.gen(function* () {
+      const { pc, server, stream } = yield* watched()
+      const late = yield* server.computer("late")
+      yield* elapse()
+      yield* pc.notify("server:update_config", { computer: "pc" })
+      yield* elapse()
+      yield* late.close
+      yield* elapse()
+      const features = { inspection: false, operatorCalls: false, approvals: true }
+      const fields = { ...origin, node: "", subject: "", version: "", features }
+      const member = { ...fields, role: "computer", name: "late", sid: "computer late", joinedAt: 200 }
+      const shown = [
+        { _tag: "Entered", member },
+        { _tag: "Updated", ...origin, computer: "pc", part: "config", at: 300 },
+        { _tag: "Left", sid: "computer late", at: 400 }
+      ]
+      assert.deepStrictEqual<unknown>(
+        [...stream.tagged("Entered"), ...stream.tagged("Updated"), ...stream.tagged("Left")],
+        shown
+      )
+      assert.deepStrictEqual(
+        stream.snapshot.members.map(({ joinedAt, name, role }) => [role, name, joinedAt]).toSorted(),
+        [
+          ["agent", "ada", 100],
+          ["computer", "pc", 100]
+        ]
+      )
+    })
+  )
+
+  it.effect("does not answer questions of calls once it is closed", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const pc = yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("done")) })
+      const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
+        Layer.provide(Layer.succeed(TransportClient, server.transport)),
+        Layer.build
+      )
+      const { agent, page } = yield* Effect.provide(watchAgent({ office: "O", name: "ada" }), context)
+      yield* Effect.scoped(Effect.andThen(page.open, agent.callTool(call)))
+      yield* agent.callTool(call)
+      const modes = pc.received.flatMap(({ event, value }) =>
+        event === "client:tool_call" ? [Object(value)["input_modes"] as unknown] : []
+      )
+      assert.deepStrictEqual(modes, [["form", "url"], undefined])
+    })
+  )
+})
+
+describe("the messages of a call from the page of an Agent", () => {
+  it.effect("have its statuses, and its request has all its parts", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const opened = yield* watched(Effect.as(Deferred.await(gate), toolResult("done")))
+      const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
+      const messages: Array<unknown> = []
+      const reading = yield* Effect.forkChild(
+        Effect.scoped(
+          Effect.flatMap(opened.page.call(request, olga), (read) =>
+            Stream.runForEach(read, (message) => Effect.sync(() => void messages.push(message)))
+          )
+        ),
+        { startImmediately: true }
+      )
+      yield* elapse()
+      const received = Object(opened.pc.received.find(({ event }) => event === "client:tool_call")?.value)
+      const { req_id: reqId, ...body } = received
+      assert.deepStrictEqual(body, {
+        agent: "ada",
+        computer: "pc",
+        tool_name: "fs:list",
+        params: { path: "/" },
+        timeout: 61,
+        input_modes: ["form", "url"]
+      })
+      const approval = { approval_id: "a1", mcp_server: "fs", tool_name: "list", wait_seconds: 9 }
+      const report = { computer: "pc", req_id: reqId, status: "waiting_for_consent", ...approval }
+      yield* opened.pc.notify("server:update_tool_call", report)
+      yield* elapse()
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(reading)
+      const awaited = { id: "a1", server: "fs", tool: "list", waitSeconds: 9 }
+      assert.deepStrictEqual(messages, [
+        { _tag: "Started", as: "agent", name: "ada" },
+        { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc", approval: awaited } },
+        { _tag: "Result", result: toolResult("done") }
+      ])
     })
   )
 })
