@@ -130,12 +130,12 @@ describe.each(starts)("%s", (name, start, required, kinds) => {
     const [option = "", inner] = path
     return start({ ...required, [option]: inner === undefined ? value : { [inner]: value } } as never)
   }
-  const rows: ReadonlyArray<readonly [path: ReadonlyArray<string>, kind: string]> = Object.entries(kinds).flatMap(
-    ([option, kind]: readonly [string, string | object]) =>
+  const rows = Object.entries(kinds).flatMap(
+    ([option, kind]: readonly [string, string | object]): ReadonlyArray<readonly [ReadonlyArray<string>, string]> =>
       typeof kind === "string"
-        ? [[[option], kind] as const]
+        ? [[[option], kind]]
         : [
-            [[option], "an object"] as const,
+            [[option], "an object"],
             ...Object.entries(kind).map(([inner, one]) => [[option, inner], String(one)] as const)
           ]
   )

@@ -43,6 +43,8 @@ interface ServerOptions {
 interface MemberOptions {
   readonly office?: string
   readonly auth?: JsonObject
+  /** The protocol version; the one of `line` by default. */
+  readonly version?: string
   /** The reply to each request; none without it. */
   readonly answer?: (event: string, value: unknown) => Effect.Effect<unknown>
 }
@@ -50,13 +52,13 @@ interface MemberOptions {
 const connect = Effect.fnUntraced(function* (
   transport: TransportClient["Service"],
   role: Role,
-  { answer, auth = {} }: MemberOptions
+  { answer, auth = {}, version = PROTOCOL_VERSION }: MemberOptions
 ) {
   const received: Array<{ readonly event: string; readonly value: unknown }> = []
   const scope = yield* Scope.fork(yield* Effect.scope)
   const link = yield* transport
     .connect({
-      version: PROTOCOL_VERSION,
+      version,
       auth: { role, ...auth },
       onMessage: (event, body) => {
         const value = Result.getOrElse(body.value(), ({ message }) => message)

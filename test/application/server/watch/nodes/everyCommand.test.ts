@@ -1,0 +1,339 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeCluster } from "../../../../../src/adapters/memory/MemoryCluster.ts"
+import { DocumentReader } from "../../../../../src/application/ports/files/DocumentReader.ts"
+import { maxDocumentBytes } from "../../../../../src/application/shared/page/documentPreview.ts"
+import { approvalCodecs, type ApprovalView } from "../../../../../src/domain/approvals/ApprovalView.ts"
+import { allGrants } from "../../../../../src/domain/model/Identity.ts"
+import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
+import { encodeUtf8 } from "../../../../../src/domain/utf8.ts"
+import { lineNamed, lineNames } from "../../../../../src/domain/wire/lines.ts"
+import { formatVersion } from "../../../../../src/domain/wire/version.ts"
+import { elapse, startWatched, toolCall, toolResult } from "../watchedServer.ts"
+
+/** An operator whose identity has all its parts. */
+const olga = {
+  identity: { subject: "olga", grants: allGrants, expiresAt: 9_000_000_000_000, isShared: true },
+  remoteAddress: "10.0.0.1"
+}
+
+const approval = {
+  id: "a1",
+  computer: "pc",
+  server: "fs",
+  tool: "list",
+  requester: "ada",
+  arguments: "{}",
+  argumentsDigest: "d",
+  askedBy: "rule",
+  requestedAt: 1,
+  expiresIn: 2,
+  state: "open"
+} as const
+const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
+const summary = {
+  doc_ref: "d",
+  uri: "dpe://a/d",
+  file_uri: "file:///d",
+  file_type: "md",
+  title: "D",
+  page_count: 1,
+  server: "fs"
+}
+const found = {
+  docRef: "d",
+  uri: "dpe://a/d",
+  fileUri: "file:///d",
+  fileType: "md",
+  title: "D",
+  pageCount: 1,
+  server: "fs"
+}
+const explanation = { steps: [{ rule: "r", action: "ask" }], decision: { action: "ask", by: "r" } }
+const page = ["approvals", "operator_calls"]
+const caller = { agent: "operator:olga", computer: "pc" }
+
+interface Case {
+  readonly name: string
+  readonly command: object
+  /** The features of the Computer. */
+  readonly features?: ReadonlyArray<string>
+  readonly replies: { readonly [event: string]: object }
+  readonly result: unknown
+  /** The requests that the Computer receives. */
+  readonly requests: ReadonlyArray<readonly [event: string, body: object]>
+  readonly reads?: ReadonlyArray<unknown>
+  /** What the Server records. */
+  readonly recorded?: ReadonlyArray<object>
+}
+
+const refused = { code: 404, message: "Computer 'pc' has no such call" }
+const decideRecord = { command: "decide_approval", computer: "pc", approval: "a1" }
+const cases: ReadonlyArray<Case> = [
+  {
+    name: "GetTools",
+    command: { _tag: "GetTools" },
+    replies: { "client:get_tools": { tools: [], starting_servers: ["slow"] } },
+    result: { tools: [], startingServers: ["slow"] },
+    requests: [["client:get_tools", { ...caller, a2c_features: ["mcp"] }]]
+  },
+  {
+    name: "GetDesktop",
+    command: { _tag: "GetDesktop" },
+    replies: { "client:get_desktop": { desktops: ["window://a\nOne"] } },
+    result: { windows: ["window://a\nOne"] },
+    requests: [["client:get_desktop", caller]]
+  },
+  {
+    name: "FindDocuments",
+    command: { _tag: "FindDocuments", keywords: ["tax"], offset: 20 },
+    replies: { "client:get_finder": { documents: [summary], total_count: 41 } },
+    result: { documents: [found], total: 41 },
+    requests: [["client:get_finder", { ...caller, keywords: ["tax"], offset: 20, limit: 20 }]]
+  },
+  {
+    name: "GetDocument",
+    command: { _tag: "GetDocument", uri: "dpe://a/b.md" },
+    replies: { "client:get_dpe": { uri: "https://docs.example/b", mime_type: "text/markdown" } },
+    result: { mimeType: "text/markdown", text: "# A", isTruncated: false },
+    requests: [["client:get_dpe", { ...caller, uri: "dpe://a/b.md" }]],
+    reads: [["https://docs.example/b", maxDocumentBytes]]
+  },
+  {
+    name: "GetDocument of the largest size",
+    command: { _tag: "GetDocument", uri: "dpe://a/b.md" },
+    replies: { "client:get_dpe": { uri: "https://docs.example/b", size: maxDocumentBytes } },
+    result: { mimeType: "text/plain", text: "# A", isTruncated: false },
+    requests: [["client:get_dpe", { ...caller, uri: "dpe://a/b.md" }]],
+    reads: [["https://docs.example/b", maxDocumentBytes]]
+  },
+  {
+    name: "SendMcpRequest",
+    command: { _tag: "SendMcpRequest", server: "fs", method: "prompts/get", params: { name: "p" } },
+    replies: { "client:mcp": { result: { messages: [1] } } },
+    result: { result: { messages: [1] } },
+    requests: [["client:mcp", { ...caller, server: "fs", method: "prompts/get", params: { name: "p" } }]]
+  },
+  {
+    name: "SendMcpRequest for the servers",
+    command: { _tag: "SendMcpRequest", method: "servers/list", params: {} },
+    replies: { "client:get_tools": { tools: [], a2c_features: ["mcp"] }, "client:mcp": { result: { servers: [1] } } },
+    result: { result: { servers: [1] } },
+    requests: [
+      ["client:get_tools", { ...caller, a2c_features: ["mcp"] }],
+      ["client:mcp", { ...caller, method: "servers/list", params: {} }]
+    ]
+  },
+  {
+    name: "GetApproval",
+    command: { _tag: "GetApproval", id: "a1" },
+    features: page,
+    replies: { "a2c:get_approval": Object(wireApproval()) },
+    result: approval,
+    requests: [["a2c:get_approval", { id: "a1" }]]
+  },
+  {
+    name: "GetApproval as a caller",
+    command: { _tag: "GetApproval", id: "a1" },
+    replies: { "client:get_approvals": { approvals: [wireApproval({ id: "a0" }), wireApproval()] } },
+    result: approval,
+    requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
+  },
+  {
+    name: "GetApproval of another caller",
+    command: { _tag: "GetApproval", id: "a1" },
+    replies: { "client:get_approvals": { approvals: [wireApproval({ id: "a0" })] } },
+    result: { code: 403, message: "Computer 'pc' does not let operators decide about calls (--approvers page)" },
+    requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
+  },
+  {
+    name: "GetApproval that fails",
+    command: { _tag: "GetApproval", id: "a1" },
+    features: page,
+    replies: { "a2c:get_approval": refused },
+    result: refused,
+    requests: [["a2c:get_approval", { id: "a1" }]]
+  },
+  {
+    name: "DecideApproval",
+    command: { _tag: "DecideApproval", id: "a1", action: "allow", scope: "tool", until: 9 },
+    features: page,
+    replies: { "a2c:decide_approval": Object(wireApproval({ state: "allowed" })) },
+    result: { ...approval, state: "allowed" },
+    requests: [["a2c:decide_approval", { id: "a1", by: "operator:olga", action: "allow", scope: "tool", until: 9 }]],
+    recorded: [{ ...decideRecord, action: "allow", scope: "tool", until: 9, outcome: "ok" }]
+  },
+  {
+    name: "DecideApproval with a reason",
+    command: { _tag: "DecideApproval", id: "a1", action: "deny", reason: "no" },
+    features: page,
+    replies: { "a2c:decide_approval": refused },
+    result: refused,
+    requests: [["a2c:decide_approval", { id: "a1", by: "operator:olga", action: "deny", reason: "no" }]],
+    recorded: [{ ...decideRecord, action: "deny", outcome: "404" }]
+  },
+  {
+    name: "DecideApproval as a caller",
+    command: { _tag: "DecideApproval", id: "a1", action: "allow", content: { name: "Ada" } },
+    replies: { "client:decide_approval": { approval: wireApproval() } },
+    result: approval,
+    requests: [
+      [
+        "client:decide_approval",
+        { ...caller, approval_id: "a1", action: "allow", scope: "once", content: { name: "Ada" } }
+      ]
+    ],
+    recorded: [{ ...decideRecord, action: "allow", outcome: "ok" }]
+  },
+  {
+    name: "ExplainCall",
+    command: { _tag: "ExplainCall", tool: "list", params: { a: 1 } },
+    features: ["operator_calls"],
+    replies: { "a2c:explain_call": { ...explanation, can_ask: true } },
+    result: { ...explanation, canAsk: true },
+    requests: [["a2c:explain_call", { tool: "list", params: { a: 1 }, subject: "operator:olga" }]]
+  },
+  {
+    name: "ExplainCall of another caller",
+    command: { _tag: "ExplainCall", tool: "list", params: {}, subject: "ada" },
+    features: ["approvals"],
+    replies: { "a2c:explain_call": { ...explanation, can_ask: false } },
+    result: { ...explanation, canAsk: false },
+    requests: [["a2c:explain_call", { tool: "list", params: {}, subject: "ada" }]]
+  },
+  {
+    name: "ExplainCall that is not permitted",
+    command: { _tag: "ExplainCall", tool: "list", params: {} },
+    replies: {},
+    result: {
+      code: 403,
+      message: "Computer 'pc' does not explain its decisions to operators (--approvers page, --operators)"
+    },
+    requests: []
+  }
+]
+
+type Line = (typeof lineNames)[number]
+const places = ["its node", "another node"] as const
+const rows = lineNames.flatMap((line) => places.map((place) => [line, place] as const))
+
+/** A Computer at a node, and the node at which the operator is. */
+const officeWith = Effect.fnUntraced(function* (
+  line: Line,
+  place: (typeof places)[number],
+  { features = [], replies }: Pick<Case, "features" | "replies">
+) {
+  const cluster = makeCluster()
+  const reads: Array<unknown> = []
+  const documents = DocumentReader.of({
+    read: (...args) => {
+      reads.push(args)
+      return Effect.succeed({ bytes: encodeUtf8("# A"), mimeType: "text/plain" })
+    }
+  })
+  const watch = { bodies: {} }
+  const two = yield* startWatched({ cluster, name: "two", documents, watch })
+  const one = place === "its node" ? two : yield* startWatched({ cluster, name: "one", watch })
+  const version = formatVersion(lineNamed(line).version)
+  const computer = yield* two.computer("pc", {
+    version,
+    auth: { a2c_features: features },
+    answer: (event, value) =>
+      event === "client:tool_call"
+        ? Effect.delay(Effect.succeed(toolResult("done")), "1 second")
+        : Effect.succeed(
+            event.startsWith("a2c:") ? replies[event] : { req_id: Object(value)["req_id"], ...replies[event] }
+          )
+  })
+  yield* elapse("2 seconds")
+  return { one, two, computer, reads, version }
+})
+
+describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
+  const at = { line, office: "O", computer: "pc" }
+
+  it.effect.each(cases)("$name arrives as a whole, and its reply", (one) =>
+    Effect.gen(function* () {
+      const office = yield* officeWith(line, place, one)
+      const { computer } = office
+      const before = computer.received.length
+      const result = yield* Effect.match(office.one.watch.execute({ ...at, ...one.command } as PageCommand, olga), {
+        onSuccess: (value): unknown => value,
+        onFailure: ({ code, message }) => ({ code, message })
+      })
+      const requests = computer.received.slice(before).map(({ event, value }) => {
+        const { req_id: _, ...body } = Object(value)
+        return [event, body] as const
+      })
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(result)), one.result)
+      assert.deepStrictEqual<unknown>(requests, one.requests)
+      assert.deepStrictEqual(office.reads, one.reads ?? [])
+      const operator = { type: "operator", subject: "olga", remote: "10.0.0.1", line, office: "O" }
+      assert.deepStrictEqual(
+        yield* office.two.operatorActions,
+        (one.recorded ?? []).map((record) => ({ ...operator, ...record }))
+      )
+    })
+  )
+
+  it.effect("a call has all its parts, its statuses and its result", () =>
+    Effect.gen(function* () {
+      const { computer, one } = yield* officeWith(line, place, { replies: {} })
+      const messages: Array<unknown> = []
+      const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
+      const reading = yield* Effect.forkScoped(
+        Effect.scoped(
+          Effect.flatMap(one.watch.call(request, olga), (stream) =>
+            Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message)))
+          )
+        ),
+        { startImmediately: true }
+      )
+      yield* elapse()
+      const received = computer.received.find(({ event }) => event === "client:tool_call")
+      const { req_id: reqId, ...body } = Object(received?.value)
+      assert.deepStrictEqual(body, {
+        ...caller,
+        tool_name: "fs:list",
+        params: { path: "/" },
+        timeout: 61,
+        input_modes: ["form", "url"]
+      })
+      yield* computer.notify("server:update_tool_call", {
+        computer: "pc",
+        req_id: reqId,
+        status: "progress",
+        progress: 1,
+        total: 2,
+        message: "half"
+      })
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(reading)
+      const progress = { _tag: "Progressing", computer: "pc", progress: 1, total: 2, message: "half" }
+      assert.deepStrictEqual(messages, [
+        { _tag: "Started", as: "agent", name: "operator:olga" },
+        { _tag: "Status", status: progress },
+        { _tag: "Result", result: toolResult("done") }
+      ])
+    })
+  )
+
+  it.effect("the arguments and the result of a call are captured at the node of its Agent", () =>
+    Effect.gen(function* () {
+      const { one, two, version } = yield* officeWith(line, place, { replies: {} })
+      const agent = yield* two.agent("ada", { version })
+      yield* Effect.all([one.watch.open, two.watch.open])
+      const calling = yield* Effect.forkScoped(
+        agent.request("client:tool_call", toolCall("ada", { params: { path: "/" } })),
+        { startImmediately: true }
+      )
+      yield* elapse("2 seconds")
+      yield* Fiber.join(calling)
+      const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+      const captured = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
+      const { params, result } = Object(captured)
+      assert.deepStrictEqual([JSON.parse(params), JSON.parse(result)], [{ path: "/" }, toolResult("done")])
+    })
+  )
+})
