@@ -1,5 +1,5 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
-import type { Session } from "../../domain/model/Membership.ts"
+import type { Member, Session } from "../../domain/model/Membership.ts"
 import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decide.ts"
 import {
   type Capacity,
@@ -82,6 +82,9 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
   const self: ClusterNode = { listeners: new Set(), registrations: new Map() }
   const { listeners, registrations } = self
   cluster.nodes.set(node, self)
+  /** True for a member of an office in which this node has members: only these offices are known, as with Redis. */
+  const isKnown = ({ membership: { office }, node: memberNode }: Member): boolean =>
+    memberNode === node || membersOf(cluster.state, office).some((member) => member.node === node)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       for (const sid of registrations.keys()) applyCommand(cluster, { _tag: "Disconnect", sid })
@@ -106,9 +109,14 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
       ),
-    findComputer: (office, name) => findComputer(cluster.state, office, name),
-    members: (office) =>
-      Option.match(HashMap.get(cluster.state.offices, office), { onNone: () => [], onSome: sortedMembers }),
+    findComputer: (office, name) => Option.filter(findComputer(cluster.state, office, name), isKnown),
+    members: (office) => {
+      const members = Option.match(HashMap.get(cluster.state.offices, office), {
+        onNone: () => [],
+        onSome: sortedMembers
+      })
+      return members.some((member) => member.node === node) ? members : []
+    },
     isComputerElsewhere: (office, name) => Effect.sync(() => isComputerElsewhere(cluster.state, office, name)),
     areInUse: (offices) => Effect.sync(() => offices.map((office) => HashMap.has(cluster.state.offices, office))),
     state: () => ({

@@ -61,8 +61,12 @@ export class OfficeRegistry extends Context.Service<
     readonly apply: (command: OfficeCommand, capacity: Capacity) => Effect.Effect<void, MembershipError>
     /** Reports every change until the scope closes. The listener must neither throw nor call the registry. */
     readonly subscribe: (listener: (change: RegistryChange) => void) => Effect.Effect<void, never, Scope.Scope>
+    /** A Computer of an office in which this node has members. */
     readonly findComputer: (office: string, name: string) => Option.Option<Member>
-    /** The members of an office: the Agent first, then the Computers in the order of their joins. */
+    /**
+     * The members of an office in which this node has members: the Agent first, then the Computers in the order of their
+     * joins.
+     */
     readonly members: (office: string) => ReadonlyArray<Member>
     /** True when another office has this Computer. Uses local knowledge while the shared store cannot be reached. */
     readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>

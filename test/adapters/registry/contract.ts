@@ -116,6 +116,25 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
     it.live(title, () => Effect.scoped(Effect.suspend(() => body(cluster()))))
 
   describe(`an office registry in ${name}`, () => {
+    check("knows an office only while this node has members in it", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const knownTo = ({ registry }: TestNode) => [
+          registry.members("O").length,
+          Option.isSome(registry.findComputer("O", "desk"))
+        ]
+        assert.deepStrictEqual(
+          [knownTo(n1), knownTo(n2)],
+          [
+            [2, true],
+            [2, true]
+          ]
+        )
+        yield* n1.leave("a", "O")
+        assert.deepStrictEqual(knownTo(n1), [0, false])
+      })
+    )
+
     check("lists the members of an office from all nodes", (open) =>
       Effect.gen(function* () {
         const { n1, n2 } = yield* pair(open)

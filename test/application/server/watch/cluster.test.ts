@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { makeCluster } from "../../../../src/adapters/memory/MemoryCluster.ts"
+import * as MemoryOfficeRegistry from "../../../../src/adapters/memory/MemoryOfficeRegistry.ts"
+import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import type { PageCallMessage, PageCommand } from "../../../../src/domain/page/PageCommand.ts"
 import {
   elapse,
@@ -11,19 +13,21 @@ import {
   operatorOf,
   startCall,
   startWatched,
-  toolResult
+  toolResult,
+  type Watched
 } from "./watchedServer.ts"
 
 /** Two Servers of one cluster, of which the second one has an office with an Agent and a Computer. */
 const twoNodes = Effect.fnUntraced(function* (
   answer: (event: string, value: unknown) => Effect.Effect<unknown> = () => Effect.succeed(toolResult("done")),
-  auth: { readonly [name: string]: ReadonlyArray<string> } = {}
+  auth: { readonly [name: string]: ReadonlyArray<string> } = {},
+  name = "two"
 ) {
   const cluster = makeCluster()
   const one = yield* startWatched({ cluster, name: "one" })
-  const two = yield* startWatched({ cluster, name: "two" })
+  const two = yield* startWatched({ cluster, name, watch: { bodies: {} } })
   const computer = yield* two.computer("pc", { answer, auth })
-  return { one, two, computer }
+  return { cluster, one, two, computer }
 })
 
 /** Time for the nodes to find each other, and for a batch. */
@@ -88,6 +92,19 @@ describe("a stream in a cluster", () => {
     })
   )
 
+  it.effect("shows the calls of another node that run when it opens", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes(() => Effect.never)
+      yield* startCall(yield* two.agent())
+      const stream = yield* openStream(one)
+      yield* find
+      assert.deepStrictEqual(
+        stream.tagged("Call").map(({ call }) => ({ node: call.node, outcome: call.outcome })),
+        [{ node: "two", outcome: undefined }]
+      )
+    })
+  )
+
   it.effect("counts the calls that another node leaves out", () =>
     Effect.gen(function* () {
       const { one, two } = yield* twoNodes()
@@ -139,13 +156,17 @@ describe("a stream in a cluster", () => {
     })
   )
 
-  it.effect("shows the inspections of a Computer at another node", () =>
+  it.effect.each([
+    ["before it knows the node", Effect.void],
+    ["later", find]
+  ] as const)("shows the inspections of a Computer at another node, in an office that it watches %s", ([, before]) =>
     Effect.gen(function* () {
       const inspection = { servers: [], consent: [], parts: [] }
       let requests = 0
       const answer = () => (++requests === 1 ? Effect.succeed({ revision: 1, inspection }) : Effect.never)
       const { one } = yield* twoNodes(answer, { a2c_features: ["inspection"] })
       const stream = yield* openStream(one)
+      yield* before
       yield* one.watch.execute({ _tag: "Focus", stream: stream.snapshot.stream, line, office: "O" }, olga)
       yield* find
       assert.deepStrictEqual(stream.tagged("Inspected"), [{ _tag: "Inspected", ...at, inspection }])
@@ -202,6 +223,105 @@ describe("a command in a cluster", () => {
     })
   )
 
+  it.effect("cancels a call of a node whose name has a slash", () =>
+    Effect.gen(function* () {
+      const { computer, one, two } = yield* twoNodes(() => Effect.never, {}, "eu/two")
+      yield* startCall(yield* two.agent())
+      const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+      yield* one.watch.execute({ _tag: "CancelCall", id }, olga)
+      yield* elapse()
+      assert.include(
+        computer.received.map(({ event }) => event),
+        "notify:tool_call_cancel"
+      )
+    })
+  )
+
+  it.effect("gets the captured arguments of a call of another node", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      const stream = yield* openStream(one)
+      yield* find
+      yield* makeCall(yield* two.agent(), { params: { path: "/a" } })
+      yield* elapse("300 millis")
+      const id = stream.tagged("Call").at(-1)?.call.id ?? ""
+      const body = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
+      assert.include(JSON.stringify(body), "/a")
+    })
+  )
+
+  const members = [
+    ["without members in its office", () => Effect.void],
+    [
+      "with a member in its office",
+      ({ one, version }: { one: Watched; version: string }) => one.agent("ada", { version })
+    ]
+  ] as const
+  const commands: ReadonlyArray<PageCommand> = [
+    { _tag: "GetTools", ...at },
+    { _tag: "GetDesktop", ...at },
+    { _tag: "FindDocuments", ...at, keywords: [], offset: 0 },
+    { _tag: "GetDocument", ...at, uri: "dpe://files/a.md" },
+    { _tag: "SendMcpRequest", ...at, method: "servers/list", params: {} },
+    { _tag: "GetApproval", ...at, id: "1" },
+    { _tag: "DecideApproval", ...at, id: "1", action: "deny" },
+    { _tag: "ExplainCall", ...at, tool: "t", params: {} }
+  ]
+  it.effect.each(
+    ["0.2", "0.4"].flatMap((of) =>
+      members.flatMap(([where, join]) => commands.map((command) => [command._tag, of, where, join, command] as const))
+    )
+  )("%s asks a Computer of line %s at another node, %s", ([, of, , join, command]) =>
+    Effect.gen(function* () {
+      const version = `${of}.0`
+      const cluster = makeCluster()
+      const one = yield* startWatched({ cluster, name: "one" })
+      const documents = DocumentReader.of({ read: () => Effect.never })
+      const two = yield* startWatched({ cluster, name: "two", documents })
+      const auth = { a2c_features: ["inspection", "approvals", "operator_calls", "call_status"] }
+      const { received } = yield* two.computer("pc", { version, auth, answer: () => Effect.succeed({}) })
+      yield* join({ one, version })
+      yield* resultOf(one.watch.execute({ ...command, line: of } as PageCommand, olga))
+      assert.isTrue(received.some(({ event }) => /^(client|a2c):/.test(event)))
+    })
+  )
+
+  it.effect.each([
+    ["Disconnect", (sid: string): PageCommand => ({ _tag: "Disconnect", sid })],
+    ["Drain", (): PageCommand => ({ _tag: "Drain", node: "two" })],
+    ["CancelCall", (): PageCommand => ({ _tag: "CancelCall", id: "two/1" })]
+  ] as const)("%s is audited at the other node as of its operator", ([, command]) =>
+    Effect.gen(function* () {
+      const { computer, one, two } = yield* twoNodes()
+      yield* resultOf(one.watch.execute(command(computer.sid), olga))
+      const [action, ...more] = yield* two.operatorActions
+      assert.deepInclude(action, { subject: "olga", remote: "10.0.0.1" })
+      assert.deepStrictEqual([more, yield* one.operatorActions], [[], []])
+    })
+  )
+
+  /** Two nodes, and the name of a third one that no message reaches. */
+  const unreachableNode = Effect.gen(function* () {
+    const nodes = yield* twoNodes()
+    yield* Layer.build(Layer.fresh(MemoryOfficeRegistry.layer(nodes.cluster.offices, "deaf")))
+    return nodes
+  })
+
+  it.effect("disconnects a member of another node although a further node cannot be reached", () =>
+    Effect.gen(function* () {
+      const { computer, one } = yield* unreachableNode
+      yield* one.watch.execute({ _tag: "Disconnect", sid: computer.sid }, olga)
+      assert.strictEqual(yield* computer.closed, "disconnected by an operator")
+    })
+  )
+
+  it.effect("replies 503 for a session that the reachable nodes do not have", () =>
+    Effect.gen(function* () {
+      const { one } = yield* unreachableNode
+      assert.strictEqual(yield* resultOf(one.watch.execute({ _tag: "Disconnect", sid: "none" }, olga)), 503)
+    })
+  )
+
   it.effect.each([
     ["a session", { _tag: "Disconnect", sid: "none" }],
     ["a node", { _tag: "Drain", node: "none" }],
@@ -251,6 +371,34 @@ describe("a call of an operator in a cluster", () => {
         { _tag: "Started", as: "operator", name: "operator:olga" },
         { _tag: "Result", result: toolResult("near") }
       ])
+    })
+  )
+
+  it.effect("may take longer than a reply of the other node", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes(() => Effect.delay(Effect.succeed(toolResult("late")), "50 seconds"))
+      const calling = yield* Effect.forkChild(Effect.scoped(call(one)), { startImmediately: true })
+      for (let seconds = 0; seconds < 60; seconds++) yield* elapse("1 second")
+      assert.deepStrictEqual((yield* Fiber.join(calling)).at(-1), { _tag: "Result", result: toolResult("late") })
+    })
+  )
+
+  it.effect("runs at the node of the Computer from a node with a member of its office", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes()
+      yield* one.computer("near")
+      const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(call(one))
+      assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolResult("done") })
+    })
+  )
+
+  it.effect("is audited at the node of the Computer as of its operator", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      yield* Effect.scoped(call(one))
+      const [action, ...more] = yield* two.operatorActions
+      assert.deepInclude(action, { subject: "olga", remote: "10.0.0.1", command: "call" })
+      assert.deepStrictEqual([more, yield* one.operatorActions], [[], []])
     })
   )
 

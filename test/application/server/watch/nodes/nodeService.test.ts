@@ -9,12 +9,13 @@ import {
   toNodeOperator
 } from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
 import { makeNodeService } from "../../../../../src/application/server/watch/nodes/nodeService.ts"
+import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import { line, olga } from "../watchedServer.ts"
 
 const call = { line, office: "O", computer: "pc", tool: "t", params: {}, timeout: 60 }
 
-/** A service whose calls never end, one of them opened, and whether its call runs. */
-const opened = Effect.gen(function* () {
+/** A service with a call that is opened, and whether it runs. Calls never end unless `messages` do. */
+const open = Effect.fnUntraced(function* (messages: Stream.Stream<PageCallMessage> = Stream.never) {
   let isRunning = false
   const handle = yield* makeNodeService({
     open: Effect.never,
@@ -25,7 +26,7 @@ const opened = Effect.gen(function* () {
           Effect.sync(() => void (isRunning = true)),
           () => Effect.sync(() => void (isRunning = false))
         ),
-        Stream.never
+        messages
       )
   })
   const send = Effect.fnUntraced(function* (request: NodeRequest) {
@@ -40,7 +41,7 @@ const opened = Effect.gen(function* () {
 describe("a stream for another node", () => {
   it.effect("ends when it is not read for half a minute", () =>
     Effect.gen(function* () {
-      const { isRunning, next } = yield* opened
+      const { isRunning, next } = yield* open()
       yield* TestClock.adjust("29 seconds")
       assert.isTrue(isRunning())
       yield* TestClock.adjust("1 second")
@@ -51,16 +52,27 @@ describe("a stream for another node", () => {
 
   it.effect("replies after ten seconds without a message", () =>
     Effect.gen(function* () {
-      const { next } = yield* opened
+      const { next } = yield* open()
       const reading = yield* Effect.forkChild(next, { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(reading.pollUnsafe(), Exit.succeed({ messages: [], isLast: false }))
     })
   )
 
+  it.effect("ends with its last message", () =>
+    Effect.gen(function* () {
+      const started: PageCallMessage = { _tag: "Started", as: "agent", name: "olga" }
+      const { isRunning, next } = yield* open(Stream.make(started))
+      assert.deepStrictEqual(yield* next, { messages: [started], isLast: false })
+      assert.isTrue(isRunning())
+      assert.deepStrictEqual(yield* next, { messages: [], isLast: true })
+      assert.isFalse(isRunning())
+    })
+  )
+
   it.effect("lasts while it is read, and ends half a minute later", () =>
     Effect.gen(function* () {
-      const { isRunning, next } = yield* opened
+      const { isRunning, next } = yield* open()
       for (let count = 0; count < 5; count++) {
         yield* TestClock.adjust("20 seconds")
         yield* Effect.forkScoped(next)
