@@ -14,96 +14,96 @@ import {
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { inOffice } from "./promiseOffice.ts"
 
-/** The expected kind of each option, or those of its own options; an option without a row is an error of the compiler. */
-type Kinds<Options> = {
-  readonly [Option in keyof Options]-?: string | { readonly [option: string]: string }
+/** Each option, or its own options; an option without a row is an error of the compiler. */
+type Rows<Options> = {
+  readonly [Option in keyof Options]-?: true | { readonly [option: string]: true }
 }
 
-const connection: Kinds<ConnectionOptions> = {
-  auth: "an object",
-  ca: "a string",
-  connectTimeout: "a number",
-  headers: "an object",
-  log: "a function",
-  namespace: "a string",
-  token: "a string or a function",
-  transports: "an array of polling or websocket",
-  url: "a string",
-  wait: "a number"
+const connection: Rows<ConnectionOptions> = {
+  auth: true,
+  ca: true,
+  connectTimeout: true,
+  headers: true,
+  log: true,
+  namespace: true,
+  token: true,
+  transports: true,
+  url: true,
+  wait: true
 }
-const agentKinds: Kinds<NodeAgentConnectOptions> = {
+const agentOptions: Rows<NodeAgentConnectOptions> = {
   ...connection,
-  documentFolders: "an array of strings",
-  documentHosts: "an array of strings",
-  name: "a string",
-  office: "a string",
-  protocol: "0.2 or 0.3 or 0.4 or auto",
-  retryInitialConnect: "a boolean",
-  takeOver: "a boolean"
+  documentFolders: true,
+  documentHosts: true,
+  name: true,
+  office: true,
+  protocol: true,
+  retryInitialConnect: true,
+  takeOver: true
 }
-const computerKinds: Kinds<ComputerOptions> = {
+const computerOptions: Rows<ComputerOptions> = {
   ...connection,
-  approve: "an array of strings",
-  approvers: "an array of strings",
-  authorize: "a function",
-  catalogues: "a string",
-  config: "an object",
-  confirm: "a function",
-  inputs: { ask: "a function", run: "a function", values: "an object" },
-  name: "a string",
-  office: "a string",
-  onInput: "a function",
-  operators: { calls: "a boolean", states: "a boolean", stderr: "a boolean" },
-  policy: "a function",
-  protocol: "0.2 or 0.3 or 0.4 or auto",
-  retryInitialConnect: "a boolean",
+  approve: true,
+  approvers: true,
+  authorize: true,
+  catalogues: true,
+  config: true,
+  confirm: true,
+  inputs: { ask: true, run: true, values: true },
+  name: true,
+  office: true,
+  onInput: true,
+  operators: { calls: true, states: true, stderr: true },
+  policy: true,
+  protocol: true,
+  retryInitialConnect: true,
   settings: {
-    approvalTimeout: "a number",
-    changeThrottle: "a number",
-    connectTimeout: "a number",
-    idle: "a number",
-    keepaliveInterval: "a number",
-    lifecycle: "a string",
-    onProgress: "a function",
-    readTimeout: "a number",
-    resolveDpe: "a function",
-    showUnsubscribable: "a boolean",
-    startupTimeout: "a number"
+    approvalTimeout: true,
+    changeThrottle: true,
+    connectTimeout: true,
+    idle: true,
+    keepaliveInterval: true,
+    lifecycle: true,
+    onProgress: true,
+    readTimeout: true,
+    resolveDpe: true,
+    showUnsubscribable: true,
+    startupTimeout: true
   },
-  skills: { marketplaces: "an array of strings", userFolder: "a string" },
-  takeOver: "a boolean",
-  uploads: "an object",
-  variables: "an object"
+  skills: { marketplaces: true, userFolder: true },
+  takeOver: true,
+  uploads: true,
+  variables: true
 }
-const limits = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, "a number"]))
-const serverKinds: Kinds<ServerOptions> = {
-  allowedOrigins: "an array of strings",
-  authenticate: 'a function or "allowAll"',
-  engine: "a string",
-  fallback: "a function",
-  host: "a string",
-  httpServer: "an object",
-  io: "an object",
+const limits = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, true]))
+const serverOptions: Rows<ServerOptions> = {
+  allowedOrigins: true,
+  authenticate: true,
+  engine: true,
+  fallback: true,
+  host: true,
+  httpServer: true,
+  io: true,
   limits,
-  lines: "an array of 0.2 or 0.3 or 0.4",
-  log: "a function",
-  maxMessageBytes: "a number",
-  namespace: "a string",
-  page: "an object or false",
-  paths: "an array of strings",
-  pingInterval: "a number",
-  pingTimeout: "a number",
-  port: "a number",
-  redis: { address: "an object", prefix: "a string", url: "a string" },
+  lines: true,
+  log: true,
+  maxMessageBytes: true,
+  namespace: true,
+  page: true,
+  paths: true,
+  pingInterval: true,
+  pingTimeout: true,
+  port: true,
+  redis: { address: true, prefix: true, url: true },
   settings: {
-    drainTimeout: "a number",
-    requireRole: "a boolean",
-    routingTimeout: "a number",
-    timeoutGrace: "a number"
+    drainTimeout: true,
+    requireRole: true,
+    routingTimeout: true,
+    timeoutGrace: true
   },
-  tls: "an object",
-  validate: "a boolean",
-  validateBytes: "a number"
+  tls: true,
+  validate: true,
+  validateBytes: true
 }
 
 /** The message of a rejection with `config_invalid`. */
@@ -119,49 +119,37 @@ const problemOf = async (called: () => unknown): Promise<string> => {
 
 const address = { url: "http://127.0.0.1:1", name: "desk" }
 type Start = (options: never) => Promise<unknown>
-const starts: ReadonlyArray<readonly [name: string, start: Start, required: object, kinds: object]> = [
-  ["connectAgent", connectAgent, { ...address, office: "team" }, agentKinds],
-  ["runComputer", runComputer, { ...address, config: { servers: {} } }, computerKinds],
-  ["runServer", runServer, { authenticate: "allowAll" }, serverKinds]
+const starts: ReadonlyArray<readonly [name: string, start: Start, required: object, options: object]> = [
+  ["connectAgent", connectAgent, { ...address, office: "team" }, agentOptions],
+  ["runComputer", runComputer, { ...address, config: { servers: {} } }, computerOptions],
+  ["runServer", runServer, { authenticate: "allowAll" }, serverOptions]
 ]
 
-describe.each(starts)("%s", (name, start, required, kinds) => {
+describe.each(starts)("%s", (name, start, required, options) => {
   const withOption = (path: ReadonlyArray<string>, value: unknown) => {
     const [option = "", inner] = path
     return start({ ...required, [option]: inner === undefined ? value : { [inner]: value } } as never)
   }
-  const rows = Object.entries(kinds).flatMap(
-    ([option, kind]: readonly [string, string | object]): ReadonlyArray<readonly [ReadonlyArray<string>, string]> =>
-      typeof kind === "string"
-        ? [[[option], kind]]
-        : [
-            [[option], "an object"],
-            ...Object.entries(kind).map(([inner, one]) => [[option, inner], String(one)] as const)
-          ]
+  const paths = Object.entries(options).flatMap(([option, own]: readonly [string, object | true]) =>
+    own === true ? [[option]] : [[option], ...Object.keys(own).map((inner) => [option, inner])]
   )
 
-  it("names each wrong option, its kind and what it is", async () => {
-    for (const [path, kind] of rows)
+  it("names each wrong option, and what it is", async () => {
+    for (const path of paths)
       for (const [value, described] of [
         [null, "null"],
         [Symbol("wrong"), "of type symbol"],
-        [[1], "of type array"],
+        [[Symbol("in a list")], "of type array"],
         [Number.NaN, "NaN"]
       ] as const)
-        assert.strictEqual(
+        assert.match(
           await problemOf(() => withOption(path, value)),
-          `${name}: '${path.join(".")}' must be ${kind}, but it is ${described}`
+          new RegExp(`^${name}: '${path.join("[.]")}(?:[.]\\w+)?' must be .*, but it is ${described}$`)
         )
   })
 
-  it("rejects a text that is none of the choices", async () => {
-    for (const [path, kind] of rows)
-      if (kind.includes(" or ") && kind !== "a string or a function")
-        assert.include(await problemOf(() => withOption(path, "nonsense")), `must be ${kind}, but it is of type string`)
-  })
-
   it("names an unknown option, and the option that is meant", async () => {
-    for (const [path] of rows) {
+    for (const path of paths) {
       const wrong = [...path.slice(0, -1), `${path.at(-1)}X`]
       assert.strictEqual(
         await problemOf(() => withOption(wrong, 1)),
@@ -232,7 +220,7 @@ const checkMethods = async (service: object, rows: object) => {
         problemOf(() => Reflect.apply(Reflect.get(service, name) as () => unknown, service, args.with(index, wrong)))
       const start = `${name}: argument ${index + 1} must be `
       assert.match(await call(undefined), new RegExp(`^${start}.*, but it is missing$`))
-      assert.match(await call(7), new RegExp(`^${start}.*, but it is of type number$`))
+      assert.match(await call(7), new RegExp(`^${start}.*, but it is 7$`))
       if (!isMembers(value)) continue
       for (const member of Object.keys(value))
         assert.match(
