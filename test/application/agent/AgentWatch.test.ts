@@ -426,7 +426,7 @@ describe("a command that the page of an Agent sends", () => {
       approval,
       asked(["client:decide_approval", { approval_id: "a1", action: "allow", scope: "once", content: { name: "Ada" } }])
     ]
-  ] as ReadonlyArray<readonly [PageCommand, object, unknown, object]>)(
+  ] as ReadonlyArray<readonly [PageCommand, object, unknown, ReturnType<typeof asked>]>)(
     "has all its parts, and the reply: %j",
     ([command, reply, result, wire]) =>
       Effect.gen(function* () {

@@ -75,7 +75,7 @@ const computerOptions: Rows<ComputerOptions> = {
   uploads: true,
   variables: true
 }
-const limits = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, true]))
+const limits = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, true as const]))
 const serverOptions: Rows<ServerOptions> = {
   allowedOrigins: true,
   authenticate: true,
