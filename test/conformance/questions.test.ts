@@ -9,7 +9,7 @@ import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequ
 import { firstText } from "../firstText.ts"
 import { agentIn, bodiesOf } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
-import { conform, conformInMemory, type World } from "./World.ts"
+import { buildWorld, conform, conformInMemory, type World } from "./World.ts"
 
 const form: InputRequest = {
   mode: "form",
@@ -199,6 +199,64 @@ describe("question of an MCP server", () => {
       assert.include(JSON.stringify(result), "Ada")
       const unanswered = yield* session.callTool("pc-1__ask", {})
       assert.include(JSON.stringify(unanswered), "decline")
+    })
+  )
+})
+
+/** A form whose integers are rounded, and what of it is asked. */
+const large = 2 ** 53
+const rounded: InputRequest = {
+  ...form,
+  schema: { type: "object", properties: { id: { type: "integer", default: large, minimum: 1, maximum: 2 * large } } }
+}
+const exact: InputRequest = {
+  ...form,
+  schema: { type: "object", properties: { id: { type: "integer", minimum: 1 } } }
+}
+
+describe("question with rounded integers", () => {
+  conform("reaches the program of the calling Agent without them", (world) =>
+    Effect.gen(function* () {
+      yield* officeWith(world, {}, asking(rounded))
+      const agent = yield* agentUnderTest(world)
+      const requests: Array<InputRequest> = []
+      const onInput = (request: InputRequest) =>
+        Effect.sync(() => (requests.push(request), { action: "decline" as const }))
+      yield* agent.callTool({ ...call, onInput })
+      assert.deepStrictEqual(requests, [exact])
+    })
+  )
+
+  /** The published office of a world, whose calls a client answers, and its questions. */
+  const published = Effect.fnUntraced(function* (world: World) {
+    const agent = yield* agentUnderTest(world)
+    const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+    yield* agent.settled
+    const requests: Array<InputRequest> = []
+    const answer = (request: InputRequest) =>
+      Effect.sync(() => (requests.push(request), { action: "decline" as const }))
+    return { session, requests, responder: { modes: ["form" as const], answer } }
+  })
+
+  conform("reaches the client of a published office without them", (world) =>
+    Effect.gen(function* () {
+      yield* officeWith(world, {}, asking(rounded))
+      const { requests, responder, session } = yield* published(world)
+      yield* session.callTool("pc-1__ask", {}, { responder })
+      assert.deepStrictEqual(requests, [exact])
+    })
+  )
+
+  conformInMemory("passes an office inside an office without them", (world) =>
+    Effect.gen(function* () {
+      yield* officeWith(world, {}, asking(rounded))
+      const { session } = yield* published(world)
+      const outer = yield* buildWorld("memory", {})
+      const alpha = { ...(yield* makeMemoryMcpServer()), connect: Effect.succeed(session) }
+      yield* computerUnderTest(outer, { servers: { alpha } })
+      const { requests, responder, session: client } = yield* published(outer)
+      yield* client.callTool("pc-1__pc-1__ask", {}, { responder })
+      assert.deepStrictEqual(requests, [exact])
     })
   )
 })

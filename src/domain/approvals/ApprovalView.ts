@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { isJsonObject, JsonObject } from "../json.ts"
-import type { InputRequest } from "../model/InputRequest.ts"
+import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import { makeCodec } from "../validation.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
@@ -126,11 +126,11 @@ const listInput = (input: InputRequest): typeof InputView.Type => {
   return { mode, message, ...(JSON.stringify(schema).length <= maxListedSchema && { schema }) }
 }
 
-/** The question of a view that has all of it. */
+/** The question of a view that has all of it. Computers of other versions may send rounded integers. */
 export const inputOf = ({ input }: Pick<ApprovalView, "input">): InputRequest | undefined => {
   if (input?.mode !== "form") return input
   const { message, mode, schema } = input
-  return schema === undefined ? undefined : { mode, message, schema }
+  return schema === undefined ? undefined : toExactRequest({ mode, message, schema }).request
 }
 
 const decisionFields = (decision: ApprovalDecision | undefined) => {

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { asObject, asString, isJsonObject, type JsonObject } from "../json.ts"
+import { withoutRoundedIntegers } from "../schemas/roundedIntegers.ts"
 import { parseUri } from "../uri.ts"
 
 /** A question of an MCP server to the user of a call: elicitation. All texts are foreign. */
@@ -44,6 +45,15 @@ export const parseInputRequest = (params: JsonObject): Result.Result<InputReques
     return Result.fail(`requestedSchema: exceeds ${maxSchemaLength} characters`)
   }
   return Result.succeed({ mode: "form", message, schema })
+}
+
+/** Leaves out what has rounded integers in the schema of a form, and names it by JSON pointers. */
+export const toExactRequest = (
+  request: InputRequest
+): { readonly request: InputRequest; readonly places: ReadonlyArray<string> } => {
+  if (request.mode === "url") return { request, places: [] }
+  const { places, value: schema } = withoutRoundedIntegers(request.schema)
+  return { request: { ...request, schema }, places }
 }
 
 /** True for a field whose value must not be shown or logged: JSON Schema marks it as a password or as write-only. */

@@ -16,7 +16,7 @@ import { answerFormatProblems } from "../../../domain/approvals/answerFormats.ts
 import { type CallPlace, coversCall, isExpired } from "../../../domain/approvals/grants.ts"
 import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { canonicalJson } from "../../../domain/json.ts"
+import { canonicalJson, findRoundedIntegers, roundedIntegersProblem } from "../../../domain/json.ts"
 import { type Approver, approverName, callerName } from "../../../domain/approvals/Caller.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -163,6 +163,8 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (JSON.stringify(content).length > maxContentLength) {
       return yield* badRequest(`The content of an answer has at most ${maxContentLength} characters`)
     }
+    const rounded = findRoundedIntegers(content).map((pointer) => `${pointer}: ${roundedIntegersProblem}`)
+    if (rounded.length > 0) return yield* badRequest(formatAnswerErrors(rounded))
     const formatProblems = answerFormatProblems(input.schema, content)
     if (formatProblems.length > 0) return yield* badRequest(formatAnswerErrors(formatProblems))
     if (validator === undefined) return

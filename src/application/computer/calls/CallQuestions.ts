@@ -2,7 +2,13 @@ import { Clock, Deferred, Duration, Effect, Semaphore } from "effect"
 import { formatDecision } from "../../../domain/approvals/Approval.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
-import { type InputAnswer, type InputRequest, inputModes, secretAnswers } from "../../../domain/model/InputRequest.ts"
+import {
+  type InputAnswer,
+  type InputRequest,
+  inputModes,
+  secretAnswers,
+  toExactRequest
+} from "../../../domain/model/InputRequest.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { type InputResponder, type McpCallOptions } from "../../ports/McpSession.ts"
 import { maxExtension } from "../../ports/Transport.ts"
@@ -69,7 +75,11 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
     })
 
     const ask = Effect.fnUntraced(function* (given: InputRequest) {
-      const input = { ...given, message: secrets.redact(given.message) }
+      const { places, request } = toExactRequest(given)
+      if (places.length > 0) {
+        yield* Effect.logWarning("rounded integers omitted from question", { tool: entry.tool.name, places })
+      }
+      const input = { ...request, message: secrets.redact(given.message) }
       const { byAgent, byOthers } = isAnswerable(input.mode)
       const place = placeNow()
       const audit = (decision: Parameters<typeof auditDecision>[3]) =>

@@ -114,6 +114,49 @@ const accept = (content: { readonly [name: string]: unknown }): ApprovalAnswer =
 const answersOf = (result: Parameters<typeof firstText>[0]): ReadonlyArray<InputAnswer> =>
   JSON.parse(firstText(result)) as ReadonlyArray<InputAnswer>
 
+const large = 2 ** 53
+
+describe("question with integers beyond 2^53", () => {
+  it.effect.each([
+    ["default", { type: "integer", default: large }, { type: "integer" }, "/default"],
+    ["enum", { enum: [1, large] }, {}, "/enum"],
+    ["minimum", { type: "integer", minimum: -large, maximum: 9 }, { type: "integer", maximum: 9 }, "/minimum"],
+    ["maximum", { type: "number", maximum: 2 * large }, { type: "number" }, "/maximum"],
+    [
+      "items",
+      { type: "array", items: { type: "integer", enum: [large] } },
+      { type: "array", items: { type: "integer" } },
+      "/items/enum"
+    ]
+  ] as const)("is asked without %s, which the log names", ([, field, exact, place]) =>
+    Effect.gen(function* () {
+      const schema = { type: "object", properties: { id: field } }
+      const { call, logs, question } = yield* fixture(asking({ ...form, schema }))
+      yield* call()
+      const { input } = question()
+      assert.deepStrictEqual(input, { ...form, schema: { type: "object", properties: { id: exact } } })
+      const line = JSON.stringify([
+        "rounded integers omitted from question",
+        { tool: "ask", places: [`/properties/id${place}`] }
+      ])
+      assert.include(logs, line)
+    })
+  )
+
+  it.effect("stays open when an answer has one", () =>
+    Effect.gen(function* () {
+      const schema = { type: "object", properties: { id: { type: "integer" } } }
+      const { call, decide, question } = yield* fixture(asking({ ...form, schema }))
+      const calling = yield* call()
+      const { code, message } = yield* Effect.flip(decide(accept({ id: large })))
+      assert.deepStrictEqual([code, /\/id: integers beyond .*/.test(message)], [400, true])
+      assert.isDefined(question())
+      yield* decide(accept({ id: large - 1 }))
+      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { id: large - 1 } }])
+    })
+  )
+})
+
 describe("question of a call", () => {
   it.effect("is announced to the caller, and answered by it", () =>
     Effect.gen(function* () {
