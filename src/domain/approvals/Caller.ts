@@ -4,8 +4,28 @@ import { nameKey } from "../model/names.ts"
 /** Begins the names of operators in an office. */
 const operatorPrefix = "operator:"
 
-/** A name as people see it: without case, white space and compatible characters. */
-const seenName = (name: string): string => nameKey(name).toLowerCase().replaceAll(/\s/g, "")
+/** Characters of other scripts that look like those of the prefix, in lower case. */
+const lookalikes: ReadonlyArray<readonly [shown: string, characters: RegExp]> = [
+  ["o", /[\u03bf\u043e\u0585\u1d0f]/g],
+  ["p", /[\u03c1\u0440\u1d18]/g],
+  ["e", /[\u0435\u04bd\u1d07\u212e]/g],
+  ["r", /[\u0280\u0433\u1d26]/g],
+  ["a", /[\u0251\u03b1\u0430\u1d00]/g],
+  ["t", /[\u03c4\u0442\u1d1b]/g],
+  [":", /[\u02d0\u02f8\u0589\u05c3\u205a\u2236\ua4fd\ua789]/g]
+]
+
+/** A name as people see it: without case, white space, accents, and characters that look like others. */
+const seenName = (name: string): string => {
+  const key = nameKey(name)
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/[\s\p{M}]/gu, "")
+  // Most names are ASCII, and every call compares its caller.
+  return /^[\0-\x7f]*$/.test(key)
+    ? key
+    : lookalikes.reduce((seen, [shown, characters]) => seen.replaceAll(characters, shown), key)
+}
 
 /** True for a name that looks like the one of an operator, which no member of an office may have. */
 export const isOperatorLike = (name: string): boolean => seenName(name).startsWith(operatorPrefix)

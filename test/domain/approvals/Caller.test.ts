@@ -20,7 +20,17 @@ const names = [
   "operator\uff1aann",
   "\uff4fperator:ann",
   "\u24deperator\ufe55ann",
-  " operator:ann"
+  " operator:ann",
+  "\u043eperator:ann",
+  "\u041eP\u0415RATOR:ann",
+  "o\u0440\u0435r\u0430\u0442\u043er:ann",
+  "\u03bfper\u03b1\u03c4or:ann",
+  "\u1d0f\u1d18\u1d07\u0280\u1d00\u1d1b\u1d0f\u0280:ann",
+  "operator\u2236ann",
+  "operator\ua789ann",
+  "operator\u0589ann",
+  "\u00f3perator:ann",
+  "o\u0301perator:ann"
 ]
 
 const Word = Schema.Literals(["operator", "agent", "client", ":", " ", "ann", "OPERATOR", "\uff1a"])
@@ -37,12 +47,20 @@ describe("name of a caller", () => {
     assert.strictEqual(callerName(officeCaller(name, 1, false)), `agent ${name}`)
   })
 
-  it.each(["ann", "operator", "agent", "agent ann", "owner", "my-operator:ann", "client:ann", ""])(
-    "is the name itself otherwise: %s",
-    (name) => {
-      for (const kind of kinds) assert.strictEqual(callerName(kind(name)), name)
-    }
-  )
+  it.each([
+    "ann",
+    "\u043e\u043f\u0435\u0440\u0430\u0442\u043e\u0440:ann",
+    "\u00f6perateur:ann",
+    "operator",
+    "agent",
+    "agent ann",
+    "owner",
+    "my-operator:ann",
+    "client:ann",
+    ""
+  ])("is the name itself otherwise: %s", (name) => {
+    for (const kind of kinds) assert.strictEqual(callerName(kind(name)), name)
+  })
 
   it("is that of an operator where its Server proves it", () => {
     assert.strictEqual(callerName(officeCaller("operator:ann", 1, true)), "operator:ann")
