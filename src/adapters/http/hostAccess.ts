@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from "node:http"
 import { addressKind } from "./addressKind.ts"
 
 /** True for loopback addresses, with or without brackets, and `localhost`. Other names may resolve to any address. */
-export const isLoopbackHost = (host: string): boolean => host === "localhost" || addressKind(host) === "loopback"
+export const isLoopbackHost = (host: string): boolean =>
+  host.toLowerCase() === "localhost" || addressKind(host) === "loopback"
 
 /** The pages that may use a server. */
 export interface PageAccess {

@@ -101,6 +101,8 @@ export type RedisAddress = Pick<RedisClientOptions, "credentialsProvider" | "dat
 export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<RedisAddress, RedisUrlInvalid> =>
   Effect.try({
     try: () => {
+      // Without slashes or a host, the client would connect to this machine.
+      if (!URL.parse(Redacted.value(url))?.hostname) throw new RedisUrlInvalid()
       const { socket, ...options } = RedisClient.parseURL(Redacted.value(url))
       const { database = 0 } = options
       if (!Number.isSafeInteger(database) || database < 0) throw new RedisUrlInvalid()

@@ -11,6 +11,7 @@ import {
 describe("a loopback host", () => {
   for (const host of [
     "localhost",
+    "LocalHost",
     "127.0.0.1",
     "127.0.0.2",
     "127.255.255.254",

@@ -31,6 +31,16 @@ describe("the URL of Redis", () => {
   )
 })
 
+describe("a text that is no URL of Redis", () => {
+  it.effect.each(["rediss:host", "rediss:/host", "redis://", "redis:///3", "unix:/tmp/redis", "host:6379"])(
+    "is rejected: %s",
+    (url) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.flip(parseRedisUrl(Redacted.make(url))))._tag, "RedisUrlInvalid")
+      })
+  )
+})
+
 describe("direct connections between nodes", () => {
   /** A record of TLS with an empty handshake, and bytes that complete a greeting without TLS. */
   const invalidHello = Buffer.concat([Buffer.from("16030100040100000000", "hex"), Buffer.alloc(256)])

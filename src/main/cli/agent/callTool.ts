@@ -8,6 +8,7 @@ import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { printToolResult, printProgress } from "../output/print.ts"
+import { serverPageUrl } from "../server/serverPage.ts"
 import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
@@ -111,8 +112,9 @@ export const callTool = Effect.fnUntraced(function* (options: CallCommandOptions
     const result = yield* agent.callTool({ ...target, ...answers, tool, timeout, onStatus })
     const printed = yield* Effect.exit(printToolResult(result, result, options))
     if (hasApp(yield* agent.view, tool, target.computer)) {
+      const { origin } = yield* serverPageUrl(options.server, "/office/")
       yield* printProgress(
-        `the tool has an app, which the office page shows where the Server has one: ${new URL("/office/", options.server).href}`
+        `the tool has an app, which the office page shows where the Server has one: ${origin}/office/`
       )
     }
     yield* othersDone

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { certificateProblem } from "../../../adapters/bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
 import { makeNodeAgent, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
+import { isServerUrl } from "../../../adapters/socketio/client/serverAddress.ts"
 import { plainRequest } from "../../../adapters/socketio/client/plainRequest.ts"
 import { CommandFailed, failCommand, hintFor } from "../CommandFailed.ts"
 import { readAuthorities } from "../memberConnection.ts"
@@ -14,9 +15,10 @@ export const serverPageUrl = (url: string, page: string): Effect.Effect<URL, Com
   if (base !== null && `${base.username}${base.password}` !== "") {
     return failCommand("The URL of a Server holds no user and no password: give a token by --token-file")
   }
-  if (base === null || !/^https?:$/.test(base.protocol)) {
+  if (base === null || !isServerUrl(url)) {
     return failCommand(`${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`)
   }
+  base.protocol = base.protocol.replace("ws", "http")
   return Effect.succeed(new URL(`${page}${base.search}`, base))
 }
 

@@ -26,7 +26,9 @@ describe("a2c server health", () => {
       })
       const context = yield* Layer.build(serverLayer().pipe(Layer.provide(deny)))
       const { url } = Context.get(context, Server)
-      assert.strictEqual((yield* health(url)).stdout, "ready\n")
+      for (const same of [url, url.replace("http", "HTTP"), url.replace("http", "ws")]) {
+        assert.strictEqual((yield* health(same)).stdout, "ready\n")
+      }
     })
   )
 
