@@ -1,4 +1,5 @@
-import { type IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Stream } from "node:stream"
 import { Effect } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
@@ -69,8 +70,8 @@ export const mountOffice = Effect.fnUntraced(function* (
 
   const onRequest = (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     if (!isOpen) return next()
-    // Engine.IO gives upgrades a substitute. Their header proves nothing: it may offer another protocol.
-    const isUpgrade = !(response instanceof ServerResponse)
+    // Engine.IO gives upgrades a substitute, which is no stream. Their header proves nothing: it may offer another protocol.
+    const isUpgrade = !(response instanceof Stream)
     const { _query: query } = asEngineRequest(request)
     // JSONP would hide how many packets a payload has; no current client uses it.
     if (context.isExclusive) delete query["j"]

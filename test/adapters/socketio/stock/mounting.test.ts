@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs"
 import { createServer, type Server as HttpServer } from "node:http"
+import { connect, createSecureServer, type Http2SecureServer } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { instrument } from "@socket.io/admin-ui"
 import { assert, describe, it } from "@effect/vitest"
@@ -440,6 +442,31 @@ describe("an office on a Socket.IO server of the host", () => {
       socket.connect()
       const [reason] = yield* received(socket, "disconnect")
       assert.strictEqual(reason, "io server disconnect")
+    })
+  )
+
+  it.live("rejects a member of another version over HTTP/2", () =>
+    Effect.gen(function* () {
+      const [cert, key] = ["cert", "key"].map((part) => readFileSync(`test/fixtures/tls/first.${part}.pem`))
+      const http = yield* Effect.acquireRelease(
+        Effect.callback<Http2SecureServer>((resume) => {
+          const server = createSecureServer({ allowHTTP1: true, ...(cert && { cert }), ...(key && { key }) })
+          server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+        }),
+        (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+      )
+      const io = new SocketIo(http)
+      yield* Effect.addFinalizer(() => Effect.sync(() => io.engine.close()))
+      const { url } = yield* mount({ io })
+      const client = yield* Effect.acquireRelease(
+        Effect.sync(() => connect(url.replace("/socket.io", ""), { rejectUnauthorized: false })),
+        (session) => Effect.sync(() => session.destroy())
+      )
+      const path = "/socket.io/?EIO=4&transport=polling&a2c_version=9.0.0"
+      const status = yield* Effect.callback<unknown>((resume) => {
+        client.request({ ":path": path }).on("response", (headers) => resume(Effect.succeed(headers[":status"])))
+      })
+      assert.strictEqual(status, 400)
     })
   )
 
