@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { vi } from "vitest"
 import type { ConnectionOptions } from "../../../src/main/promise/ConnectedAgent.ts"
 import type {
@@ -20,13 +20,21 @@ const tls = { cert: pem("first.cert"), key: pem("first.key") }
 type MemberOptions = ConnectionOptions &
   Pick<NodeAgentConnectOptions, "name" | "office" | "protocol" | "retryInitialConnect" | "takeOver">
 
-type Kind = "agent" | "computer"
+/** `again` is a Computer that left another office before. */
+type Kind = "agent" | "computer" | "again"
 
-const joinAs = (
+const joinAs = async (
   kind: Kind,
   office: PromiseOffice,
   options: Partial<MemberOptions>
-): Promise<ConnectedAgent | RunningComputer> => (kind === "agent" ? office.agent(options) : office.computer(options))
+): Promise<ConnectedAgent | RunningComputer> => {
+  if (kind === "agent") return office.agent(options)
+  if (kind === "computer") return office.computer(options)
+  const computer = await office.computer({ ...options, office: "before" })
+  await computer.leave()
+  await computer.join({ office: options.office ?? "team" })
+  return computer
+}
 
 /** What the Server sees in the handshake of a member. */
 const handshakeOf = async (
@@ -173,6 +181,37 @@ const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
   ]
 })
 
-describe.each(["agent", "computer"] as const)("%s", (kind) => {
-  testOptions(memberRows(kind))
+describe.each(["agent", "computer", "again"] as const)("%s", (kind) => {
+  const { transports, ...rows } = memberRows(kind)
+  // The connection before decides which transport comes first without this option.
+  if (kind === "again") testOptions<Omit<MemberOptions, "transports">>(rows)
+  else testOptions<MemberOptions>({ ...rows, transports })
+
+  it("keeps its options after a lost connection", async () => {
+    const handshakes: Array<unknown> = []
+    const { promise: rejoined, resolve: onRejoined } = Promise.withResolvers<void>()
+    const authenticate: ServerOptions["authenticate"] = ({ auth, headers, version }) => {
+      handshakes.push({ auth, version, key: headers["x-key"], transport: headers["upgrade"] })
+      if (handshakes.length === (kind === "again" ? 3 : 2)) onRejoined()
+      return true
+    }
+    const given: Partial<MemberOptions> = {
+      protocol: "0.4",
+      transports: ["websocket"],
+      token: () => Promise.resolve("secret"),
+      auth: { key: "mine" },
+      headers: { "x-key": "mine" }
+    }
+    // The Server closes a connection without messages.
+    await inOffice(
+      async (office) => {
+        await joinAs(kind, office, given)
+        await rejoined
+      },
+      { authenticate, limits: { idleTimeout: 100 } }
+    )
+    const [last, ...others] = handshakes.reverse()
+    assert.deepNestedInclude(last, { "auth.token": "secret", "auth.key": "mine", key: "mine", transport: "websocket" })
+    for (const other of others) assert.deepStrictEqual(other, last)
+  })
 })
