@@ -47,7 +47,7 @@ export class MemberReplaced extends Data.TaggedError("MemberReplaced")<{
 /** The protocol does not permit this event for this role. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly event: string; readonly role: Role }> {
   override get message(): string {
-    return `An ${this.role} may not send ${JSON.stringify(this.event)}`
+    return `A member with the role ${this.role} may not send ${JSON.stringify(this.event)}`
   }
 }
 
@@ -249,6 +249,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     const lasted = (yield* Clock.currentTimeMillis) - since
     shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
     current = undefined
+    provesOperators = false
     yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
     yield* Effect.logWarning("connection lost", { office, reason })
     yield* onLost(reason)

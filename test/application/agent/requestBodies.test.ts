@@ -265,7 +265,11 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
   const failureOf = (answer: Parameters<typeof requestsWith>[1], send: Send = ({ getDesktop }) => getDesktop("pc-1")) =>
     Effect.map(Effect.flip(send(requestsWith(name, answer).agent)), (error) => Object(error) as Error)
 
-  const forbidden = { code: 403, message: 'An agent may not send "client:get_desktop"', extra: undefined }
+  const forbidden = {
+    code: 403,
+    message: 'A member with the role agent may not send "client:get_desktop"',
+    extra: undefined
+  }
   const failures: ReadonlyArray<readonly [string, Parameters<typeof requestsWith>[1], object]> = [
     ["an empty reply", () => Effect.succeed([]), { _tag: "BadReply", message: "The reply is empty" }],
     [
