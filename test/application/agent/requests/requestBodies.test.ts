@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Result } from "effect"
-import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
-import { NotPermitted, type OfficeMember } from "../../../src/application/member/OfficeMember.ts"
-import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import { LinkClosed, RequestTimeout, SendFailed } from "../../../src/application/ports/Transport.ts"
-import { ProtocolError } from "../../../src/domain/model/ProtocolError.ts"
-import { lineNamed } from "../../../src/domain/wire/lines.ts"
+import { type AgentRequests, makeAgentRequests } from "../../../../src/application/agent/AgentRequests.ts"
+import { NotPermitted, type OfficeMember } from "../../../../src/application/member/OfficeMember.ts"
+import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
+import { LinkClosed, RequestTimeout, SendFailed } from "../../../../src/application/ports/Transport.ts"
+import { ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
+import { lineNamed } from "../../../../src/domain/wire/lines.ts"
 
 const lines = ["0.2", "0.3", "0.4"] as const
 type Sent = { readonly event: string; readonly body: { readonly [name: string]: unknown }; readonly seconds: number }

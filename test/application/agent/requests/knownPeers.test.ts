@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Layer, Queue, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent } from "../../../../src/application/agent/Agent.ts"
+import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Link, type MessageHandler, TransportClient } from "../../../../src/application/ports/Transport.ts"
+import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
+import { settle } from "../../server/parts.ts"
+
+interface Peers {
+  readonly serverFeatures: ReadonlyArray<string>
+  readonly computerFeatures: ReadonlyArray<string>
+  readonly computers: ReadonlyArray<string>
+}
+
+const valueOf = (body: Body) => Object(Result.getOrUndefined(body.value()))
+const tool = { name: "echo", description: "", params_schema: {}, return_schema: null }
+const outcome = { result: { messages: [1] } }
+
+/** An Agent at peers that change with its connections, and what it sends. */
+const agentAt = Effect.fnUntraced(function* (peers: { now: Peers }) {
+  const links = yield* Queue.unbounded<{ readonly onMessage: MessageHandler; readonly lose: Effect.Effect<void> }>()
+  const sent: Array<string> = []
+  const replyTo = (event: string, body: Body): object | boolean => {
+    const { req_id } = valueOf(body)
+    const { computerFeatures, computers, serverFeatures } = peers.now
+    switch (event) {
+      case "server:join_office":
+        return true
+      case "server:list_room":
+        return {
+          sessions: computers.map((name) => ({ sid: name, name, role: "computer", office_id: "O" })),
+          a2c_features: serverFeatures,
+          req_id
+        }
+      case "client:get_tools":
+        return { tools: [tool], a2c_features: computerFeatures, req_id }
+      case "client:mcp":
+        return { ...outcome, req_id }
+      case "client:tool_call":
+        return { content: [], structuredContent: outcome, req_id }
+      case "client:get_desktop":
+        return { desktops: [], req_id }
+      default:
+        return { code: 404, message: "nothing here" }
+    }
+  }
+  const transport = TransportClient.of({
+    connect: Effect.fnUntraced(function* ({ onMessage }) {
+      const closed = yield* Deferred.make<string>()
+      const link: Pick<Link, "request" | "notify" | "closed" | "close" | "maxBytes" | "fits"> = {
+        request: (event, body) =>
+          Effect.sync(() => {
+            sent.push(event)
+            return [jsonBody(replyTo(event, body))]
+          }),
+        notify: () => Effect.void,
+        closed: Deferred.await(closed),
+        close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason)),
+        maxBytes: () => Number.POSITIVE_INFINITY,
+        fits: () => true
+      }
+      yield* Queue.offer(links, { onMessage, lose: link.close("lost") })
+      return link as Link
+    })
+  })
+  const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
+    Layer.provide(Layer.succeed(TransportClient, transport)),
+    Layer.build
+  )
+  const agent = Context.get(context, Agent)
+  yield* agent.settled
+  const ask = Effect.gen(function* () {
+    const before = sent.length
+    const request = { server: "s", method: "prompts/get", params: {} } as const
+    const result = yield* Effect.result(agent.mcpRequest("pc", request))
+    const events = sent.slice(before)
+    return [Result.isSuccess(result) ? "passed" : Object(result.failure).reason, ...events]
+  })
+  return { agent, ask, opened: Queue.take(links) }
+})
+
+const passing: Peers = { serverFeatures: ["mcp"], computerFeatures: ["mcp"], computers: ["pc"] }
+
+describe("what an Agent knows of its peers", () => {
+  it.effect("is learned again at each connection", () =>
+    Effect.gen(function* () {
+      const peers: { now: Peers } = { now: passing }
+      const { ask, opened } = yield* agentAt(peers)
+      const servers: ReadonlyArray<readonly [Peers, ReadonlyArray<string>]> = [
+        [{ ...passing, serverFeatures: [] }, ["passed", "client:tool_call"]],
+        [{ ...passing, computerFeatures: [] }, ["unsupported"]],
+        [passing, ["passed", "client:mcp"]]
+      ]
+      assert.deepStrictEqual(yield* ask, ["passed", "client:mcp"])
+      for (const [now, expected] of servers) {
+        peers.now = now
+        yield* (yield* opened).lose
+        yield* TestClock.adjust("1 minute")
+        yield* settle
+        assert.deepStrictEqual(yield* ask, expected)
+      }
+    })
+  )
+
+  it.effect.each(["notify:leave_office", "notify:enter_office"])(
+    "is learned again for a Computer whose place changes: %s",
+    (event) =>
+      Effect.gen(function* () {
+        const peers: { now: Peers } = { now: passing }
+        const { ask, opened } = yield* agentAt(peers)
+        const { onMessage } = yield* opened
+        assert.deepStrictEqual(yield* ask, ["passed", "client:mcp"])
+        peers.now = { ...passing, computerFeatures: [] }
+        yield* onMessage(event, jsonBody({ office_id: "O", computer: "pc" }))
+        yield* settle
+        const [outcomeOf] = yield* ask
+        assert.strictEqual(outcomeOf, "unsupported")
+      })
+  )
+
+  it.effect("is the members of the new connection only", () =>
+    Effect.gen(function* () {
+      const peers: { now: Peers } = { now: { ...passing, computers: ["pc", "gone"] } }
+      const { agent, opened } = yield* agentAt(peers)
+      const names = Effect.map(agent.view, ({ computers }) =>
+        [...computers].map(([name, { tools }]) => [name, tools?.length])
+      )
+      assert.deepStrictEqual(yield* names, [
+        ["pc", 1],
+        ["gone", 1]
+      ])
+      peers.now = { ...passing, computers: ["pc", "new"] }
+      yield* (yield* opened).lose
+      yield* TestClock.adjust("1 minute")
+      yield* agent.settled
+      assert.deepStrictEqual(yield* names, [
+        ["pc", 1],
+        ["new", 1]
+      ])
+    })
+  )
+})
+
+describe("an Agent", () => {
+  it.effect("replies to what it does not know with an error, and tells of its connection", () =>
+    Effect.gen(function* () {
+      const { agent, opened } = yield* agentAt({ now: passing })
+      const link = yield* opened
+      const [reply] = yield* link.onMessage("notify:unknown", jsonBody({}))
+      assert.deepInclude(valueOf(reply ?? jsonBody({})), { code: 404 })
+      assert.deepStrictEqual(yield* link.onMessage("notify:update_tool_call", jsonBody({ nonsense: true })), [])
+      const events: Array<unknown> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(agent.events, (event) => Effect.sync(() => void events.push(event))),
+        { startImmediately: true }
+      )
+      yield* link.lose
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(events, [{ _tag: "Disconnected", reason: "lost" }, { _tag: "Joined" }])
+    })
+  )
+
+  it.effect("passes statuses of a call on to it alone, of its Computer alone, and until it ends", () =>
+    Effect.gen(function* () {
+      const { agent, opened } = yield* agentAt({ now: passing })
+      const link = yield* opened
+      const seen: Array<CallStatus> = []
+      const onStatus = (status: CallStatus) => Effect.sync(() => void seen.push(status))
+      const report = (computer: string, reqId: string) =>
+        link.onMessage(
+          "notify:update_tool_call",
+          jsonBody({ computer, req_id: reqId, status: "progress", progress: 1 })
+        )
+      const during = agent.statuses.listen({ reqId: "r", computer: "pc", onStatus }, () =>
+        Effect.forEach(
+          [
+            ["pc", "other"],
+            ["lab", "r"],
+            ["pc", "r"]
+          ] as const,
+          ([computer, reqId]) => report(computer, reqId)
+        )
+      )
+      yield* during
+      yield* report("pc", "r")
+      assert.deepStrictEqual(seen, [{ _tag: "Progressing", computer: "pc", progress: 1 }])
+    })
+  )
+})
