@@ -155,6 +155,8 @@ describe("a call in a stream", () => {
     ["cancelled", toolCancelled()],
     ["cancelled", toolResult("stopped", { isError: true, _meta: { a2c_cancelled: true } })],
     ["timeout", toolTimedOut("computer")],
+    ["tool_error", toolResult("bad", { isError: true, _meta: { a2c_timeout: false } })],
+    ["ok", toolResult("fine", { _meta: { vendor: 1 } })],
     ["4001", { code: 4001, message: "no such tool" }]
   ] as const) {
     it.effect(`ends with ${outcome} after the reply ${JSON.stringify(reply).slice(0, 60)}`, () =>

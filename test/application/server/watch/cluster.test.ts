@@ -436,7 +436,9 @@ describe("a call of an operator in a cluster", () => {
       yield* elapse()
       yield* two.close
       yield* elapse("20 seconds")
-      assert.strictEqual(messages.at(-1)?._tag, "Failed")
+      const last = messages.at(-1)
+      assert.deepInclude(last?._tag === "Failed" ? last.error : undefined, { code: 503 })
+      assert.match(last?._tag === "Failed" ? last.error.message : "", /^The node two cannot be reached: /)
     })
   )
 })

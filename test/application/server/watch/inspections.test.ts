@@ -54,6 +54,25 @@ describe("the inspection of an office", () => {
     })
   )
 
+  it.effect("asks for all again after a reply that it cannot read", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { requests, reply } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      for (const value of [{ revision: 1, inspection }, { nonsense: true }, { revision: 1, inspection }]) {
+        yield* reply(value)
+        yield* elapse()
+      }
+      yield* elapse("6 seconds")
+      assert.deepStrictEqual(
+        requests.map((request) => Object(request).value),
+        [{ waitMillis: 0 }, { waitMillis: 20_000, revision: 1 }, { waitMillis: 0 }, { waitMillis: 20_000, revision: 1 }]
+      )
+      assert.lengthOf(stream.tagged("Inspected"), 2)
+    })
+  )
+
   it.effect("never asks a Computer that does not announce it", () =>
     Effect.gen(function* () {
       const server = yield* startWatched()

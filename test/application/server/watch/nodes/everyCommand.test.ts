@@ -148,6 +148,20 @@ const cases: ReadonlyArray<Case> = [
     requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
   },
   {
+    name: "GetApproval as a caller that is refused",
+    command: { _tag: "GetApproval", id: "a1" },
+    replies: { "client:get_approvals": { code: 403, message: "you may not" } },
+    result: { code: 403, message: "Computer 'pc' does not let operators decide about calls (--approvers page)" },
+    requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
+  },
+  {
+    name: "GetApproval as a caller that fails",
+    command: { _tag: "GetApproval", id: "a1" },
+    replies: { "client:get_approvals": refused },
+    result: refused,
+    requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
+  },
+  {
     name: "GetApproval that fails",
     command: { _tag: "GetApproval", id: "a1" },
     features: page,
@@ -234,7 +248,8 @@ const officeWith = Effect.fnUntraced(function* (
   })
   const watch = { bodies: {} }
   const two = yield* startWatched({ cluster, name: "two", documents, watch })
-  const one = place === "its node" ? two : yield* startWatched({ cluster, name: "one", watch })
+  const other = yield* startWatched({ cluster, name: "one", watch })
+  const one = place === "its node" ? two : other
   const version = formatVersion(lineNamed(line).version)
   const computer = yield* two.computer("pc", {
     version,
@@ -247,7 +262,7 @@ const officeWith = Effect.fnUntraced(function* (
           )
   })
   yield* elapse("2 seconds")
-  return { one, two, computer, reads, version }
+  return { one, two, other, computer, reads, version }
 })
 
 describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
@@ -317,6 +332,73 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
         { _tag: "Result", result: toolResult("done") }
       ])
     })
+  )
+
+  /** Executes a command, and gives its outcome. */
+  const outcomeOf = ({ one }: Effect.Success<ReturnType<typeof officeWith>>, command: PageCommand) =>
+    Effect.match(one.watch.execute(command, olga), {
+      onSuccess: (value): unknown => value,
+      onFailure: ({ code, message }) => ({ code, message })
+    })
+  const operator = { type: "operator", subject: "olga", remote: "10.0.0.1", outcome: "ok" }
+
+  it.effect("a member is disconnected, which its node records", () =>
+    Effect.gen(function* () {
+      const office = yield* officeWith(line, place, { replies: {} })
+      const { sid } = office.computer
+      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Disconnect", sid }), {})
+      assert.strictEqual(yield* office.computer.closed, "disconnected by an operator")
+      const target = { sid, line, office: "O", role: "computer", name: "pc" }
+      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "disconnect", ...target }])
+      assert.deepStrictEqual(yield* office.other.operatorActions, [])
+    })
+  )
+
+  it.effect("a node is drained, and no other, which it records", () =>
+    Effect.gen(function* () {
+      const office = yield* officeWith(line, place, { replies: {} })
+      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Drain", node: "two" }), {})
+      const states = [office.two, office.other].map(({ observability }) => observability.report().state)
+      assert.deepStrictEqual(states, ["draining", "ready"])
+      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "drain", node: "two" }])
+    })
+  )
+
+  it.effect("a call is cancelled, which its node records", () =>
+    Effect.gen(function* () {
+      const office = yield* officeWith(line, place, { replies: {} })
+      const agent = yield* office.two.agent("ada", { version: office.version })
+      yield* office.two.watch.open
+      yield* Effect.forkScoped(agent.request("client:tool_call", toolCall("ada")), { startImmediately: true })
+      yield* elapse()
+      const id = (yield* office.two.watch.open).snapshot.calls[0]?.id ?? ""
+      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "CancelCall", id }), {})
+      yield* elapse()
+      assert.deepStrictEqual(office.computer.received.at(-1), {
+        event: "notify:tool_call_cancel",
+        value: { agent: "ada", req_id: "r" }
+      })
+      const target = { call: id, line, office: "O", agent: "ada", computer: "pc", req_id: "r", tool: "fs:list" }
+      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "cancel_call", ...target }])
+    })
+  )
+
+  it.effect.each([
+    [{ _tag: "GetTools", ...at, computer: "gone" }, "Computer 'gone' not found in the office"],
+    [{ _tag: "Disconnect", sid: "gone" }, "No connection 'gone'"],
+    [{ _tag: "Drain", node: "gone" }, /is not the node 'gone'/],
+    [{ _tag: "CancelCall", id: "two/99" }, "The call does not run any more"],
+    [{ _tag: "GetCallBody", id: "two/99" }, "The arguments and the result of this call are not captured"],
+    [{ _tag: "Focus", stream: "gone", line, office: "O" }, "The stream has ended"]
+  ] as ReadonlyArray<readonly [PageCommand, string | RegExp]>)(
+    "what is not there is named: %j",
+    ([command, expected]) =>
+      Effect.gen(function* () {
+        const { code, message } = Object(yield* outcomeOf(yield* officeWith(line, place, { replies: {} }), command))
+        assert.strictEqual(code, 404)
+        if (typeof expected === "string") assert.strictEqual(message, expected)
+        else assert.match(message, expected)
+      })
   )
 
   it.effect("the arguments and the result of a call are captured at the node of its Agent", () =>

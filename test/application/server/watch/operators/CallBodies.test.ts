@@ -76,6 +76,22 @@ describe("the capture of bodies", () => {
     })
   )
 
+  it.effect("shows a request about an approval without an answer, and other content, as it is", () =>
+    Effect.gen(function* () {
+      const { agent, getBody, watch } = yield* officeWith({ approvals: [], req_id: "r1" })
+      const requests = [
+        { agent: "ada", req_id: "r1", computer: "pc", approval_id: "1" },
+        { agent: "ada", req_id: "r2", computer: "pc", content: "mine" }
+      ]
+      for (const request of requests) {
+        yield* agent.request("client:get_approvals", request)
+        const id = (yield* Effect.scoped(watch.open)).snapshot.calls.find(({ reqId }) => reqId === request.req_id)?.id
+        const body = yield* getBody(id ?? "")
+        assert.deepStrictEqual("params" in body && JSON.parse(body.params), request)
+      }
+    })
+  )
+
   it.effect("gives the message of an error in place of a result", () =>
     Effect.gen(function* () {
       const { agent, getBody, watch } = yield* officeWith({})
