@@ -11,7 +11,8 @@ import type {
   ComputerSetup,
   ConnectedAgent,
   RunningComputer,
-  ToolCall
+  ToolCall,
+  ToolResult
 } from "../../../src/main/entrypoints/promise.ts"
 import type { Cancellable } from "../../../src/main/promise/RunningService.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
@@ -295,8 +296,13 @@ const clientRows: OptionRows<ClientOptions> = (() => {
 })()
 
 type AgentCall = Omit<ToolCall, "tool">
-const callRows: OptionRows<AgentCall> = (() => {
-  const text = async (agent: ConnectedAgent, call: ToolCall) => firstText(await agent.callTool(call))
+type Run = (agent: ConnectedAgent, call: ToolCall, options?: Cancellable) => Promise<ToolResult>
+const callAtOnce: Run = (agent, call, options) => agent.callTool(call, options)
+/** Starts a call and waits for its result. */
+const callAsTask: Run = async (agent, call, options) => (await agent.startTool(call, options)).result(options)
+
+const rowsOf = (run: Run): OptionRows<Omit<AgentCall, "blobs">> => {
+  const text = async (agent: ConnectedAgent, call: ToolCall) => firstText(await run(agent, call))
   return {
     computer: [
       { computer: "desk" },
@@ -305,7 +311,7 @@ const callRows: OptionRows<AgentCall> = (() => {
         withMembers(async ({ agent, office }) => {
           await office.computer({ name: "lab", config: { servers: { alpha: await office.mcpServer({ tools }) } } })
           await firstOf(agent.changesOf("lab", waitLimit()), (view) => view?.tools !== undefined)
-          return codeOf(agent.callTool({ tool: "echo", ...given }))
+          return codeOf(run(agent, { tool: "echo", ...given }))
         })
     ],
     params: [
@@ -316,20 +322,7 @@ const callRows: OptionRows<AgentCall> = (() => {
     timeout: [
       { timeout: 1 },
       ["aborted", "resolved"],
-      (given) => withMembers(({ agent }) => codeOf(agent.callTool({ tool: "hang", ...given }, waitLimit())))
-    ],
-    blobs: [
-      { blobs: "keep" },
-      [true, false],
-      (given) =>
-        withMembers(
-          async ({ agent }) => {
-            const drawing = (await agent.getTools("desk")).find(({ name }) => name.endsWith("draw"))
-            const { content } = await agent.callTool({ tool: drawing?.name ?? "", computer: "desk", ...given })
-            return content.some((block) => "data" in block && block["data"] === data)
-          },
-          { protocol: "0.3" }
-        )
+      (given) => withMembers(({ agent }) => codeOf(run(agent, { tool: "hang", ...given }, waitLimit())))
     ],
     onStatus: [
       { onStatus: () => undefined },
@@ -338,7 +331,7 @@ const callRows: OptionRows<AgentCall> = (() => {
         withMembers(async ({ agent }) => {
           const seen: Array<string> = []
           const onStatus = ({ _tag }: CallStatus) => void seen.push(_tag)
-          await agent.callTool({ tool: "report", ...("onStatus" in given && { onStatus }) })
+          await run(agent, { tool: "report", ...("onStatus" in given && { onStatus }) })
           return seen
         })
     ],
@@ -363,7 +356,7 @@ const callRows: OptionRows<AgentCall> = (() => {
         withMembers(
           async ({ agent }) => {
             const ending = new AbortController()
-            const called = codeOf(agent.callTool({ tool: "echo", ...given }, ending))
+            const called = codeOf(run(agent, { tool: "echo", ...given }, ending))
             if (!("onApproval" in given)) {
               await firstOf(agent.approvals(), (all) => all.length === 1)
               ending.abort()
@@ -375,7 +368,24 @@ const callRows: OptionRows<AgentCall> = (() => {
         )
     ]
   }
-})()
+}
+
+const blobRow: Pick<OptionRows<AgentCall>, "blobs"> = {
+  blobs: [
+    { blobs: "keep" },
+    [true, false],
+    (given) =>
+      withMembers(
+        async ({ agent }) => {
+          const drawing = (await agent.getTools("desk")).find(({ name }) => name.endsWith("draw"))
+          const { content } = await agent.callTool({ tool: drawing?.name ?? "", computer: "desk", ...given })
+          return content.some((block) => "data" in block && block["data"] === data)
+        },
+        { protocol: "0.3" }
+      )
+  ]
+}
+const callRows: OptionRows<AgentCall> = { ...rowsOf(callAtOnce), ...blobRow }
 
 type LocalCall = Omit<OptionsOf<RunningComputer["callTool"], 0>, "tool">
 const localCallRows: OptionRows<LocalCall> = {
@@ -506,6 +516,7 @@ describe.each([
   ["readSkill", skillRows],
   ["mcpClient", clientRows],
   ["callTool of an Agent", callRows],
+  ["startTool", rowsOf(callAsTask)],
   ["callTool of a Computer", localCallRows],
   ["desktop of a Computer", desktopRows("desk")],
   ["explain", explainRows],
