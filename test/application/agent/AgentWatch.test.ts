@@ -430,7 +430,7 @@ describe("a command that the page of an Agent sends", () => {
     "has all its parts, and the reply: %j",
     ([command, reply, result, wire]) =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* sent(command, reply), { result, ...wire })
+        assert.deepStrictEqual<unknown>(yield* sent(command, reply), { result, ...wire })
       })
   )
 

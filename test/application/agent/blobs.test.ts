@@ -41,8 +41,9 @@ const changing = (current: (request: number) => Uint8Array) => {
   return { offsets, readChunk }
 }
 
-const reasonOf = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as { readonly reason?: unknown }).reason)
+/** The reason of a failure, and its message. */
+const failureOf = <A, E extends { readonly message: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) => [Object(error).reason, error.message])
 
 describe("blob", () => {
   it.effect.prop("is read in chunks of any length", [Schema.Uint8Array, Schema.Natural], ([bytes, step]) =>
@@ -72,24 +73,28 @@ describe("blob", () => {
   it.effect("is not read forever while it changes", () =>
     Effect.gen(function* () {
       const { offsets, readChunk } = changing((request) => new Uint8Array(30).fill(request))
-      assert.strictEqual(yield* reasonOf(readBlob(readChunk)), "changed")
+      assert.deepStrictEqual(yield* failureOf(readBlob(readChunk)), [
+        "changed",
+        "The blob changed during every attempt to read it"
+      ])
       assert.lengthOf(offsets, 8)
     })
   )
 
-  const faults: ReadonlyArray<readonly [string, Partial<BlobChunk>]> = [
-    ["another hash than stated", { sha256: "0".repeat(64) }],
-    ["a chunk that is not base64", { blob: "no base64!" }],
-    ["a chunk at another offset", { chunkOffset: 3 }],
-    ["a chunk without content", { blob: "" }],
-    ["more content than stated", { totalSize: 5 }]
+  const contradiction = "The chunks of the blob contradict each other"
+  const faults: ReadonlyArray<readonly [string, Partial<BlobChunk>, string]> = [
+    ["another hash than stated", { sha256: "0".repeat(64) }, "The blob does not have the stated hash"],
+    ["a chunk that is not base64", { blob: "no base64!" }, "A chunk of the blob is not base64"],
+    ["a chunk at another offset", { chunkOffset: 3 }, contradiction],
+    ["a chunk without content", { blob: "" }, contradiction],
+    ["more content than stated", { totalSize: 5 }, contradiction]
   ]
 
-  for (const [title, fault] of faults) {
+  for (const [title, fault, message] of faults) {
     it.effect(`is rejected with ${title}`, () =>
       Effect.gen(function* () {
         const readChunk = (offset: number) => Effect.succeed({ ...chunkOf(content, offset, 10), ...fault })
-        assert.strictEqual(yield* reasonOf(readBlob(readChunk)), "integrity")
+        assert.deepStrictEqual(yield* failureOf(readBlob(readChunk)), ["integrity", message])
       })
     )
   }
@@ -97,7 +102,10 @@ describe("blob", () => {
   it.effect("is rejected above the maximum size after one chunk", () =>
     Effect.gen(function* () {
       const { offsets, readChunk } = changing(() => content)
-      assert.strictEqual(yield* reasonOf(readBlob(readChunk, { maxBytes: 29 })), "too_large")
+      assert.deepStrictEqual(yield* failureOf(readBlob(readChunk, { maxBytes: 29 })), [
+        "too_large",
+        "The blob has 30 bytes, more than the 29 allowed"
+      ])
       assert.lengthOf(offsets, 1)
       yield* readBlob(readChunk, { maxBytes: 30 })
     })
@@ -106,14 +114,20 @@ describe("blob", () => {
   it.effect("is rejected when it is not complete in time", () =>
     Effect.gen(function* () {
       const readChunk = (offset: number) => Effect.delay(Effect.succeed(chunkOf(content, offset, 10)), "4 seconds")
-      const reading = yield* Effect.forkChild(reasonOf(readBlob(readChunk, { timeout: 10 })))
+      const reading = yield* Effect.forkChild(failureOf(readBlob(readChunk, { timeout: 10 })))
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(yield* Fiber.join(reading), "timeout")
+      assert.deepStrictEqual(yield* Fiber.join(reading), ["timeout", "The blob was not read within 10 seconds"])
     })
   )
 
-  it.effect("fails with the error of its Computer", () =>
+  it.effect("fails with the error of its Computer, also for a later chunk", () =>
     Effect.gen(function* () {
+      const gone = blobNotAccessible("gone")
+      let requests = 0
+      const readChunk = (offset: number) =>
+        Effect.suspend(() => (requests++ === 0 ? Effect.succeed(chunkOf(content, offset, 10)) : Effect.fail(gone)))
+      assert.strictEqual(yield* Effect.flip(readBlob(readChunk)), gone)
+      assert.strictEqual(requests, 2)
       const failed = yield* Effect.flip(readBlob(() => Effect.fail(blobNotAccessible("gone"))))
       assert.deepInclude(failed, { code: 4018, details: { reason: "gone" } })
     })
@@ -231,7 +245,7 @@ describe("file of a skill", () => {
   it.effect("is rejected when its text has another hash", () =>
     Effect.gen(function* () {
       const read = completeSkillFile({ ...file, body: "other" }, () => Effect.die("read"))
-      assert.strictEqual(yield* reasonOf(read), "integrity")
+      assert.deepStrictEqual(yield* failureOf(read), ["integrity", "The file does not have the stated hash"])
     })
   )
 
@@ -249,7 +263,10 @@ describe("file of a skill", () => {
 
   it.effect("is rejected without text and blob", () =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* reasonOf(completeSkillFile(file, () => Effect.die("read"))), "integrity")
+      assert.deepStrictEqual(yield* failureOf(completeSkillFile(file, () => Effect.die("read"))), [
+        "integrity",
+        "The reply has neither a text nor a blob"
+      ])
     })
   )
 })

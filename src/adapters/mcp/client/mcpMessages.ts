@@ -80,5 +80,6 @@ export const httpStatusToSessionError = (status: number, text: string): McpSessi
   const json = asObject(parseJson(text))
   const message = "jsonrpc" in json || isJsonObject(json["error"]) ? repairMessage(json) : undefined
   if (message === undefined || !("error" in message)) return sessionError("unavailable", `HTTP ${status}`)
-  return new McpSessionError({ reason: "protocol", code: message.error.code, message: message.error.message })
+  const { code, data, message: reason } = message.error
+  return new McpSessionError({ reason: "protocol", code, message: reason, ...(isJsonObject(data) && { data }) })
 }

@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
@@ -32,13 +32,26 @@ export interface SessionCallbacks {
   readonly watchedUris: Stream.Stream<ReadonlySet<string>>
 }
 
+const redactMembers = (data: JsonObject, redact: Secrets["redact"]): JsonObject => {
+  const redactValue = (value: unknown): unknown => {
+    if (typeof value === "string") return redact(value)
+    if (Array.isArray(value)) return value.map(redactValue)
+    return isJsonObject(value) ? redactMembers(value, redact) : value
+  }
+  return Object.fromEntries(Object.entries(data).map(([name, value]) => [redact(name), redactValue(value)]))
+}
+
 const redactFailure =
   ({ redact }: Secrets) =>
-  ({ code, message, output, reason }: McpSessionError): McpSessionError =>
+  ({ code, data, message, output, reason }: McpSessionError): McpSessionError =>
     new McpSessionError({
       reason,
       message: redact(message),
-      ...definedOnly({ code, output: output === undefined ? undefined : redact(output) })
+      ...definedOnly({
+        code,
+        data: data && redactMembers(toSafeJson(data), redact),
+        output: output === undefined ? undefined : redact(output)
+      })
     })
 
 /** Wraps a session: redacts secrets in its messages and records its calls. */

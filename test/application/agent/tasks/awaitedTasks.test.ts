@@ -264,4 +264,28 @@ describe("a task at a Computer that runs none", () => {
   it.effect("says that it ends with its Agent", () =>
     Effect.map(started, ({ task }) => assert.isTrue(task.endsWithAgent))
   )
+
+  it.effect("has its tool, and fails as its call does", () =>
+    Effect.gen(function* () {
+      const start = yield* makeLocalTasks(() => Effect.fail(lost))
+      const { computer, id, result, status } = yield* start({ computer: "desk", tool: "work" })
+      assert.deepStrictEqual([computer, (yield* Effect.flip(result)) === lost], ["desk", true])
+      assert.deepStrictEqual(yield* status, { tool: "work", state: "completed", createdAt: 0, updatedAt: 0 })
+      assert.notStrictEqual((yield* start({ computer: "desk", tool: "work" })).id, id)
+    })
+  )
+
+  it.effect("passes the whole call on", () =>
+    Effect.gen(function* () {
+      const calls: Array<unknown> = []
+      const start = yield* makeLocalTasks(({ onStatus: _, ...call }) => {
+        calls.push(call)
+        return Effect.never
+      })
+      const call = { computer: "desk", tool: "work", params: { a: 1 }, timeout: 7, inputModes: ["url"] } as const
+      yield* start(call)
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(calls, [call])
+    })
+  )
 })
