@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit } from "effect"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { Duration, Effect, Exit, Fiber } from "effect"
+import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type NodeReplyExit, NodeUnreachable } from "../../../../src/application/ports/NodeLink.ts"
 import {
   makeCallStatusForwarding,
   makeCallStatusReceiver
@@ -19,14 +20,31 @@ const waits = (computer: string, reqId: string) =>
     wait_seconds: 300
   })
 
-/** A call of an Agent of this node to `pc`, whose observers see nothing. */
-const callTo = (computer: string, reqId: string) =>
+const progress = (computer: string, reqId: string) =>
+  jsonBody({ computer, req_id: reqId, status: "progress", progress: 1 })
+
+/** A call of a member of this node. */
+const callTo = (computer: string, reqId: string, agent?: string) =>
   new InFlightCall("O", () => undefined, {
     computer,
     reqId,
     serial: 1,
     startedAt: 0,
-    describe: () => assert.fail("not observed")
+    describe: () =>
+      agent === undefined
+        ? assert.fail("not observed")
+        : {
+            serial: 1,
+            event: "client:tool_call",
+            sid: agent,
+            agent: { office: "O", role: "agent", name: agent },
+            line: "0.2",
+            subject: agent,
+            computer,
+            reqId,
+            request: jsonBody({}),
+            startedAt: 0
+          }
   })
 
 describe("the status of a call of an Agent of this node", () => {
@@ -38,6 +56,7 @@ describe("the status of a call of an Agent of this node", () => {
     return {
       call,
       receive: (computer: string, reqId: string) => receiver({ ...agent, features }, [call], waits(computer, reqId)),
+      receiveBody: (body: Body) => receiver({ ...agent, features }, [call], body),
       receiveWithout: () => receiver(agent, [call], waits("pc", "r"))
     }
   })
@@ -63,6 +82,35 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
+  it.effect("keeps the decision about the call beside later statuses", () =>
+    Effect.gen(function* () {
+      const { call, receiveBody } = yield* receive
+      const decided = { computer: "pc", req_id: "r", status: "decided", allowed: true, decided_by: "ann" }
+      receiveBody(jsonBody(decided))
+      receiveBody(jsonBody({ ...decided, allowed: false, decided_by: "bob", question: true }))
+      receiveBody(progress("pc", "r"))
+      assert.deepStrictEqual<unknown>(call.reported, {
+        status: { _tag: "Progressing", computer: "pc", progress: 1 },
+        decision: { _tag: "Decided", computer: "pc", isAllowed: true, by: "ann" }
+      })
+    })
+  )
+
+  it.effect("is that of the caller that it names, where two use one id", () =>
+    Effect.gen(function* () {
+      const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
+      const receiver = makeCallStatusReceiver({ callStatusObservers: [] })
+      const [ada, ann] = [callTo("pc", "r", "ada"), callTo("pc", "r", "operator:ann")]
+      const named = jsonBody({ computer: "pc", req_id: "r", agent: "operator:ann", status: "progress", progress: 1 })
+      assert.isUndefined(receiver(agent, [ada, ann], progress("pc", "r")))
+      assert.isDefined(receiver(agent, [ada, ann], named))
+      assert.deepStrictEqual([ada.reported?.status?._tag, ann.reported?.status?._tag], [undefined, "Progressing"])
+      // A Computer of an earlier version names no caller.
+      assert.isDefined(receiver(agent, [ada], progress("pc", "r")))
+      assert.isUndefined(receiver(agent, [ada], named))
+    })
+  )
+
   it.effect("extends nothing for an Agent that does not know statuses", () =>
     Effect.gen(function* () {
       const { call, receiveWithout } = yield* receive
@@ -73,25 +121,38 @@ describe("the status of a call of an Agent of this node", () => {
 })
 
 describe("the status of a call of an Agent at another node", () => {
-  /** Forwards a status to a node that waits on for these seconds, and gives how far the calls `r` and `other` are extended. */
-  const forwarded = Effect.fnUntraced(function* (acknowledged: number) {
-    const elsewhere = {
-      membership: { role: "agent", name: "ada", office: "O" },
-      node: "far",
-      sid: "ada",
-      version: "0.2.0",
-      joinRevision: 1
-    } as const
-    const parts = yield* makeParts({}, ({ nodeLink, registry }) => ({
-      nodeLink: {
-        ...nodeLink,
-        startRequest: (_node, _to, _event, _body, _timeout, onReply) => {
-          onReply(Exit.succeed([jsonBody({ wait_seconds: acknowledged })]))
-          return () => undefined
-        }
-      },
-      registry: { ...registry, members: () => [elsewhere] }
-    }))
+  /**
+   * Forwards statuses of `pc` to the node of the Agent, which gives this reply. `calls` are those that this node sent to `pc`,
+   * with the ids `r` and `other`.
+   */
+  const toNode = Effect.fnUntraced(function* (
+    reply: NodeReplyExit | "silent" = Exit.succeed([jsonBody({ wait_seconds: 200 })]),
+    { node, role = "agent" }: { readonly role?: "agent" | "computer"; readonly node?: "here" } = {}
+  ) {
+    const announced: Array<ReadonlyArray<unknown>> = []
+    const notified: Array<ReadonlyArray<unknown>> = []
+    let cancelled = 0
+    const parts = yield* makeParts({}, ({ nodeLink, registry }) => {
+      const elsewhere = {
+        membership: { role, name: "ada", office: "O" },
+        node: node === "here" ? nodeLink.node : "far",
+        sid: "ada",
+        version: "0.2.0",
+        joinRevision: 1
+      } as const
+      return {
+        nodeLink: {
+          ...nodeLink,
+          startRequest: (to, target, event, body, timeout, onReply) => {
+            announced.push([to, target, event, body, timeout])
+            if (reply !== "silent") onReply(reply)
+            return () => void cancelled++
+          },
+          notify: (to, sids, event, body) => void notified.push([to, sids, event, body])
+        },
+        registry: { ...registry, members: () => [elsewhere] }
+      }
+    })
     const computer = yield* openMember(parts, makeLink("pc").link, "computer")
     const calls = ["r", "other"].map(
       (reqId) =>
@@ -102,13 +163,77 @@ describe("the status of a call of an Agent at another node", () => {
         )
     )
     for (const call of calls) computer.inboundCalls.add(call)
-    const waited = yield* makeCallStatusForwarding(parts.context, parts.connections)(computer, "O", waits("pc", "r"))
+    const forwarding = makeCallStatusForwarding(parts.context, parts.connections)
+    const forward = (office: string, body: Body) => forwarding(computer, office, body)
+    return { announced, calls, cancelled: () => cancelled, forward, notified }
+  })
+
+  /** The seconds that are waited after this acknowledgement, and those by which the calls `r` and `other` are extended. */
+  const forwarded = Effect.fnUntraced(function* (acknowledged: number) {
+    const { calls, forward } = yield* toNode(Exit.succeed([jsonBody({ wait_seconds: acknowledged })]))
+    const waited = yield* forward("O", waits("pc", "r"))
     return [waited, ...calls.map((call) => Duration.toSeconds(call.takeExtension()))]
   })
 
   it.effect("extends this call here by what its node acknowledges", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* forwarded(200), [200, 200, 0])
+    })
+  )
+
+  it.effect("is announced to its session in this office, as it is, for five seconds", () =>
+    Effect.gen(function* () {
+      const { announced, forward, notified } = yield* toNode()
+      const body = waits("pc", "r")
+      yield* forward("O", body)
+      assert.deepStrictEqual(announced, [
+        ["far", { sid: "ada", office: "O" }, "notify:update_tool_call", body, Duration.seconds(5)]
+      ])
+      assert.isEmpty(notified)
+    })
+  )
+
+  it.effect("is sent to its node without an acknowledgement where it announces no wait", () =>
+    Effect.gen(function* () {
+      const { announced, forward, notified } = yield* toNode()
+      const body = progress("pc", "r")
+      assert.strictEqual(yield* forward("O", body), 0)
+      assert.deepStrictEqual([announced, notified], [[], [["far", ["ada"], "notify:update_tool_call", body]]])
+    })
+  )
+
+  it.effect.each([
+    ["its node cannot be reached", Exit.fail(new NodeUnreachable({ node: "far", reason: "gone" }))],
+    ["its node acknowledges nothing", Exit.succeed([])],
+    ["its node acknowledges something else", Exit.succeed([jsonBody({ wait_seconds: "long" })])]
+  ] as const)("extends nothing where %s", ([, reply]) =>
+    Effect.gen(function* () {
+      const { calls, forward } = yield* toNode(reply)
+      assert.strictEqual(yield* forward("O", waits("pc", "r")), 0)
+      assert.deepStrictEqual(
+        calls.map((call) => Duration.toSeconds(call.takeExtension())),
+        [0, 0]
+      )
+    })
+  )
+
+  it.effect("is withdrawn when its Computer disconnects", () =>
+    Effect.gen(function* () {
+      const { cancelled, forward } = yield* toNode("silent")
+      const waiting = yield* Effect.forkChild(forward("O", waits("pc", "r")), { startImmediately: true })
+      assert.strictEqual(cancelled(), 0)
+      yield* Fiber.interrupt(waiting)
+      assert.strictEqual(cancelled(), 1)
+    })
+  )
+
+  it.effect.each([
+    ["without an Agent", { role: "computer" }],
+    ["whose Agent is at this node and waits for no such call", { node: "here" }]
+  ] as const)("goes nowhere in an office %s", ([, change]) =>
+    Effect.gen(function* () {
+      const { announced, forward, notified } = yield* toNode(undefined, change)
+      assert.deepStrictEqual([yield* forward("O", waits("pc", "r")), announced, notified], [0, [], []])
     })
   )
 
