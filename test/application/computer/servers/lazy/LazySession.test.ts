@@ -67,6 +67,95 @@ describe("a lazy server that has started", () => {
   )
 })
 
+describe("request to a lazy server", () => {
+  const responder = { modes: ["form"], answer: () => Effect.never } as const
+  const options = { responder, onProgress: () => Effect.void }
+  const params = { name: "greet", arguments: { who: "Ada" } }
+
+  it.effect("reaches the running server as it is", () =>
+    Effect.gen(function* () {
+      const received: Array<ReadonlyArray<unknown>> = []
+      const record =
+        <A>(method: string, result: A) =>
+        (...args: ReadonlyArray<unknown>) =>
+          Effect.sync(() => (received.push([method, ...args]), result))
+      const page = { items: [{ name: "a" }], nextCursor: "3" }
+      const recording: McpSession = {
+        ...running,
+        listTools: record("listTools", page),
+        listResources: record("listResources", page),
+        readResource: record("readResource", [{ uri: "a:" }]),
+        callTool: record("callTool", { content: [{ type: "text" }] }),
+        request: record("request", { answered: true }),
+        watch: record("watch", Stream.never)
+      }
+      const prompting = { ...catalogue, info: { ...info, capabilities: { ...info.capabilities, prompts: true } } }
+      const lazy = makeLazySession("alpha", prompting)
+      lazy.onStarted(recording)
+      const session = lazy.session()
+      const watched = { tools: true, resources: false, prompts: true, uris: ["a:"], logs: true }
+      assert.deepStrictEqual<unknown>(
+        [
+          yield* session.callTool("work", params, options),
+          yield* session.request?.("prompts/get", params) ?? assert.fail(),
+          yield* session.readResource("a:"),
+          yield* session.listTools(),
+          yield* session.listResources("2")
+        ],
+        [{ content: [{ type: "text" }] }, { answered: true }, [{ uri: "a:" }], page, page]
+      )
+      yield* Effect.scoped(session.watch(watched))
+      assert.deepStrictEqual(received, [
+        ["callTool", "work", params, options],
+        ["request", "prompts/get", params],
+        ["readResource", "a:"],
+        ["listTools", undefined],
+        ["listResources", "2"],
+        ["watch", watched]
+      ])
+    })
+  )
+
+  it.effect("waits after a failed start until the time that it states, and not longer", () =>
+    Effect.gen(function* () {
+      const lazy = makeLazySession("alpha", catalogue)
+      yield* lazy.onStartFailed(down)
+      const { message, reason } = yield* Effect.flip(lazy.session().readResource("a:"))
+      assert.strictEqual(reason, "unavailable")
+      assert.strictEqual(message, "MCP server 'alpha' did not start: down; it can start again in 1 s")
+      // Half a second, by a fifth more at most.
+      yield* TestClock.adjust("399 millis")
+      assert.strictEqual((yield* Effect.flip(lazy.session().readResource("a:"))).message, message)
+      yield* TestClock.adjust("201 millis")
+      const next = yield* Effect.forkChild(lazy.session().readResource("a:"))
+      yield* lazy.requested
+      lazy.onStarted(running)
+      assert.deepStrictEqual(yield* Fiber.join(next), [])
+    })
+  )
+
+  it.effect("is not passed on for what the server did not announce", () =>
+    Effect.gen(function* () {
+      const lazy = makeLazySession("alpha", catalogue)
+      const request = lazy.session().request ?? assert.fail()
+      for (const method of ["prompts/list", "prompts/get", "completion/complete"] as const) {
+        const { code, message, reason } = yield* Effect.flip(request(method, {}))
+        assert.deepStrictEqual([reason, code, message], ["unsupported", -32_601, `${method} is not supported`])
+      }
+    })
+  )
+
+  it.effect("fails at the stop of the server, also when it waits for the start", () =>
+    Effect.gen(function* () {
+      const lazy = makeLazySession("alpha", catalogue)
+      const waiting = yield* Effect.forkChild(Effect.flip(lazy.session().callTool("work", {})))
+      yield* lazy.requested
+      lazy.close()
+      assert.strictEqual((yield* Fiber.join(waiting)).message, "MCP server 'alpha' was stopped")
+    })
+  )
+})
+
 describe("a lazy server that was stopped", () => {
   it.effect("rejects later requests", () =>
     Effect.gen(function* () {
