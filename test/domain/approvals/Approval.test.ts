@@ -1,5 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type ApprovalAnswer, formatDecision, toDecision } from "../../../src/domain/approvals/Approval.ts"
+import {
+  type ApprovalAnswer,
+  formatAnswerErrors,
+  formatDecision,
+  parseAnswerErrors,
+  toDecision
+} from "../../../src/domain/approvals/Approval.ts"
 import { toAnswer } from "../../../src/domain/approvals/ApprovalView.ts"
 
 describe("decision", () => {
@@ -31,5 +37,23 @@ describe("decision", () => {
   it("tells an approval without an answer from one whose call ended", () => {
     assert.include(formatDecision({ state: "expired", at: 0 }), "expired")
     assert.include(formatDecision({ state: "cancelled", at: 0 }), "cancelled")
+  })
+})
+
+describe("errors of an answer", () => {
+  it("are found again by the names of their fields", () => {
+    const errors = ["/name: is too short", "/name: must match; it does not", "/a~1b~0: is missing", "the arguments: x"]
+    assert.deepStrictEqual(
+      [...parseAnswerErrors(formatAnswerErrors(errors))],
+      [
+        ["name", "is too short; must match; it does not"],
+        ["a/b~", "is missing"],
+        ["", "the form: x"]
+      ]
+    )
+  })
+
+  it("are those of the whole answer in another message", () => {
+    assert.deepStrictEqual([...parseAnswerErrors("/name: no")], [["", "/name: no"]])
   })
 })

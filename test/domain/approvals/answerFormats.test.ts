@@ -24,6 +24,8 @@ describe("the format of an answer", () => {
     ["uri", "example.org"],
     ["date", "28.2.2026"],
     ["date", "2026-13-01"],
+    ["date", "2026-02-28T10:00:00Z"],
+    ["date-time", "2026-13-01T10:00:00Z"],
     ["date-time", "2026-02-28"],
     ["date-time", "soon"]
   ])("%s refuses %s", (format, value) =>

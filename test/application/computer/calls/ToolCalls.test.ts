@@ -388,13 +388,29 @@ describe("ToolCalls", () => {
       const failing = (reason: "unauthorized" | "forbidden") =>
         tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "no" })))
       const { call } = yield* callsOn([failing("unauthorized"), failing("forbidden")])
-      for (const [name, code] of [
-        ["unauthorized", 4006],
-        ["forbidden", 4007]
+      for (const [name, code, text, message] of [
+        [
+          "unauthorized",
+          4006,
+          "MCP server 'alpha' asks for authorization",
+          "The owner of this Computer must authorize 'alpha'"
+        ],
+        [
+          "forbidden",
+          4007,
+          "MCP server 'alpha' does not permit this",
+          "The rights granted to 'alpha' do not cover this tool"
+        ]
       ] as const) {
-        const { meta } = yield* call(request(name, name))
-        assert.deepInclude(meta, { error_code: code, mcp_server: "alpha" })
-        assert.deepInclude(meta?.["auth_hint"], { action: "user_authorization_required" })
+        assert.deepStrictEqual<unknown>(yield* call(request(name, name)), {
+          content: [{ type: "text", text }],
+          isError: true,
+          meta: {
+            error_code: code,
+            mcp_server: "alpha",
+            auth_hint: { action: "user_authorization_required", message }
+          }
+        })
       }
     })
   )

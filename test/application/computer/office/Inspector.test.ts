@@ -205,6 +205,51 @@ describe("Inspector", () => {
     })
   )
 
+  it.effect("starts no lazy server for its devices and packs", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryMcpServer({ resources: [resource(partsUri, ["[]"])] }))
+      const { inspect } = yield* fixture({ alpha }, {}, { alpha: { lifecycle: "lazy" } })
+      assert.strictEqual(alpha.starts.count, 1)
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual([inspection.servers[0]?.state, alpha.starts.count], ["idle", 1])
+    })
+  )
+
+  it.effect("tells who stopped a server", () =>
+    Effect.gen(function* () {
+      const servers = { alpha: yield* makeMemoryMcpServer(), beta: yield* makeMemoryMcpServer() }
+      const { computer, inspect } = yield* fixture(servers, {}, { alpha: { disabled: true } })
+      yield* computer.stop("beta")
+      assert.deepStrictEqual(
+        (yield* inspect(noWait)).inspection.servers.map(({ name, state, reason }) => [name, state, reason]),
+        [
+          ["alpha", "stopped", "disabled in the configuration"],
+          ["beta", "stopped", "stopped by its owner"]
+        ]
+      )
+    })
+  )
+
+  it.effect("replies to a waiting request soon after the next line of stderr", () =>
+    Effect.gen(function* () {
+      let write: (line: string) => void = () => assert.fail()
+      const memory = yield* makeMemoryMcpServer()
+      const alpha: Startable = {
+        connect: Effect.flatMap(ServerOutput, (record) => {
+          write = (line) => record("alpha", line)
+          return memory.connect
+        })
+      }
+      const { inspect } = yield* fixture({ alpha }, { stderr: true })
+      const { revision } = yield* inspect(noWait)
+      const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
+      yield* TestClock.adjust(0)
+      write("loading")
+      yield* TestClock.adjust("200 millis")
+      assert.deepStrictEqual((yield* Fiber.join(next)).inspection.servers[0]?.stderr, ["loading"])
+    })
+  )
+
   it.effect("ignores a list of parts that is malformed", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [t], resources: [resource(partsUri, ["[{}]"])] })
