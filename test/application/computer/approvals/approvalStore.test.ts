@@ -1,0 +1,157 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
+import type { StoredApprovals } from "../../../../src/domain/approvals/StoredApprovals.ts"
+import type { LineName } from "../../../../src/domain/wire/lines.ts"
+import { tool } from "../../../conformance/members.ts"
+import { link, testComputer } from "../testComputer.ts"
+
+/** A Computer outside an office with two tools that need consent; `allow` allows one for good. */
+const deciding = Effect.fnUntraced(function* (name = "pc") {
+  const { computer, logged, logs } = yield* testComputer({
+    servers: { notes: yield* makeMemoryMcpServer({ tools: ["read", "write"].map((each) => tool(each)) }) },
+    settings: { approvers: ["page"] },
+    membership: { name },
+    transport: { connect: () => Effect.succeed(link) }
+  })
+  yield* TestClock.adjust(0)
+  const ask = Effect.fnUntraced(function* (toolName: string) {
+    const [exposed = assert.fail()] = [...(yield* computer.catalogue).entries].flatMap(([key, { originalName }]) =>
+      originalName === toolName ? [key] : []
+    )
+    const calling = yield* Effect.forkScoped(computer.callTool({ tool: exposed, params: {}, requester: "client" }))
+    yield* TestClock.adjust(0)
+    const open = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
+    return { calling, id: open.find(({ shortName }) => shortName === toolName)?.id }
+  })
+  const allow = Effect.fnUntraced(function* (toolName: string) {
+    const { calling, id = assert.fail() } = yield* ask(toolName)
+    yield* Effect.orDie(computer.decideApproval(id, { action: "allow", scope: "tool" }))
+    yield* Fiber.join(calling)
+  })
+  /** True when a call of the tool waits for an approval, which is denied then. */
+  const needsApproval = Effect.fnUntraced(function* (toolName: string) {
+    const { calling, id } = yield* ask(toolName)
+    if (id !== undefined) yield* Effect.orDie(computer.decideApproval(id, { action: "deny" }))
+    yield* Fiber.join(calling)
+    return id !== undefined
+  })
+  return { allow, ask, computer, logged, logs, needsApproval }
+})
+
+/** A store whose saves take a second, and fail while `isBroken`. */
+const slowStore = () => {
+  const saved: Array<StoredApprovals> = []
+  const store = { saving: 0, maxSaving: 0, isBroken: false }
+  const layer = Layer.succeed(ApprovalStore, {
+    load: () => Effect.succeed({ grants: [], pins: [] }),
+    save: (_, approvals) =>
+      Effect.gen(function* () {
+        store.saving += 1
+        store.maxSaving = Math.max(store.maxSaving, store.saving)
+        yield* Effect.sleep("1 second")
+        store.saving -= 1
+        if (store.isBroken) return yield* new ApprovalsUnavailable({ message: "disk full" })
+        saved.push(approvals)
+      })
+  })
+  const toolsOf = ({ grants }: StoredApprovals) => grants.map(({ tool: name }) => name)
+  return { store, layer, saved: () => saved.map(toolsOf) }
+}
+
+describe("decisions at the same time", () => {
+  it.effect("are saved one after the other, the last time with all of them", () => {
+    const { layer, saved, store } = slowStore()
+    return Effect.gen(function* () {
+      const { ask, computer } = yield* deciding()
+      const ids = [(yield* ask("read")).id, (yield* ask("write")).id]
+      const decisions = yield* Effect.forEach(ids, (id = "") =>
+        Effect.forkScoped(computer.decideApproval(id, { action: "allow", scope: "tool" }))
+      )
+      yield* TestClock.adjust("3 seconds")
+      yield* Effect.forEach(decisions, Fiber.join)
+      assert.strictEqual(store.maxSaving, 1)
+      assert.deepStrictEqual(saved().at(-1), ["read", "write"])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("include a revocation, which the store has last", () => {
+    const { layer, saved, store } = slowStore()
+    return Effect.gen(function* () {
+      const { ask, computer } = yield* deciding()
+      const { id = "" } = yield* ask("read")
+      yield* Effect.forkScoped(computer.decideApproval(id, { action: "allow", scope: "tool" }))
+      yield* TestClock.adjust("500 millis")
+      const revoking = yield* Effect.forkScoped(computer.revokeGrant((yield* computer.grants)[0]?.id ?? ""))
+      yield* TestClock.adjust("3 seconds")
+      assert.isTrue(yield* Fiber.join(revoking))
+      assert.deepStrictEqual([store.maxSaving, saved().at(-1)], [1, []])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("are all saved by the next one after a failed save", () => {
+    const { layer, saved, store } = slowStore()
+    return Effect.gen(function* () {
+      const { ask, computer, logged, logs } = yield* deciding()
+      const decide = Effect.fnUntraced(function* (name: string) {
+        const { id = "" } = yield* ask(name)
+        const saving = yield* Effect.forkScoped(logged(computer.decideApproval(id, { action: "allow", scope: "tool" })))
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual((yield* Fiber.join(saving)).state, "allowed")
+      })
+      store.isBroken = true
+      yield* decide("read")
+      assert.include(logs.join(), "approvals not saved")
+      store.isBroken = false
+      yield* decide("write")
+      assert.deepStrictEqual(saved(), [["read", "write"]])
+    }).pipe(Effect.provide(layer))
+  })
+})
+
+describe("a grant after a restart", () => {
+  it.effect("is that of the Computer of this name", () =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      yield* Effect.flatMap(Scope.provide(deciding("pc"), first), ({ allow }) => Scope.provide(allow("read"), first))
+      yield* Scope.close(first, Exit.void)
+      const same = yield* deciding("pc")
+      assert.deepStrictEqual([yield* same.needsApproval("read"), yield* same.needsApproval("write")], [false, true])
+      const other = yield* deciding("pc-2")
+      assert.isTrue(yield* other.needsApproval("read"))
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+})
+
+/** Where a Computer is: outside an office, or in one, on a line. */
+type Place = readonly [office: string, protocol: LineName] | undefined
+
+const places: { readonly [title: string]: Place } = {
+  "outside an office": undefined,
+  "in office o": ["o", "0.2"],
+  "in office p": ["p", "0.2"],
+  "in office o on line 0.4": ["o", "0.4"]
+}
+
+describe("a grant of the owner", () => {
+  it.effect.each(Object.keys(places).flatMap((given) => Object.keys(places).map((used) => [given, used] as const)))(
+    "that was given %s holds there only: a call %s",
+    ([given, used]) =>
+      Effect.gen(function* () {
+        const { allow, computer, needsApproval } = yield* deciding()
+        const move = Effect.fnUntraced(function* (to: Place) {
+          yield* computer.leave
+          if (to !== undefined) yield* Effect.orDie(computer.join({ office: to[0], protocol: to[1] }))
+          yield* TestClock.adjust(0)
+        })
+        yield* move(places[given])
+        yield* allow("read")
+        yield* move(places[used])
+        // The name of the tool differs on line 0.4, and is no part of what was approved.
+        assert.strictEqual(yield* needsApproval("read"), given !== used)
+      })
+  )
+})
