@@ -177,10 +177,11 @@ describe("failing Streamable HTTP server", () => {
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
-      const changes = yield* session.watch({ tools: true, resources: true, uris: ["test://one"] })
+      const changes = yield* session.watch({ tools: true, resources: true, prompts: true, uris: ["test://one"] })
       peer.endStreams()
-      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 3)), [
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 4)), [
         { _tag: "ToolsChanged" },
+        { _tag: "PromptsChanged" },
         { _tag: "ResourcesChanged" },
         { _tag: "ResourceUpdated", uri: "test://one" }
       ])

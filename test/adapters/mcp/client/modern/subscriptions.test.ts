@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import type { ModernClient } from "../../../../../src/adapters/mcp/client/modern/ModernClient.ts"
 import { subscribe } from "../../../../../src/adapters/mcp/client/modern/subscriptions.ts"
+import { allChanges } from "../../../../../src/adapters/mcp/client/mcpMessages.ts"
+import type { McpWatchOptions } from "../../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../../src/domain/json.ts"
 
 const honoured = { toolsListChanged: true }
 
@@ -25,6 +28,54 @@ describe("subscription that its server closes", () => {
       yield* TestClock.adjust("1 hour")
       const delays = opened.slice(1).map((at, index) => at - (opened[index] ?? 0) - (lasting[index] ?? 0))
       assert.deepStrictEqual(delays, [1, 2, 4, 1, 2])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("subscription to changes", () => {
+  it.effect.each<[McpWatchOptions, JsonObject]>([
+    [{ tools: true, resources: false, uris: [] }, { toolsListChanged: true }],
+    [{ tools: false, resources: true, uris: [] }, { resourcesListChanged: true }],
+    [{ tools: false, resources: false, prompts: true, uris: [] }, { promptsListChanged: true }],
+    [{ tools: false, resources: false, uris: ["a:1", "a:2"] }, { resourceSubscriptions: ["a:1", "a:2"] }]
+  ])("asks for what the watch %j wants", ([wanted, expected]) =>
+    Effect.gen(function* () {
+      const asked: Array<JsonObject> = []
+      const client: Pick<ModernClient, "listen" | "markLost"> = {
+        markLost: () => assert.fail("the session is lost"),
+        listen: (filter, onAccepted) =>
+          Effect.suspend(() => {
+            asked.push(filter)
+            onAccepted(filter)
+            return asked.length < 2 ? Effect.succeed({}) : Effect.never
+          })
+      }
+      const { changes, honoured } = yield* subscribe(client as ModernClient, wanted)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(honoured, expected)
+      assert.deepStrictEqual(asked, [expected, expected])
+      // Changes may have been missed in between.
+      assert.deepStrictEqual(yield* Queue.takeAll(changes), allChanges(wanted))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives up after five rejections in a row", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const lost: Array<string> = []
+      const client: Pick<ModernClient, "listen" | "markLost"> = {
+        markLost: (reason) => void lost.push(reason),
+        listen: (filter, onAccepted) =>
+          Effect.suspend(() => {
+            asked++
+            // The fifth renewal is accepted: the rejections before it count no more.
+            if (asked === 1 || asked === 6) onAccepted(filter)
+            return Effect.succeed({})
+          })
+      }
+      yield* subscribe(client as ModernClient, { tools: true, resources: false, uris: [] })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([asked, lost.length], [11, 1])
     }).pipe(Effect.scoped)
   )
 })
