@@ -139,7 +139,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     yield* Effect.forkScoped(Effect.ignore(request("logging/setLevel", { level: logLevel })))
   }
 
-  const requests = yield* makeSessionRequests(request)
+  const requests = yield* makeSessionRequests(request, true)
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
     // Only the fact of a result counts.

@@ -37,8 +37,11 @@ const itemsOf = (listed: unknown): ReadonlyArray<unknown> | undefined => {
 const sendableItems = (name: string, list: ReadonlyArray<unknown>): ReadonlyArray<JsonObject> =>
   list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
 
-/** Makes the requests that are the same in every MCP revision. */
-export const makeSessionRequests = Effect.fnUntraced(function* (request: SendRequest) {
+/**
+ * Makes the requests that are the same in every MCP revision. `asksForTasks` is true for 2025-11-25: later a server decides
+ * itself which calls become tasks.
+ */
+export const makeSessionRequests = Effect.fnUntraced(function* (request: SendRequest, asksForTasks: boolean) {
   const run = yield* FiberSet.makeRuntime()
   const list = (name: "tools" | "resources") =>
     Effect.fnUntraced(function* (cursor?: string) {
@@ -69,9 +72,10 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     rounds = maxUrlRounds
   ): Effect.Effect<JsonObject, McpSessionError> => {
     const { responder } = handlers
-    const sent = taskTools.has(String(params["name"]))
-      ? callAsTask(request, params, handlers)
-      : request("tools/call", params, handlers)
+    const sent =
+      asksForTasks && taskTools.has(String(params["name"]))
+        ? callAsTask(request, params, handlers)
+        : request("tools/call", params, handlers)
     if (responder === undefined || rounds === 0) return sent
     return Effect.catchIf(
       sent,

@@ -30,7 +30,7 @@ export const openModernSession = Effect.fnUntraced(function* (
   const { listChanged } = asObject(asObject(capabilities)["resources"])
   const degraded = yield* Deferred.make<string>()
   const lost = Deferred.await(client.lost)
-  const requests = yield* makeSessionRequests(client.request)
+  const requests = yield* makeSessionRequests(client.request, false)
 
   /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
