@@ -104,7 +104,8 @@ export const publishStdio = Effect.fnUntraced(
           const uris = decodeListenRequest(message)
           if (id !== undefined && uris !== undefined && session.info.capabilities.subscribe) {
             const listen = Effect.gen(function* () {
-              if ((yield* FiberMap.size(listenFibers)) > maxListenRequests) return yield* tooManyListenRequests
+              // It starts before it is one of them.
+              if ((yield* FiberMap.size(listenFibers)) >= maxListenRequests) return yield* tooManyListenRequests
               yield* watchResources(changes, uris)
               onmessage?.(message)
               return yield* Effect.never

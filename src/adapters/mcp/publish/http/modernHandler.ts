@@ -1,7 +1,8 @@
 import { createMcpHandler } from "@modelcontextprotocol/server"
 import { Deferred, Effect, type Scope } from "effect"
 import type { McpChange } from "../../../../application/ports/McpSession.ts"
-import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
+import { asObject } from "../../../../domain/json.ts"
+import type { WebHandler } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "../resourceSubscriptions.ts"
 
@@ -38,7 +39,7 @@ export const makeModernHandler = Effect.fnUntraced(function* (
   yield* changes.subscribe((change) => Effect.sync(() => notifyChange(change)))
 
   /** Watches the resources of a listen request from before it is acknowledged until its connection closes. */
-  const watchUntilClosed = Effect.fnUntraced(function* (uris: ReadonlyArray<string>, { signal }: Request) {
+  const watchUntilClosed = Effect.fnUntraced(function* (uris: ReadonlyArray<string>, { signal }: Request, id: unknown) {
     const started = yield* Deferred.make<Response | undefined>()
     const start = (response?: Response) => Deferred.succeed(started, response)
     const closed = Effect.callback<void>((resume) => {
@@ -48,7 +49,7 @@ export const makeModernHandler = Effect.fnUntraced(function* (
     const watching = watchResources(changes, uris).pipe(
       Effect.andThen(start()),
       Effect.andThen(Effect.never),
-      Effect.catch(({ code, message }) => start(jsonRpcErrorResponse(200, code, message))),
+      Effect.catch(({ code, message }) => start(Response.json({ jsonrpc: "2.0", id, error: { code, message } }))),
       Effect.scoped
     )
     fork(Effect.andThen(Effect.raceFirst(watching, closed), start()))
@@ -57,7 +58,8 @@ export const makeModernHandler = Effect.fnUntraced(function* (
 
   return async (request, body) => {
     const uris = subscribe ? decodeListenRequest(body) : undefined
-    const errorResponse = uris === undefined ? undefined : await run(watchUntilClosed(uris, request))
+    const errorResponse =
+      uris === undefined ? undefined : await run(watchUntilClosed(uris, request, asObject(body)["id"]))
     return errorResponse ?? fetch(request, { parsedBody: body })
   }
 })
