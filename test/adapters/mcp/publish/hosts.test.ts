@@ -12,7 +12,7 @@ import {
 } from "../../../../src/application/ports/McpSession.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
-import { type Era, hostKinds, listenToAll, nextOf } from "./hosts.ts"
+import { type Era, type Host, hostKinds, listenToAll, nextOf, openHttpHost, publishAt } from "./hosts.ts"
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 const schema = { type: "object", properties: { name: { type: "string" } } }
@@ -432,6 +432,59 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s
         until: (size) => size > 0
       })
       assert.deepInclude(yield* Queue.take(host.received), { method: "notifications/prompts/list_changed" })
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe.each(["2025-11-25", "2026-07-28"] as const)("two hosts of %s at one URL", (era) => {
+  it.live("are asked, and told of progress, as each of them wants", () =>
+    Effect.gen(function* () {
+      const { calls, finish, withoutTasks } = yield* makeWorld
+      const url = yield* publishAt(withoutTasks)
+      const asking = yield* openHttpHost(url, era, { elicitation: { url: {} } })
+      const silent = yield* openHttpHost(url, era)
+      const call = (host: Host, progress: number) =>
+        Effect.forkChild(
+          host.request("tools/call", {
+            name: "report",
+            arguments: { progress, waits: true },
+            _meta: { progressToken: "same" }
+          })
+        )
+      const calling = [yield* call(asking, 1), yield* call(silent, 2)]
+      for (const [host, progress] of [
+        [asking, 1],
+        [silent, 2]
+      ] as const) {
+        assert.strictEqual(asObject((yield* nextOf(host, "notifications/progress"))["params"])["progress"], progress)
+      }
+      yield* finish
+      for (const fiber of calling) assert.property(yield* Fiber.join(fiber), "result")
+      assert.sameDeepMembers(
+        calls.map(({ args, modes }) => [args["progress"], modes] as const),
+        [
+          [1, ["url"]],
+          [2, []]
+        ]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("follow the same task, whichever started it", () =>
+    Effect.gen(function* () {
+      const { calls, session } = yield* makeWorld
+      const url = yield* publishAt(session)
+      const [first, second] = [
+        yield* openHttpHost(url, era, capabilitiesFor({}, era)),
+        yield* openHttpHost(url, era, capabilitiesFor({}, era))
+      ]
+      yield* first.request("tools/call", startParams(era, { kind: "form" }))
+      const got = resultOf(yield* second.request("tasks/get", { taskId: "t1" }))
+      assert.deepInclude(got, { taskId: "t1", status: "input_required" })
+      assert.deepStrictEqual(
+        calls.map(({ by }) => by),
+        ["start"]
+      )
     }).pipe(Effect.scoped)
   )
 })
