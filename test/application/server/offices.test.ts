@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
@@ -7,13 +8,21 @@ import { type Reply, TransportClient } from "../../../src/application/ports/Tran
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { asObject } from "../../../src/domain/json.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/wire/lines.ts"
+import { formatVersion } from "../../../src/domain/wire/version.ts"
+import { type LineName, lineNamed } from "../../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
-/** One Server of a cluster in memory, and a function that connects to it. */
+interface MemberOptions {
+  readonly instance?: string
+  readonly features?: ReadonlyArray<string>
+  /** The reply to each message. */
+  readonly answer?: Effect.Effect<Reply>
+}
+
+/** One Server of a cluster in memory, and a function that connects to it with a protocol line. */
 const startServer = Effect.fnUntraced(function* (
-  cluster: MemoryCluster.MemoryCluster,
+  { cluster, line }: { readonly cluster: MemoryCluster.MemoryCluster; readonly line: LineName },
   idPrefix: string,
   limits: Partial<Limits> = {}
 ) {
@@ -28,13 +37,12 @@ const startServer = Effect.fnUntraced(function* (
   const transport = Context.get(context, TransportClient)
   const member = Effect.fnUntraced(function* (
     role: "agent" | "computer",
-    instance?: string,
-    answer: Effect.Effect<Reply> = Effect.succeed([])
+    { answer = Effect.succeed([]), features = [], instance }: MemberOptions = {}
   ) {
     const received = yield* Queue.unbounded<string>()
     const link = yield* transport.connect({
-      version: PROTOCOL_VERSION,
-      auth: { role, ...(instance !== undefined && { instance }) },
+      version: formatVersion(lineNamed(line).version),
+      auth: { role, a2c_features: features, ...(instance !== undefined && { instance }) },
       onMessage: (event, body) =>
         Effect.andThen(Queue.offer(received, `${event} ${Result.getOrElse(body.text(), () => "?")}`), answer)
     })
@@ -54,9 +62,9 @@ const inCluster = (
     open: (name: string, limits?: Partial<Limits>) => ReturnType<typeof startServer>
   ) => Effect.Effect<void, unknown, Scope.Scope>
 ) =>
-  it.effect(title, () => {
+  it.effect.each(["0.2", "0.4"] as const)(`${title}, on %s`, (line) => {
     const cluster = MemoryCluster.makeCluster()
-    return body((name, limits) => startServer(cluster, name, limits))
+    return body((name, limits) => startServer({ cluster, line }, name, limits))
   })
 
 describe("an office shared by several Servers", () => {
@@ -87,9 +95,9 @@ describe("an office shared by several Servers", () => {
   inCluster("lets a member that reconnects to another Server take over its membership", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
-      const ghost = yield* one.member("agent", "secret")
+      const ghost = yield* one.member("agent", { instance: "secret" })
       yield* ghost.join("thinker", "O")
-      const back = yield* two.member("agent", "secret")
+      const back = yield* two.member("agent", { instance: "secret" })
       assert.deepStrictEqual(yield* back.join("thinker", "O"), [true, null])
       assert.strictEqual(yield* ghost.link.closed, "replaced by a new connection of the same member")
       const sessions = Effect.sync(() => [one.server.load().sessions, two.server.load().sessions])
@@ -141,7 +149,7 @@ describe("an office shared by several Servers", () => {
       yield* agent.join("thinker", "O")
       const gate = yield* Deferred.make<void>()
       const tools = Effect.as(Deferred.await(gate), [jsonBody({ tools: [], req_id: "r" })])
-      const computer = yield* two.member("computer", undefined, tools)
+      const computer = yield* two.member("computer", { answer: tools })
       yield* computer.join("desk", "O")
       const call = (reqId: string) =>
         Effect.map(
@@ -161,6 +169,88 @@ describe("an office shared by several Servers", () => {
         [[], []]
       )
       assert.deepStrictEqual((yield* call("d"))["tools"], [])
+    })
+  )
+
+  /** An Agent at one Server with a call in flight to a Computer at another one, which replies when `gate` is done. */
+  const calling = Effect.fnUntraced(function* (
+    open: (name: string) => ReturnType<typeof startServer>,
+    features: ReadonlyArray<string> = []
+  ) {
+    const [one, two] = [yield* open("one"), yield* open("two")]
+    const agent = yield* one.member("agent", { features })
+    yield* agent.join("thinker", "O")
+    const gate = yield* Deferred.make<void>()
+    const answer = Effect.as(Deferred.await(gate), [jsonBody({ content: [], isError: false })])
+    const computer = yield* two.member("computer", { answer })
+    yield* computer.join("desk", "O")
+    yield* Queue.take(agent.received)
+    const call = { agent: "thinker", req_id: "r", computer: "desk", tool_name: "t", params: {}, timeout: 60 }
+    const fiber = yield* Effect.forkChild(agent.link.request("client:tool_call", jsonBody(call), Duration.hours(1)), {
+      startImmediately: true
+    })
+    yield* Queue.take(computer.received)
+    const reply = Effect.map(Fiber.join(fiber), ([body]) =>
+      body === undefined ? {} : asObject(Result.getOrElse(body.value(), () => "?"))
+    )
+    const report = (wait: object) =>
+      computer.link.request(
+        "server:update_tool_call",
+        jsonBody({ computer: "desk", req_id: "r", status: "waiting_for_servers", servers: ["alpha"], ...wait }),
+        Duration.hours(1)
+      )
+    return { agent, computer, gate, reply, report }
+  })
+
+  const textsOf = (reply: Reply) => reply.map((body) => Result.getOrElse(body.text(), () => "?"))
+
+  inCluster("delivers the status of a call between Servers", (open) =>
+    Effect.gen(function* () {
+      const { agent, report } = yield* calling(open, ["call_status"])
+      assert.deepStrictEqual(textsOf(yield* report({})), [])
+      const status = '{"computer":"desk","req_id":"r","status":"waiting_for_servers","servers":["alpha"]}'
+      assert.strictEqual(yield* Queue.take(agent.received), `notify:update_tool_call ${status}`)
+    })
+  )
+
+  inCluster("waits at both Servers for as long as a status of the call announces", (open) =>
+    Effect.gen(function* () {
+      const { agent, gate, reply, report } = yield* calling(open, ["call_status"])
+      assert.deepStrictEqual(textsOf(yield* report({ wait_seconds: 300 })), ['{"wait_seconds":300}'])
+      assert.include(yield* Queue.take(agent.received), '"wait_seconds":300')
+      yield* TestClock.adjust("5 minutes")
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* reply, { content: [], isError: false })
+    })
+  )
+
+  inCluster("waits no longer for an Agent that does not know statuses, and sends it none", (open) =>
+    Effect.gen(function* () {
+      const { agent, reply, report } = yield* calling(open)
+      assert.deepStrictEqual(textsOf(yield* report({ wait_seconds: 300 })), ['{"wait_seconds":0}'])
+      yield* TestClock.adjust("70 seconds")
+      assert.deepInclude(yield* reply, { code: 408 })
+      assert.deepStrictEqual(yield* Queue.clear(agent.received), [])
+    })
+  )
+
+  inCluster("ends a call at once when its Computer leaves at another Server", (open) =>
+    Effect.gen(function* () {
+      const { computer, reply } = yield* calling(open)
+      yield* computer.link.request("server:leave_office", jsonBody({ office_id: "O" }), Duration.minutes(1))
+      assert.deepInclude(yield* reply, { code: 404 })
+    })
+  )
+
+  inCluster("cancels a call at another Server when its Agent leaves", (open) =>
+    Effect.gen(function* () {
+      const { agent, computer, reply } = yield* calling(open)
+      yield* agent.link.request("server:leave_office", jsonBody({ office_id: "O" }), Duration.minutes(1))
+      assert.deepInclude(yield* reply, { code: 4103 })
+      assert.include(
+        [yield* Queue.take(computer.received), yield* Queue.take(computer.received)],
+        'notify:tool_call_cancel {"agent":"thinker","req_id":"r"}'
+      )
     })
   )
 

@@ -100,7 +100,7 @@ export const startWatched = Effect.fnUntraced(function* ({
   const audit = AuditLog.of({ record: (event) => void Queue.offerUnsafe(audited, event), lostCount: () => 0 })
   const scope = yield* Scope.fork(yield* Effect.scope)
   const context = yield* Server.layer.pipe(
-    Layer.provideMerge(MemoryTransport.layer()),
+    Layer.provideMerge(MemoryTransport.layer({ idPrefix: nodeName })),
     Layer.provide(MemoryCluster.layerNode(cluster, nodeName)),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
