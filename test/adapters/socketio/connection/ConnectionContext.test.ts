@@ -1,0 +1,76 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  type MessageOptions,
+  makeConnectionContext
+} from "../../../../src/adapters/socketio/connection/ConnectionContext.ts"
+import { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { recordMetrics } from "../../../application/server/parts.ts"
+import { recordGauges } from "../../../recordGauges.ts"
+
+const start = Effect.fnUntraced(function* (options: MessageOptions = {}, limits: Partial<Limits> = {}) {
+  const { exceeded, metrics } = recordMetrics()
+  const { metrics: gauges, read } = recordGauges()
+  const context = yield* makeConnectionContext(
+    options,
+    { ...metrics, gauge: gauges.gauge },
+    () => Effect.die("no member"),
+    () => undefined
+  ).pipe(Effect.provideService(Limits, { ...Limits.defaultValue(), ...limits }))
+  return { context, exceeded, read }
+})
+
+/** A connection that holds a part of a message, and what was closed. */
+const connection = (bytes = 0) => {
+  const closed: Array<string> = []
+  return {
+    closed,
+    incompleteBytes: () => bytes,
+    receivedBytes: () => bytes,
+    closeIncomplete: () => void closed.push("incomplete"),
+    close: () => void closed.push("close")
+  }
+}
+
+describe("the connections of a Server", () => {
+  it.effect.each([
+    [{}, { namespace: "/smcp", maxMessageBytes: 16 * 1024 * 1024, validateBytes: 16 * 1024 }],
+    [
+      { namespace: "/other", maxMessageBytes: 1000, validateBytes: 500 },
+      { namespace: "/other", maxMessageBytes: 1000, validateBytes: 500 }
+    ],
+    [
+      { validate: true, validateBytes: 500 },
+      { namespace: "/smcp", maxMessageBytes: 16 * 1024 * 1024, validateBytes: Number.POSITIVE_INFINITY }
+    ]
+  ] as const)("limit packets by their options: %j", ([options, limits]) =>
+    Effect.gen(function* () {
+      const { context } = yield* start(options)
+      assert.deepStrictEqual([context.limits, context.namespace], [limits, limits.namespace])
+    })
+  )
+
+  it.effect("close the one that waits longest for its admission, 256 above the limit", () =>
+    Effect.gen(function* () {
+      const { context, exceeded, read } = yield* start({}, { connections: 10 })
+      const [first, second] = [connection(), connection()]
+      context.unauthenticated.add(first).add(second)
+      context.limitConnections(266)
+      assert.deepStrictEqual([first.closed, exceeded, read("unauthenticated_connections")], [[], [], 2])
+      context.limitConnections(267)
+      assert.deepStrictEqual([first.closed, second.closed, exceeded], [["close"], [], ["connections"]])
+    })
+  )
+
+  it.effect("share the limit of incomplete messages", () =>
+    Effect.gen(function* () {
+      const { context, exceeded, read } = yield* start({}, { totalIncompleteBytes: 100, totalBacklogBytes: 10_000 })
+      const [small, large] = [connection(40), connection(61)]
+      context.incompleteMessages.update(small)
+      assert.strictEqual(read("incomplete_bytes"), 40)
+      context.incompleteMessages.update(large)
+      yield* Effect.yieldNow
+      assert.deepStrictEqual([small.closed, large.closed, exceeded], [[], ["incomplete"], ["totalIncompleteBytes"]])
+    })
+  )
+})
