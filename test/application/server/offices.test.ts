@@ -254,6 +254,54 @@ describe("an office shared by several Servers", () => {
     })
   )
 
+  inCluster("routes calls to the Server to which their Computer has moved", (open) =>
+    Effect.gen(function* () {
+      const [one, two, three] = [yield* open("one"), yield* open("two"), yield* open("three")]
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const tools = jsonBody({ tools: [], req_id: "r" })
+      const options = { instance: "secret", answer: Effect.succeed([tools]) }
+      const servers = [two, three, one, two]
+      const computers = yield* Effect.forEach(servers, ({ member }) => member("computer", options))
+      for (const [index, computer] of computers.entries()) {
+        assert.deepStrictEqual(yield* computer.join("desk", "O"), [true, null])
+        const body = jsonBody({ agent: "thinker", req_id: "r", computer: "desk" })
+        const [reply] = yield* agent.link.request("client:get_tools", body, Duration.minutes(1))
+        assert.deepStrictEqual(reply && textsOf([reply]), textsOf([tools]))
+        const counts = yield* Effect.forEach(computers, ({ received }) =>
+          Effect.map(Queue.clear(received), (texts) => texts.filter((text) => text.startsWith("client:")).length)
+        )
+        assert.deepStrictEqual(
+          counts,
+          computers.map((_, at) => (at === index ? 1 : 0))
+        )
+      }
+    })
+  )
+
+  inCluster("delivers the status of a call to the Server to which its Agent has moved", (open) =>
+    Effect.gen(function* () {
+      const servers = [yield* open("one"), yield* open("two"), yield* open("three")] as const
+      const options = { instance: "secret", features: ["call_status"] }
+      const computer = yield* servers[1].member("computer", { answer: Effect.never })
+      yield* computer.join("desk", "O")
+      for (const { member } of [...servers, ...servers]) {
+        const agent = yield* member("agent", options)
+        yield* agent.join("thinker", "O")
+        yield* Queue.clear(computer.received)
+        yield* Queue.clear(agent.received)
+        const call = { agent: "thinker", req_id: "r", computer: "desk", tool_name: "t", params: {}, timeout: 60 }
+        yield* Effect.forkChild(agent.link.request("client:tool_call", jsonBody(call), Duration.hours(1)), {
+          startImmediately: true
+        })
+        yield* Effect.repeat(Queue.take(computer.received), { until: (text) => text.startsWith("client:tool_call") })
+        const status = { computer: "desk", req_id: "r", status: "waiting_for_servers", servers: ["alpha"] }
+        yield* computer.link.notify("server:update_tool_call", jsonBody(status))
+        assert.include(yield* Queue.take(agent.received), "waiting_for_servers")
+      }
+    })
+  )
+
   inCluster("delivers cancellations and changes between Servers", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
