@@ -255,6 +255,33 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
+  it.live("serves each office by its own options", () =>
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const options = [
+        { paths: ["/first"], namespace: "/one", maxMessageBytes: 10_000, allowedOrigins: ["https://one.example"] },
+        { paths: ["/second"], namespace: "/two", maxMessageBytes: 20_000, allowedOrigins: ["https://two.example"] }
+      ]
+      const offices = yield* Effect.forEach(options, (own) => mount({ httpServer, ...own }))
+      for (const [index, { url, link: accepted }] of offices.entries()) {
+        const { maxMessageBytes, namespace } = options[index] ?? assert.fail("no office")
+        for (const transport of ["polling", "websocket"] as const) {
+          const near = yield* member({ url, namespace, transports: [transport] })
+          assert.strictEqual(near.id, (yield* accepted).id)
+          assert.strictEqual(near.maxBytes(), maxMessageBytes - 1024)
+        }
+        const statuses = yield* Effect.forEach(["https://one.example", "https://two.example"], (Origin) =>
+          Effect.promise(() =>
+            fetch(`${url}/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { Origin } }).then(
+              ({ status }) => status
+            )
+          )
+        )
+        assert.deepStrictEqual(statuses, index === 0 ? [200, 403] : [403, 200])
+      }
+    })
+  )
+
   it.live("leaves one listener to the host when the second of two offices closes first", () =>
     Effect.gen(function* () {
       const { first, httpServer, listeners, origin, second, works } = yield* two
