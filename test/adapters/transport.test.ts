@@ -6,6 +6,7 @@ import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
   AdmissionRejected,
+  type Handshake,
   type Link,
   type MessageHandler,
   TransportClient,
@@ -20,14 +21,20 @@ const limit = 100_000
 const minute = Duration.minutes(1)
 const valueOf = ({ head }: Body) => Result.getOrElse(head, ({ code }) => `fault ${code}`)
 
+interface Accepted {
+  readonly link: Link
+  readonly closed: Deferred.Deferred<void>
+  readonly handshake: Handshake
+}
+
 /** A server that exposes its ends of links, and a function that connects to it. */
 interface Site {
   readonly connect: (
     onMessage?: MessageHandler,
     auth?: JsonObject
   ) => Effect.Effect<Link, { readonly _tag: string }, Scope.Scope>
-  /** The server's end of the next link, its messages, and the end of its scope. */
-  readonly accepted: Effect.Effect<{ readonly link: Link; readonly closed: Deferred.Deferred<void> }>
+  /** The server's end of the next link, the end of its scope, and its handshake. */
+  readonly accepted: Effect.Effect<Accepted>
   readonly stop: Effect.Effect<void>
   /** Pending admissions that never end. */
   readonly judged: () => number
@@ -42,7 +49,7 @@ const open = (
   onMessage: MessageHandler = echo
 ): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const accepted = yield* Queue.unbounded<{ link: Link; closed: Deferred.Deferred<void> }>()
+    const accepted = yield* Queue.unbounded<Accepted>()
     const home = yield* Scope.fork(yield* Effect.scope)
     let judged = 0
     const judging = Effect.acquireUseRelease(
@@ -52,14 +59,15 @@ const open = (
     )
     const { url } = yield* TransportServer.use(({ serve }) =>
       serve(
-        Effect.fnUntraced(function* (link, { auth }) {
+        Effect.fnUntraced(function* (link, handshake) {
+          const { auth } = handshake
           if ((auth as JsonObject)["bad"] === true) {
             return yield* new AdmissionRejected({ code: 401, message: "not you" })
           }
           if ((auth as JsonObject)["odd"] === true) return yield* judging
           const closed = yield* Deferred.make<void>()
           yield* Effect.addFinalizer(() => Deferred.succeed(closed, undefined))
-          yield* Queue.offer(accepted, { link, closed })
+          yield* Queue.offer(accepted, { link, closed, handshake })
           return onMessage
         })
       )
@@ -207,7 +215,7 @@ const contract = (name: string, start: Open) => {
         assert.deepStrictEqual(yield* Fiber.joinAll([here, there]), ["LinkClosed", "LinkClosed"])
         yield* Deferred.await(stopped)
         yield* Deferred.await(closed)
-        assert.isString(yield* server.closed)
+        assert.strictEqual(yield* server.closed, "client_disconnect")
         assert.strictEqual(yield* failureOf(server.request("x", jsonBody({}), minute)), "LinkClosed")
         assert.strictEqual(yield* failureOf(server.notify("x", jsonBody({}))), "LinkClosed")
       })
@@ -218,13 +226,40 @@ const contract = (name: string, start: Open) => {
       Effect.gen(function* () {
         const site = yield* start(() => Effect.never)
         const member = yield* site.connect()
-        const { closed } = yield* site.accepted
+        const { closed, link: server } = yield* site.accepted
         const asking = yield* Effect.forkChild(failureOf(member.request("x", jsonBody({}), minute)))
         yield* site.stop
+        assert.strictEqual(yield* server.closed, "server_shutdown")
         assert.strictEqual(yield* Fiber.join(asking), "LinkClosed")
         yield* Deferred.await(closed)
         assert.isString(yield* member.closed)
         assert.strictEqual(yield* failureOf(Effect.scoped(site.connect())), "Unreachable")
+      })
+    )
+
+    promise(
+      "closes a link of one member at the server for its reason, and no other",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const [member, other] = [yield* site.connect(), yield* site.connect()]
+        const { closed, link: server } = yield* site.accepted
+        yield* server.close("idle")
+        assert.strictEqual(yield* server.closed, "idle")
+        yield* Deferred.await(closed)
+        yield* member.closed
+        assert.deepStrictEqual(yield* request(other, "one", 1), [1])
+      })
+    )
+
+    promise(
+      "hands over the version, the credentials and the address of a member",
+      Effect.gen(function* () {
+        const site = yield* start()
+        yield* site.connect(echo, { key: "mine" })
+        const { handshake } = yield* site.accepted
+        const { auth, remoteAddress, version } = handshake
+        assert.deepStrictEqual([auth, version], [{ key: "mine" }, { major: 0, minor: 2, patch: 0 }])
+        assert.match(remoteAddress, /127\.0\.0\.1$|^memory$/)
       })
     )
 

@@ -1,7 +1,10 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Queue, Result } from "effect"
 import * as SocketIoClient from "../../../src/adapters/socketio/client/SocketIoClient.ts"
-import type { RelayServerOptions } from "../../../src/adapters/socketio/RelayServer.ts"
+import * as RelayServer from "../../../src/adapters/socketio/RelayServer.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
   type Handshake,
@@ -26,7 +29,7 @@ const ways = [
 
 for (const [engine, makeServer] of engines) {
   /** A Server that echoes and records the handshakes of its members, and the rejections. */
-  const site = Effect.fnUntraced(function* (options: RelayServerOptions = {}) {
+  const site = Effect.fnUntraced(function* (options: RelayServer.RelayServerOptions = {}) {
     const links = yield* Queue.unbounded<Link>()
     const handshakes: Array<Handshake> = []
     const observed: Array<ObservedEvent> = []
@@ -142,3 +145,22 @@ for (const [engine, makeServer] of engines) {
     )
   })
 }
+
+it.live("a Server on a Unix socket takes the largest messages that any Server may take", () =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-"))),
+      (path) => Effect.promise(() => rm(path, { recursive: true }))
+    )
+    const path = join(folder, "socket")
+    yield* TransportServer.use(({ serve }) =>
+      serve(() => Effect.succeed((_event, body) => Effect.succeed([body])))
+    ).pipe(Effect.provide(RelayServer.layerOnSocket(path), { local: true }))
+    const member = yield* TransportClient.use(({ connect }) =>
+      connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
+    ).pipe(Effect.provide(SocketIoClient.layerOnSocket(path), { local: true }))
+    assert.strictEqual(member.maxBytes(), 48 * 1024 * 1024 - 1024)
+    const [reply] = yield* member.request("x", jsonBody(1), minute)
+    assert.deepStrictEqual(reply?.head, Result.succeed(1))
+  }).pipe(Effect.scoped)
+)
