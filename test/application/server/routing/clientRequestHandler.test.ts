@@ -80,6 +80,20 @@ describe("the handler of requests", () => {
     })
   )
 
+  it.effect.each([
+    [false, undefined],
+    [true, ["mcp"]]
+  ] as const)(
+    "names the features of the Server in a list, to an Agent that knows statuses: %s",
+    ([callStatus, features]) =>
+      Effect.gen(function* () {
+        const { agent, asAgent } = yield* start()
+        Object.assign(agent, { features: { ...agent.features, callStatus } })
+        const [reply] = yield* asAgent("server:list_room", list("O"))
+        assert.deepStrictEqual((reply as { readonly a2c_features?: unknown }).a2c_features, features)
+      })
+  )
+
   it.effect("passes leaves to the registry", () =>
     Effect.gen(function* () {
       const commands: Array<OfficeCommand> = []
