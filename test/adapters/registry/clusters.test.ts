@@ -36,7 +36,7 @@ describe.skipIf(withoutRedis)("the Servers with one Redis", () => {
         (open) => Effect.sync(() => open.destroy())
       )
       const keys = yield* Effect.promise(() => client.keys("*"))
-      assert.deepStrictEqual([...new Set(keys.map((key) => key.split(":", 1)[0]))].toSorted(), ["{a2c}", "{other}"])
+      assert.sameMembers([...new Set(keys.map((key) => key.split(":", 1)[0]))], ["{a2c}", "{other}"])
     })
   )
 
