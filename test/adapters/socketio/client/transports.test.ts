@@ -121,6 +121,24 @@ describe("a client of several transports", () => {
       })
   )
 
+  it.live("changes to no WebSocket after two that stalled", () =>
+    Effect.gen(function* () {
+      const { client, network } = yield* makeClient()
+      const stall = Effect.fnUntraced(function* (upgrades: number) {
+        const link = yield* client.connect(request)
+        yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => network.upgraded === upgrades })
+        yield* link.close("join_timeout")
+      }, Effect.scoped)
+      yield* visitWithUpgrade(client, network)
+      yield* stall(1)
+      yield* stall(2)
+      yield* visit(client)
+      yield* visit(client)
+      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling", "polling"])
+      assert.strictEqual(network.upgraded, 2)
+    })
+  )
+
   it.live("follows the options", () =>
     Effect.gen(function* () {
       const { client, network } = yield* makeClient({ transports: ["polling"] })
