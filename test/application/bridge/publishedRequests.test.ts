@@ -31,6 +31,7 @@ const server = {
 const desk: ComputerView = {
   tools: [echo],
   startingServers: [],
+  restartingServers: [],
   servers: [server],
   desktop: ["window://app/notes\n\nhello"],
   documents: undefined,

@@ -18,7 +18,7 @@ const answering = Effect.fnUntraced(function* (...answers: ReadonlyArray<JsonObj
       const answer = answers[sent.length - 1] ?? answers.at(-1) ?? {}
       return answer instanceof McpSessionError ? Effect.fail(answer) : Effect.succeed(answer)
     })
-  return { sent, session: yield* makeSessionRequests(request) }
+  return { sent, session: yield* makeSessionRequests(request, true) }
 })
 
 /** A user who gives these answers in turn, the last one to all others, and the questions. */

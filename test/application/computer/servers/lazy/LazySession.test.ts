@@ -104,7 +104,7 @@ describe("request to a lazy server", () => {
         ],
         [{ content: [{ type: "text" }] }, { answered: true }, [{ uri: "a:" }], page, page]
       )
-      yield* Effect.scoped(session.watch(watched))
+      yield* Effect.asVoid(Effect.scoped(session.watch(watched)))
       assert.deepStrictEqual(received, [
         ["callTool", "work", params, options],
         ["request", "prompts/get", params],
