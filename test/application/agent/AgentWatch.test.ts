@@ -546,11 +546,11 @@ describe("what the page of an Agent shows", () => {
         [...stream.tagged("Entered"), ...stream.tagged("Updated"), ...stream.tagged("Left")],
         shown
       )
-      assert.deepStrictEqual(
-        stream.snapshot.members.map(({ joinedAt, name, role }) => [role, name, joinedAt]).toSorted(),
+      assert.sameDeepMembers(
+        stream.snapshot.members.map(({ joinedAt, name, role }) => ({ joinedAt, name, role })),
         [
-          ["agent", "ada", 100],
-          ["computer", "pc", 100]
+          { role: "agent", name: "ada", joinedAt: 100 },
+          { role: "computer", name: "pc", joinedAt: 100 }
         ]
       )
     })

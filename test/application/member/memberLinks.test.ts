@@ -133,7 +133,7 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
         "notify:enter_office",
         "constructor"
       ]
-      const extend = { ...{} } as never
+      const extend = (() => undefined) as never
       for (const event of definitions) {
         const before = sent.length
         const from = line.findEventDefinition(event)?.from

@@ -156,6 +156,23 @@ describe("response of an odd HTTP form", () => {
     )
   )
 
+  it.live.each([200, 400, 500])("fails its call with the code and the data of an error with the status %i", (status) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const error = { code: -32_010, message: "no disk", data: { free: 0 } }
+        const peer = yield* makeOddServer(({ id, params }, response) =>
+          params.name === "odd"
+            ? response
+                .writeHead(status, json)
+                .end(JSON.stringify({ jsonrpc: "2.0", id: status === 200 ? id : null, error }))
+            : response.writeHead(200, json).end(documentOf(id))
+        )
+        const failure = yield* Effect.flip((yield* open(peer)).callTool("odd", {}))
+        assert.deepInclude(failure, { reason: "protocol", ...error })
+      })
+    )
+  )
+
   it.live.each([202, 204])("fails a handshake at once when it is answered with %i", (status) =>
     Effect.scoped(
       Effect.gen(function* () {
