@@ -302,7 +302,7 @@ describe("a call from the page of an Agent", () => {
   )
 })
 
-describe("a command that the page of an Agent sends", () => {
+describe("a command of the page of an Agent as a whole", () => {
   const approval = {
     id: "a1",
     computer: "pc",
@@ -511,7 +511,7 @@ describe("what the page of an Agent shows", () => {
     })
   )
 
-  it.effect("counts failed calls, and each second anew", () =>
+  it.effect("counts failed calls, and starts at zero each second", () =>
     Effect.gen(function* () {
       const { agent, stream } = yield* watched(Effect.succeed({ ...toolResult("bad"), isError: true }))
       yield* agent.callTool(call)
@@ -575,8 +575,8 @@ describe("what the page of an Agent shows", () => {
   )
 })
 
-describe("the messages of a call from the page of an Agent", () => {
-  it.effect("have its statuses, and its request has all its parts", () =>
+describe("a call from the page of an Agent as a whole", () => {
+  it.effect("has all its parts at the Computer, and all statuses in its messages", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const opened = yield* watched(Effect.as(Deferred.await(gate), toolResult("done")))

@@ -406,7 +406,7 @@ describe("what is not in a published office", () => {
     ],
     ["a task", ({ tasks }) => tasks?.find("nothing") ?? withoutTasks, -32_602, "There is no task 'nothing'"]
   ]
-  it.effect.each(failures)("is said so: %s", ([, send, code, message]) =>
+  it.effect.each(failures)("has an error with its name: %s", ([, send, code, message]) =>
     Effect.gen(function* () {
       const { received, session } = yield* published()
       const error = yield* Effect.flip(send(session))
@@ -415,7 +415,7 @@ describe("what is not in a published office", () => {
     })
   )
 
-  it.effect("is told in the text of the tools of the office", () =>
+  it.effect("is named in the texts of the tools of the office", () =>
     Effect.gen(function* () {
       const { session, view } = yield* published()
       const textOf = (name: string, params: Parameters<McpSession["callTool"]>[1]) =>

@@ -267,7 +267,7 @@ describe("a member that takes the newest line", () => {
   )
 
   it.effect.each([
-    ["without a line of its own", undefined, [newest, middle, oldest]],
+    ["that names no lines", undefined, [newest, middle, oldest]],
     ["of other lines", mismatch("0.9.0", "0.9.9"), [newest]]
   ] as const)("fails with the last rejection at a Server %s", ([, range, expected]) =>
     Effect.gen(function* () {

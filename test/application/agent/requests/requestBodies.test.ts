@@ -302,7 +302,7 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
       { _tag: "ProtocolError", code: 4014, message: "no such server", extra: { mcp_server: "x", req_id: "r" } }
     ]
   ]
-  it.effect.each(failures)("says so: %s", ([, answer, expected]) =>
+  it.effect.each(failures)("names its cause: %s", ([, answer, expected]) =>
     Effect.gen(function* () {
       const error = yield* failureOf(answer)
       const seen = Object.fromEntries(Object.keys(expected).map((key) => [key, Reflect.get(error, key)]))

@@ -229,7 +229,7 @@ const cases: ReadonlyArray<Case> = [
 ]
 
 type Line = (typeof lineNames)[number]
-const places = ["its node", "another node"] as const
+const places = ["the node", "another node"] as const
 const rows = lineNames.flatMap((line) => places.map((place) => [line, place] as const))
 
 /** A Computer at a node, and the node at which the operator is. */
@@ -249,7 +249,7 @@ const officeWith = Effect.fnUntraced(function* (
   const watch = { bodies: {} }
   const two = yield* startWatched({ cluster, name: "two", documents, watch })
   const other = yield* startWatched({ cluster, name: "one", watch })
-  const one = place === "its node" ? two : other
+  const one = place === "the node" ? two : other
   const version = formatVersion(lineNamed(line).version)
   const computer = yield* two.computer("pc", {
     version,
@@ -265,10 +265,10 @@ const officeWith = Effect.fnUntraced(function* (
   return { one, two, other, computer, reads, version }
 })
 
-describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
+describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) => {
   const at = { line, office: "O", computer: "pc" }
 
-  it.effect.each(cases)("$name arrives as a whole, and its reply", (one) =>
+  it.effect.each(cases)("executes $name with all its parts, and gives its reply", (one) =>
     Effect.gen(function* () {
       const office = yield* officeWith(line, place, one)
       const { computer } = office
@@ -292,7 +292,7 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
     })
   )
 
-  it.effect("a call has all its parts, its statuses and its result", () =>
+  it.effect("passes all parts of a call on, its statuses and its result", () =>
     Effect.gen(function* () {
       const { computer, one } = yield* officeWith(line, place, { replies: {} })
       const messages: Array<unknown> = []
@@ -342,7 +342,7 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
     })
   const operator = { type: "operator", subject: "olga", remote: "10.0.0.1", outcome: "ok" }
 
-  it.effect("a member is disconnected, which its node records", () =>
+  it.effect("disconnects a member, which its node records", () =>
     Effect.gen(function* () {
       const office = yield* officeWith(line, place, { replies: {} })
       const { sid } = office.computer
@@ -354,7 +354,7 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
     })
   )
 
-  it.effect("a node is drained, and no other, which it records", () =>
+  it.effect("drains a node, and no other, which it records", () =>
     Effect.gen(function* () {
       const office = yield* officeWith(line, place, { replies: {} })
       assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Drain", node: "two" }), {})
@@ -364,7 +364,7 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
     })
   )
 
-  it.effect("a call is cancelled, which its node records", () =>
+  it.effect("cancels a call, which its node records", () =>
     Effect.gen(function* () {
       const office = yield* officeWith(line, place, { replies: {} })
       const agent = yield* office.two.agent("ada", { version: office.version })
@@ -390,18 +390,16 @@ describe.each(rows)("on line %s, at %s of its Computer", (line, place) => {
     [{ _tag: "CancelCall", id: "two/99" }, "The call does not run any more"],
     [{ _tag: "GetCallBody", id: "two/99" }, "The arguments and the result of this call are not captured"],
     [{ _tag: "Focus", stream: "gone", line, office: "O" }, "The stream has ended"]
-  ] as ReadonlyArray<readonly [PageCommand, string | RegExp]>)(
-    "what is not there is named: %j",
-    ([command, expected]) =>
-      Effect.gen(function* () {
-        const { code, message } = Object(yield* outcomeOf(yield* officeWith(line, place, { replies: {} }), command))
-        assert.strictEqual(code, 404)
-        if (typeof expected === "string") assert.strictEqual(message, expected)
-        else assert.match(message, expected)
-      })
+  ] as ReadonlyArray<readonly [PageCommand, string | RegExp]>)("names what is absent: %j", ([command, expected]) =>
+    Effect.gen(function* () {
+      const { code, message } = Object(yield* outcomeOf(yield* officeWith(line, place, { replies: {} }), command))
+      assert.strictEqual(code, 404)
+      if (typeof expected === "string") assert.strictEqual(message, expected)
+      else assert.match(message, expected)
+    })
   )
 
-  it.effect("the arguments and the result of a call are captured at the node of its Agent", () =>
+  it.effect("finds the arguments and the result of a call at the node of its Agent", () =>
     Effect.gen(function* () {
       const { one, two, version } = yield* officeWith(line, place, { replies: {} })
       const agent = yield* two.agent("ada", { version })
