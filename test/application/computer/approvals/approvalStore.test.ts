@@ -112,6 +112,20 @@ describe("decisions at the same time", () => {
   })
 })
 
+describe("a grant that is revoked", () => {
+  it.effect("ends once", () =>
+    Effect.gen(function* () {
+      const { allow, computer, needsApproval } = yield* deciding()
+      yield* allow("read")
+      const id = (yield* computer.grants)[0]?.id ?? assert.fail()
+      assert.isFalse(yield* computer.revokeGrant("ghost"))
+      assert.isFalse(yield* needsApproval("read"))
+      assert.deepStrictEqual([yield* computer.revokeGrant(id), yield* computer.revokeGrant(id)], [true, false])
+      assert.isTrue(yield* needsApproval("read"))
+    })
+  )
+})
+
 describe("a grant after a restart", () => {
   it.effect("is that of the Computer of this name", () =>
     Effect.gen(function* () {

@@ -78,13 +78,15 @@ describe("the explanation of a call for operators", () => {
         { action: "deny", tool: ["write"], arguments: { path: { equals: "b" } } },
         { action: "allow", subject: ["operator:*"], office: ["o"], computer: ["pc"], reason: "operators may" }
       ])
-      const { explain } = yield* explaining(["page"], {}, { policy })
+      const { computer, explain } = yield* explaining(["page"], {}, { policy })
       const steps = [{ rule: "rule 1", action: "deny", mismatch: "arguments.path" }]
       assert.deepStrictEqual<unknown>(yield* explain("write", "operator:ann"), {
         steps: [...steps, { rule: "rule 2", action: "allow" }],
         decision: { action: "allow", by: "rule 2", reason: "operators may" },
         can_ask: true
       })
+      const owner = yield* computer.explain({ tool: "write", params: {}, subject: "operator:ann" })
+      assert.deepStrictEqual([owner?.call.subject, owner?.decision.by], ["operator:ann", "rule 2"])
       assert.deepStrictEqual<unknown>(yield* explain("write", "brain"), {
         steps: [...steps, { rule: "rule 2", action: "allow", mismatch: "subject" }],
         decision: { action: "ask", by: "default" },
