@@ -28,7 +28,7 @@ const answer = { name: "Ada" }
 
 /**
  * A Computer with one tool, which needs consent, reports its progress and asks a question. `seen` has what the parts around
- * a call are told about it.
+ * a call learn about it.
  */
 const observed = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof places)[number]) {
   const seen = {
@@ -140,7 +140,7 @@ const ways: { readonly [title: string]: Way } = {
   }
 }
 
-describe("what is told about a call", () => {
+describe("the description of a call", () => {
   it.effect.each(
     Object.entries(ways).flatMap(([title, way]) =>
       places.map((place) => [`is complete for ${title} (${place.join(", ")})`, way, place] as const)

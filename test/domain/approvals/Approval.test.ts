@@ -40,8 +40,8 @@ describe("decision", () => {
   })
 })
 
-describe("errors of an answer", () => {
-  it("are found again by the names of their fields", () => {
+describe("the message about an answer", () => {
+  it("gives its errors back by the names of their fields", () => {
     const errors = ["/name: is too short", "/name: must match; it does not", "/a~1b~0: is missing", "the arguments: x"]
     assert.deepStrictEqual(
       [...parseAnswerErrors(formatAnswerErrors(errors))],
@@ -53,7 +53,7 @@ describe("errors of an answer", () => {
     )
   })
 
-  it("are those of the whole answer in another message", () => {
+  it("gives another text back as that of the whole answer", () => {
     assert.deepStrictEqual([...parseAnswerErrors("/name: no")], [["", "/name: no"]])
   })
 })

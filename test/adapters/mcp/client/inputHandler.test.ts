@@ -120,14 +120,14 @@ describe("a question of an MCP server that names no call", () => {
   )
 })
 
-describe("questions in place of a result", () => {
+describe("a question in place of a result", () => {
   const question = (params: JsonObject) => ({ method: "elicitation/create", params })
   const named: InputResponder = {
     modes: ["form"],
     answer: ({ message }) => Effect.succeed({ action: "accept", content: { message } })
   }
 
-  it.effect("are answered each under its id, and declined where the caller answers no such question", () =>
+  it.effect("is answered under its id, and declined where the caller answers no such question", () =>
     Effect.gen(function* () {
       const questions = {
         a: question({ ...form, message: "1" }),
@@ -145,7 +145,7 @@ describe("questions in place of a result", () => {
     })
   )
 
-  it.effect("are 16 of one response at most", () =>
+  it.effect("is one of 16 of a response at most", () =>
     Effect.gen(function* () {
       const many = Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`q${at}`, question(form)]))
       const ids = Object.keys(yield* answerInputs(many, named))
@@ -159,7 +159,7 @@ describe("questions in place of a result", () => {
       "MCP server requested input of a kind that this client does not support"
     ],
     [question({ message: "who?" }), "MCP server asked a malformed question: requestedSchema: expected an object"]
-  ] as const)("fail for another request, and for a malformed question", ([request, message]) =>
+  ] as const)("fails for another request, and where it is malformed", ([request, message]) =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(answerInputs({ a: question(form), b: request }, named))
       assert.deepStrictEqual([failure.reason, failure.message], ["protocol", message])

@@ -62,8 +62,8 @@ const slowStore = () => {
   return { store, layer, saved: () => saved.map(toolsOf) }
 }
 
-describe("decisions at the same time", () => {
-  it.effect("are saved one after the other, the last time with all of them", () => {
+describe("a decision beside another one", () => {
+  it.effect("is saved after it, with both of them", () => {
     const { layer, saved, store } = slowStore()
     return Effect.gen(function* () {
       const { ask, computer } = yield* deciding()
@@ -78,7 +78,7 @@ describe("decisions at the same time", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("include a revocation, which the store has last", () => {
+  it.effect("is revoked in the store, too, when it is revoked while it is saved", () => {
     const { layer, saved, store } = slowStore()
     return Effect.gen(function* () {
       const { ask, computer } = yield* deciding()
@@ -92,7 +92,7 @@ describe("decisions at the same time", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("are all saved by the next one after a failed save", () => {
+  it.effect("is saved with the next one when its own save fails", () => {
     const { layer, saved, store } = slowStore()
     return Effect.gen(function* () {
       const { ask, computer, logged, logs } = yield* deciding()

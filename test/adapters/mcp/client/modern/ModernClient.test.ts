@@ -62,7 +62,7 @@ describe("a request to a server of MCP 2026-07-28", () => {
     })
   )
 
-  it.effect("receives the progress of its own token only, until its response", () =>
+  it.effect("receives the progress of its token only, until its response", () =>
     Effect.gen(function* () {
       const { client, progress, receive, sent } = yield* answering()
       const steps: Array<readonly [string, unknown]> = []
