@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { vi } from "vitest"
 import type { McpCallOptions, McpSession } from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
@@ -70,6 +71,12 @@ const responderOf = (
       return answer
     })
 })
+
+/** Replaces the timers of this process, such as those of an SDK, until the scope closes. */
+const withFakeTimers = Effect.acquireRelease(
+  Effect.sync(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })),
+  () => Effect.sync(() => void vi.useRealTimers())
+)
 
 describe.each(eras)("a session with an MCP server of %s", (era) => {
   const isLegacy = era === "2025-11-25"
@@ -183,6 +190,28 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         seen,
         [1, 2].map((progress) => [String(progress), { progress, total: 9, message: "at it" }] as const)
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("waits for a call as long as it takes where sse_read_timeout is off", () =>
+    Effect.gen(function* () {
+      const held = yield* Deferred.make<() => void>()
+      const { peer } = yield* makeServer(
+        era,
+        (request, response) =>
+          void Deferred.doneUnsafe(
+            held,
+            Exit.succeed(() => void plain(request, response))
+          ),
+        { offered: { tools: {} } }
+      )
+      const session = yield* open(peer, { sse_read_timeout: "PT0S" })
+      yield* withFakeTimers
+      const calling = yield* Effect.forkChild(session.callTool("t", {}))
+      const release = yield* Deferred.await(held)
+      vi.advanceTimersByTime(24 * 3_600_000)
+      release()
+      assert.deepInclude(yield* Fiber.join(calling), done)
     }).pipe(Effect.scoped)
   )
 
@@ -430,6 +459,26 @@ describe("a question of an MCP server of 2025-11-25", () => {
       yield* Effect.repeat(Effect.sleep(5), {
         until: () => requests.some(({ method }) => method === "notifications/cancelled")
       })
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a session over HTTP with SSE", () => {
+  it.live("sends the configured headers with its stream and with every message", () =>
+    Effect.gen(function* () {
+      const keys: Array<unknown> = []
+      let events: ServerResponse | undefined
+      const peer = yield* makeHttpPeer(({ headers, id, method, verb }, response) => {
+        keys.push(`${verb} ${String(headers["x-key"])}`)
+        if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+        const isHandshake = method === "initialize"
+        const result = isHandshake ? { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } : done
+        if (id !== undefined) events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
+        return response.writeHead(202).end()
+      })
+      const session = yield* open(peer, { headers: { "X-Key": "k" }, timeout: 5, sse_read_timeout: 300 }, "sse")
+      assert.deepStrictEqual(yield* session.callTool("t", {}), done)
+      assert.deepStrictEqual([...new Set(keys)], ["GET k", "POST k"])
     }).pipe(Effect.scoped)
   )
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { vi } from "vitest"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import {
   type InputResponder,
@@ -387,7 +388,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
   )
 })
 
-describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question to a host of %s", (_, era, open) => {
+describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question to a host of %s", (name, era, open) => {
   const asking = Effect.gen(function* () {
     const world = yield* makeWorld
     const host = yield* open(world.session, capabilitiesFor({}, era))
@@ -407,6 +408,22 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
       assert.deepStrictEqual(resultOf(yield* Fiber.join(calling))["content"], textOf({ action: "decline" })["content"])
     }).pipe(Effect.scoped)
   )
+
+  // The timers of fetch would stop, too.
+  if (name.endsWith("stdio")) {
+    it.live("waits for its answer as long as the call", () =>
+      Effect.gen(function* () {
+        yield* Effect.acquireRelease(
+          Effect.sync(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })),
+          () => Effect.sync(() => void vi.useRealTimers())
+        )
+        const { calling, host, id } = yield* asking
+        vi.advanceTimersByTime(24 * 3_600_000)
+        yield* host.send({ id, result: { action: "accept" } })
+        assert.deepStrictEqual(resultOf(yield* Fiber.join(calling))["content"], textOf({ action: "accept" })["content"])
+      }).pipe(Effect.scoped)
+    )
+  }
 
   it.live("is cancelled with its call", () =>
     Effect.gen(function* () {
