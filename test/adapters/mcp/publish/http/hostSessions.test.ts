@@ -42,26 +42,38 @@ const released = (subscriptions: () => ReadonlyArray<string>) =>
   Effect.repeat(Effect.sleep(5), { until: () => subscriptions().length === 0 })
 
 describe("the session of a host of 2025-11-25", () => {
-  it.effect("lasts 30 minutes after its latest request", () =>
+  it.effect("lasts 30 minutes by default", () =>
     Effect.gen(function* () {
       const { begin, ping, settle } = yield* makeWorld()
+      const [used, unused] = [yield* begin, yield* begin]
+      yield* settle
+      yield* TestClock.adjust("1799999 millis")
+      assert.strictEqual(yield* ping(used), 200)
+      yield* settle
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual([yield* ping(unused), yield* ping(used)], [404, 200])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("lasts for its time after its latest request", () =>
+    Effect.gen(function* () {
+      const { begin, ping, settle } = yield* makeWorld({ idleTimeout: "1 minute" })
       const session = yield* begin
-      yield* settle
-      yield* TestClock.adjust("1799999 millis")
-      assert.strictEqual(yield* ping(session), 200)
-      yield* settle
-      yield* TestClock.adjust("1799999 millis")
-      assert.strictEqual(yield* ping(session), 200)
+      for (let requests = 0; requests < 3; requests++) {
+        yield* settle
+        yield* TestClock.adjust("59999 millis")
+        assert.strictEqual(yield* ping(session), 200)
+      }
       yield* settle
       // Expired sessions are closed four times within this time.
-      yield* TestClock.adjust("37.5 minutes")
+      yield* TestClock.adjust("75 seconds")
       assert.strictEqual(yield* ping(session), 404)
     }).pipe(Effect.scoped)
   )
 
   it.effect("lasts as long as its stream is open", () =>
     Effect.gen(function* () {
-      const { begin, ping, url } = yield* makeWorld()
+      const { begin, ping, url } = yield* makeWorld({ idleTimeout: "1 minute" })
       const session = yield* begin
       yield* Effect.acquireRelease(
         Effect.promise(async () => {
@@ -74,19 +86,20 @@ describe("the session of a host of 2025-11-25", () => {
         }),
         (controller) => Effect.sync(() => controller.abort())
       )
-      yield* TestClock.adjust("3 hours")
+      yield* TestClock.adjust("5 minutes")
       assert.strictEqual(yield* ping(session), 200)
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends with the host's DELETE, and its subscriptions with it", () =>
+  it.live("ends with the host's DELETE, with its subscriptions and its place", () =>
     Effect.gen(function* () {
-      const { begin, leave, ping, server, subscribe } = yield* makeWorld()
-      const [gone, kept] = [yield* begin, yield* begin]
+      const { begin, leave, ping, server, subscribe } = yield* makeWorld({ maxSessions: 2 })
+      const [kept, gone] = [yield* begin, yield* begin]
       yield* subscribe(gone, "test://one")
       assert.deepStrictEqual(server.subscriptions(), ["test://one"])
       yield* leave(gone)
       yield* released(server.subscriptions)
+      yield* begin
       assert.deepStrictEqual([yield* ping(gone), yield* ping(kept)], [404, 200])
     }).pipe(Effect.scoped)
   )
@@ -113,7 +126,8 @@ describe("the session of a host of 2025-11-25", () => {
   it.live("is one of 256", () =>
     Effect.gen(function* () {
       const { begin, ping } = yield* makeWorld()
-      const [first = "", second = ""] = yield* Effect.forEach(Array.from({ length: 256 }), () => begin)
+      const [first, second] = [yield* begin, yield* begin]
+      yield* Effect.forEach(Array.from({ length: 254 }), () => begin, { concurrency: 16, discard: true })
       assert.strictEqual(yield* ping(first), 200)
       yield* begin
       assert.deepStrictEqual([yield* ping(second), yield* ping(first)], [404, 200])
