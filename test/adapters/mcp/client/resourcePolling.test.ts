@@ -44,8 +44,8 @@ const polling = Effect.fnUntraced(function* (isDegraded: boolean) {
   }
 })
 
-describe("resources that are polled", () => {
-  it.effect("are compared every five seconds", () =>
+describe("a resource that is polled", () => {
+  it.effect("is compared every five seconds", () =>
     Effect.gen(function* () {
       const { after, set, setList } = yield* polling(true)
       set("test://two", Effect.succeed("new"))
@@ -58,7 +58,7 @@ describe("resources that are polled", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("all count as changed when polling starts later, and are not read before", () =>
+  it.effect("counts as changed when polling starts later, and is not read before", () =>
     Effect.gen(function* () {
       const { after, degrade, reads, set } = yield* polling(false)
       set("test://one", Effect.succeed("new"))
@@ -69,7 +69,7 @@ describe("resources that are polled", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("change with an error of their server, and with its end", () =>
+  it.effect("changes with an error of its server, and with the end of the error", () =>
     Effect.gen(function* () {
       const { after, set } = yield* polling(true)
       set("test://one", Effect.fail(failure("protocol", "gone")))
@@ -82,7 +82,7 @@ describe("resources that are polled", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keep their state while the server does not give it", () =>
+  it.effect("keeps its state while the server does not give it", () =>
     Effect.gen(function* () {
       const { after, set } = yield* polling(true)
       set("test://one", Effect.fail(failure("unavailable", "later")))
@@ -92,7 +92,7 @@ describe("resources that are polled", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("wait 30 seconds for a read that hangs", () =>
+  it.effect("waits 30 seconds for a read that hangs", () =>
     Effect.gen(function* () {
       const { after, reads, set } = yield* polling(true)
       set("test://one", Effect.never)

@@ -453,8 +453,8 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s
   )
 })
 
-describe.each(["2025-11-25", "2026-07-28"] as const)("two hosts of %s at one URL", (era) => {
-  it.live("are asked, and told of progress, as each of them wants", () =>
+describe.each(["2025-11-25", "2026-07-28"] as const)("a host of %s beside another at one URL", (era) => {
+  it.live("gets its own questions and progress", () =>
     Effect.gen(function* () {
       const { calls, finish, withoutTasks } = yield* makeWorld
       const url = yield* publishAt(withoutTasks)
@@ -487,7 +487,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("two hosts of %s at one URL
     }).pipe(Effect.scoped)
   )
 
-  it.live("follow the same task, whichever started it", () =>
+  it.live("follows the task that the other one started", () =>
     Effect.gen(function* () {
       const { calls, session } = yield* makeWorld
       const url = yield* publishAt(session)

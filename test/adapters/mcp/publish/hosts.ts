@@ -78,7 +78,7 @@ const stdioWire = (session: McpSession) =>
   })
 
 /** Sends requests to this URL. A host of 2025-11-25 names its session, and opens the stream of its messages. */
-export const httpWire = (url: string, era: Era) =>
+const httpWire = (url: string, era: Era) =>
   Effect.fnUntraced(function* (onMessage: (message: JsonObject) => void) {
     const closing = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
