@@ -146,7 +146,7 @@ for (const [engine, makeServer] of engines) {
   })
 }
 
-it.live("a Server on a Unix socket takes the largest messages that any Server may take", () =>
+it.live("serves on a Unix socket with the largest messages that any Server may take", () =>
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-"))),

@@ -35,8 +35,8 @@ for (const [engine, makeServer] of engines) {
     return { get, open, read, url }
   })
 
-  describe(`the connections of a Server with ${engine}`, () => {
-    it.live("end with the one that waits longest for its admission when there are too many", () =>
+  describe(`a Server with ${engine}`, () => {
+    it.live("closes the connection that waits longest for its admission when there are too many", () =>
       Effect.gen(function* () {
         const { get, open, read } = yield* site({ connections: 1 })
         const sessions = yield* Effect.replicateEffect(open, 257)
@@ -52,7 +52,7 @@ for (const [engine, makeServer] of engines) {
       })
     )
 
-    it.live("hold no part of a message any more when they close, over WebSocket", () =>
+    it.live("frees the parts of a message when its WebSocket closes", () =>
       Effect.gen(function* () {
         const { read, url } = yield* site()
         const socket = new WebSocket(`${url.replace("http", "ws")}/smcp/?${query}&transport=websocket`)
@@ -66,7 +66,7 @@ for (const [engine, makeServer] of engines) {
       })
     )
 
-    it.live("hold no part of a message any more when they close, over polling", () =>
+    it.live("frees the parts of a message when its poll closes", () =>
       Effect.gen(function* () {
         const { get, open, read, url } = yield* site()
         const session = yield* open

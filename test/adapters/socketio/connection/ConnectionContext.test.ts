@@ -32,7 +32,7 @@ const connection = (bytes = 0) => {
   }
 }
 
-describe("the connections of a Server", () => {
+describe("the context of connections", () => {
   it.effect.each([
     [{}, { namespace: "/smcp", maxMessageBytes: 16 * 1024 * 1024, validateBytes: 16 * 1024 }],
     [
@@ -50,7 +50,7 @@ describe("the connections of a Server", () => {
     })
   )
 
-  it.effect("close the one that waits longest for its admission, 256 above the limit", () =>
+  it.effect("closes the connection that waits longest for its admission, 256 above the limit", () =>
     Effect.gen(function* () {
       const { context, exceeded, read } = yield* start({}, { connections: 10 })
       const [first, second] = [connection(), connection()]
@@ -62,7 +62,7 @@ describe("the connections of a Server", () => {
     })
   )
 
-  it.effect("share the limit of incomplete messages", () =>
+  it.effect("shares the limit of incomplete messages between them", () =>
     Effect.gen(function* () {
       const { context, exceeded, read } = yield* start({}, { totalIncompleteBytes: 100, totalBacklogBytes: 10_000 })
       const [small, large] = [connection(40), connection(61)]

@@ -3,7 +3,7 @@ import { makeNotificationPacket } from "../../../../src/adapters/socketio/connec
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 
 describe("a notification for many members", () => {
-  it("is that of its namespace, its event and its body, whatever was sent before", () => {
+  it("is that of its namespace, its event and its body after each earlier one", () => {
     const bodies = [jsonBody({ a: 1 }), jsonBody({ a: 2 })]
     const all = ["/smcp", "/other"].flatMap((namespace) =>
       ["x", "y"].flatMap((event) => bodies.map((body) => ({ namespace, event, body })))

@@ -374,7 +374,7 @@ describe("a call of an operator in a cluster", () => {
     })
   )
 
-  it.effect("may take longer than a reply of the other node", () =>
+  it.effect("waits longer than a reply of the other node takes", () =>
     Effect.gen(function* () {
       const { one } = yield* twoNodes(() => Effect.delay(Effect.succeed(toolResult("late")), "50 seconds"))
       const calling = yield* Effect.forkChild(Effect.scoped(call(one)), { startImmediately: true })
