@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect, FiberMap, Option, Result, type Scope, Stream } from "effect"
-import { badRequest, errorCodes, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
+import { badRequest, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
 import type { PageCallMessage, PageCallRequest, PageCommand } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { jsonBody } from "../../../ports/Body.ts"
@@ -42,8 +42,6 @@ export interface FollowedNodes {
 
 export type OtherNodes = ReturnType<typeof makeOtherNodes>
 
-const isNotFound = ({ code }: ProtocolError): boolean => code === errorCodes.notFound
-
 /** The other nodes of the cluster, as the operators of this one see and command them. */
 export const makeOtherNodes = ({ context: { nodeLink, registry } }: WatchedServer) => {
   /** The names of the other nodes. */
@@ -78,8 +76,8 @@ export const makeOtherNodes = ({ context: { nodeLink, registry } }: WatchedServe
     Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
 
   /**
-   * Asks all other nodes for what only one of them has, and gives its reply. Fails with 404 when all of them reply so,
-   * and with another error when a node cannot be asked.
+   * Asks all other nodes for what only one of them has, and gives its reply or its error. Fails with `absent` when all of
+   * them reply so, and with another error when a node cannot be asked.
    */
   const askAll = Effect.fnUntraced(function* <A>(
     ask: (node: string) => Effect.Effect<A, ProtocolError>,
@@ -88,7 +86,8 @@ export const makeOtherNodes = ({ context: { nodeLink, registry } }: WatchedServe
     const results = yield* Effect.forEach(names(), (node) => Effect.result(ask(node)), { concurrency: "unbounded" })
     const found = results.find(Result.isSuccess)
     if (found !== undefined) return found.success
-    const failed = results.filter(Result.isFailure).find(({ failure }) => !isNotFound(failure))
+    const isAbsent = ({ code, message }: ProtocolError) => code === absent.code && message === absent.message
+    const failed = results.filter(Result.isFailure).find(({ failure }) => !isAbsent(failure))
     return yield* failed?.failure ?? absent
   })
 
