@@ -120,6 +120,19 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
   })
 
+  it.effect("clears the answer under an explicit value, too", () => {
+    let questions = 0
+    const prompt = () => Effect.sync(() => Option.some(`answer ${++questions}`))
+    return Effect.gen(function* () {
+      const { clear, set } = yield* Inputs
+      assert.strictEqual(yield* valueOf("token", "s"), "answer 1")
+      yield* set("token", "explicit")
+      assert.strictEqual(yield* valueOf("token", "s"), "explicit")
+      yield* clear("token")
+      assert.strictEqual(yield* valueOf("token", "s"), "answer 2")
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
+  })
+
   it.effect("prefers an explicit value to the environment", () =>
     Effect.gen(function* () {
       const { resolve } = yield* Inputs

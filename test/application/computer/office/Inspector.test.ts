@@ -10,7 +10,7 @@ import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
-import { counted, joined, link, type Startable, type TestComputer, testComputer } from "../testComputer.ts"
+import { counted, joined, link, setupOf, type Startable, type TestComputer, testComputer } from "../testComputer.ts"
 
 const noWait = { waitMillis: 0 }
 
@@ -121,6 +121,19 @@ describe("Inspector", () => {
       yield* computer.restart("alpha")
       const { inspection } = yield* inspect(noWait)
       assert.deepInclude(inspection.servers[0], { state: "ready", since: 5000, restarts: 1 })
+    })
+  )
+
+  it.effect("begins again for a server that was removed and added", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { computer, inspect } = yield* fixture({ alpha })
+      yield* computer.restart("alpha")
+      yield* computer.reconfigure(setupOf([]))
+      yield* TestClock.adjust("5 seconds")
+      yield* computer.reconfigure(setupOf(["alpha"]))
+      const { inspection } = yield* inspect(noWait)
+      assert.deepInclude(inspection.servers[0], { state: "ready", since: 5000, restarts: 0 })
     })
   )
 

@@ -144,6 +144,21 @@ describe("the capture of bodies", () => {
     })
   )
 
+  it.effect("keeps as much as before after all was forgotten", () =>
+    Effect.gen(function* () {
+      const { call, close, getBody, watch } = yield* officeWith(toolResult("x".repeat(1000)), {
+        bodies: { maxBytes: 5000 }
+      })
+      yield* Effect.replicateEffect(call(), 4)
+      yield* close
+      yield* TestClock.adjust("300 seconds")
+      yield* watch.open
+      const ids = yield* Effect.replicateEffect(call(), 4)
+      const kept = yield* Effect.forEach(ids, (id) => Effect.isSuccess(getBody(id)))
+      assert.deepStrictEqual(kept, [true, true, true, true])
+    })
+  )
+
   it.effect("keeps nothing of calls while no stream is open", () =>
     Effect.gen(function* () {
       const { agent, close, getBody, watch } = yield* officeWith(toolResult(""))
