@@ -140,6 +140,26 @@ describe("a grant after a restart", () => {
   )
 })
 
+describe("a grant behind others that do not hold", () => {
+  it.effect.each([
+    ["has ended", { until: 1 }],
+    ["is of an approver that may not decide any more", { by: "ada", approver: "agent" }]
+  ] as const)("covers its calls when the one before it %s", ([, ended]) =>
+    Effect.gen(function* () {
+      let stored: StoredApprovals = { grants: [], pins: [] }
+      const layer = Layer.succeed(ApprovalStore, {
+        load: () => Effect.succeed(stored),
+        save: (_, approvals) => Effect.sync(() => void (stored = approvals))
+      })
+      yield* Effect.provide(Effect.scoped(Effect.flatMap(deciding(), ({ allow }) => allow("read"))), layer)
+      const [grant = assert.fail()] = stored.grants
+      stored = { ...stored, grants: [{ ...grant, ...ended, id: "before" }, grant] }
+      const { needsApproval } = yield* Effect.provide(deciding(), layer)
+      assert.isFalse(yield* needsApproval("read"))
+    })
+  )
+})
+
 /** Where a Computer is: outside an office, or in one, on a line. */
 type Place = readonly [office: string, protocol: LineName] | undefined
 

@@ -38,6 +38,14 @@ const resolved = Effect.fnUntraced(function* (
 const text = { type: "promptString", id: "key" }
 
 describe("resolveEndpoint", () => {
+  it.effect("prefers the variable of its server for an input to the general one", () =>
+    Effect.gen(function* () {
+      const environment = { A2C_SMCP_KEY_ALPHA: "special", A2C_SMCP_KEY: "general" }
+      const { args, secrets } = yield* resolved("--key=${input:key}", { inputs: [text], environment })
+      assert.deepStrictEqual([args, secrets], [["--key=special"], ["special"]])
+    })
+  )
+
   it.effect("replaces an input by its value, which is a secret", () =>
     Effect.gen(function* () {
       const { args, secrets } = yield* resolved("--key=${input:key}", {
