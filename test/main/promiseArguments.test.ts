@@ -40,7 +40,7 @@ describe("a function of the Promise API in plain JavaScript", () => {
     ],
     [runComputer, [place], "runComputer: 'config' must be an object, but it is missing"],
     [connectAgent, [], "connectAgent: argument 1 must be an object, but it is missing"],
-    [connectAgent, [[]], "connectAgent: argument 1 must be an object, but it is of type array"],
+    [connectAgent, [[]], "connectAgent: argument 1 must be an object, but it is an empty array"],
     [
       connectAgent,
       [{ ...place, office: undefined }],
@@ -85,7 +85,7 @@ describe("a function of the Promise API in plain JavaScript", () => {
     [
       connectAgent,
       [{ ...place, transports: "websocket" }],
-      "connectAgent: 'transports' must be an array of polling or websocket, but it is of type string"
+      "connectAgent: 'transports' must be an array of polling or websocket that is not empty, but it is of type string"
     ],
     [runServer, [{ ...server, tls: { cert: 5, key: "k" } }], "runServer: 'tls.cert' must be a string, but it is 5"],
     [runServer, [{ ...server, tls: { cert: "c" } }], "runServer: 'tls.key' must be a string, but it is missing"],
@@ -262,7 +262,7 @@ describe("methods of the Promise API in plain JavaScript", () => {
       [agent.decideApproval, ["desk", "a1"], "decideApproval: argument 3 must be an object, but it is missing"],
       [computer.callTool, [], "callTool: argument 1 must be an object, but it is missing"],
       [computer.reconfigure, [], "reconfigure: argument 1 must be an object, but it is missing"],
-      [computer.explain, [{}], "explain: 'tool' must be a string, but it is missing"],
+      [computer.explain, [{ subject: "ada" }], "explain: 'tool' must be a string, but it is missing"],
       [computer.join, [], "join: argument 1 must be an object, but it is missing"]
     ] as const) {
       assert.strictEqual(await callWith(fn, args), `config_invalid: ${message}`)

@@ -157,8 +157,8 @@ export const describeValue = (value: unknown): string => {
   if (value === "") return "empty"
   if (typeof value === "number" || value === null) return String(value)
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "of type array"
-  const type = hasMembers(value) || typeof value !== "object" ? typeof value : value?.constructor?.name
-  return `of type ${type ?? "object"}`
+  const className = typeof value === "object" ? value?.constructor?.name : undefined
+  return `of type ${className === undefined || className === "Object" ? typeof value : className}`
 }
 
 const problemOf = (what: string, kind: Kind, value: unknown): string | undefined =>
