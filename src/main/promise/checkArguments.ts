@@ -4,6 +4,7 @@ import { errorMessage } from "../../domain/errorMessage.ts"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
 import { didYouMean } from "../config/didYouMean.ts"
+import { expectedListedOrigin, expectedPath, isSocketPath, parseListedOrigin } from "../config/webAddress.ts"
 import { A2cError } from "./A2cError.ts"
 
 interface KindRow {
@@ -69,12 +70,6 @@ const hasMembers = (value: unknown): boolean => {
 const string = typeOf("string")
 const fn = typeOf("function")
 
-/** An origin as browsers send it. */
-const isOrigin = (text: string): boolean =>
-  text === "*" ||
-  text === "null" ||
-  (/^https?:/i.test(text) ? URL.parse(text)?.origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/.test(text))
-
 /** True for a value that a message can carry: a cycle or a `BigInt` would throw where nothing catches it. */
 const isJson = (value: unknown): boolean => {
   try {
@@ -87,9 +82,6 @@ const isJson = (value: unknown): boolean => {
 /** True for a header that Node sends. */
 const isHeader = ([name, value]: readonly [string, unknown]): boolean =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(name) && typeof value === "string" && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-
-/** A path that a request can have. */
-const isPath = (text: string): boolean => text !== "/" && URL.parse(text, "http://localhost")?.pathname === text
 
 const kinds = {
   string,
@@ -109,8 +101,14 @@ const kinds = {
   object: { text: "an object", test: hasMembers },
   serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
   namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
-  paths: notEmpty(listOf(texts("paths", isPath), "an array of paths such as /smcp, in the form of URLs,")),
-  origins: listOf(texts("origins", isOrigin), "an array of * or origins such as https://example.org"),
+  paths: {
+    ...notEmpty(listOf(texts(expectedPath, isSocketPath))),
+    text: `an array that is not empty, each item ${expectedPath}`
+  },
+  origins: listOf(
+    texts(expectedListedOrigin, (text) => parseListedOrigin(text) === text),
+    `an array, each item ${expectedListedOrigin}`
+  ),
   port: integers(0, 65_535),
   messageBytes: integers(1024, maxConfigurableMessageBytes),
   bytes: integers(0, Number.MAX_SAFE_INTEGER),
@@ -166,10 +164,16 @@ const problemOf = (what: string, kind: Kind, value: unknown): string | undefined
 
 const isRequired = (check: OptionChecks[string] | undefined): check is readonly [Kind] => Array.isArray(check)
 
-const valueProblem = (what: string, check: OptionChecks[string], value: unknown, path: string): string | undefined => {
+/** A value that has members is checked to its last one; their names follow `prefix`. */
+const valueProblem = (
+  what: string,
+  check: OptionChecks[string],
+  value: unknown,
+  prefix: string
+): string | undefined => {
   if (typeof check === "string") return problemOf(what, check, value)
   if (isRequired(check)) return problemOf(what, check[0], value)
-  return problemOf(what, "object", value) ?? optionProblem(check, Object(value), `${path}.`)
+  return problemOf(what, "object", value) ?? optionProblem(check, Object(value), prefix)
 }
 
 /** The first option that does not exist, is wrong or is missing. */
@@ -184,7 +188,7 @@ const optionProblem = (checks: OptionChecks, options: object, prefix = ""): stri
       const problem =
         check === undefined
           ? `there is no option '${path}'${didYouMean(option, Object.keys(checks))}`
-          : valueProblem(`'${path}'`, check, value, path)
+          : valueProblem(`'${path}'`, check, value, `${path}.`)
       if (problem !== undefined) return problem
     } catch (error) {
       return `'${path}' cannot be read: ${errorMessage(error)}`
@@ -210,13 +214,8 @@ export const checkArguments = (
   args: ReadonlyArray<unknown>
 ): void => {
   for (const [position, check] of checks.entries()) {
-    const value = args[position]
-    const what = `argument ${position + 1}`
-    if (typeof check === "string") {
-      const problem = problemOf(what, check, value)
-      if (problem !== undefined) reject(name, problem)
-    } else if (typeof value === "object" && value !== null && !Array.isArray(value)) checkOptions(name, check, value)
-    else reject(name, `${what} must be an object, but it is ${describeValue(value)}`)
+    const problem = valueProblem(`argument ${position + 1}`, check, args[position], "")
+    if (problem !== undefined) reject(name, problem)
   }
 }
 

@@ -2,7 +2,7 @@ import { Effect, Redacted } from "effect"
 import { CliError } from "effect/cli"
 import { asObject } from "../../../domain/json.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
-import { expectedUrl, isUrl } from "./webAddress.ts"
+import { expectedUrl, isUrl } from "../../config/webAddress.ts"
 
 const invalidFlag = (message: string) => Effect.fail(new CliError.UserError({ cause: message, userMessage: message }))
 

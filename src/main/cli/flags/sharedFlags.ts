@@ -4,7 +4,7 @@ import { Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "./flagRules.ts"
 import { flag, setting } from "./setting.ts"
-import { expectedOrigin, parseOrigin } from "./webAddress.ts"
+import { expectedListedOrigin, parseListedOrigin } from "../../config/webAddress.ts"
 
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
 
@@ -73,12 +73,9 @@ export const policy = setting.text(
   { metavar: "FILE" }
 )
 
-/** The origins that a browser can send, and `null` of pages without one. */
-const parseListedOrigin = (text: string) => (text === "*" || text === "null" ? text : parseOrigin(text))
-
 const originRow = {
   metavar: "ORIGIN",
-  check: [(text: string) => parseListedOrigin(text) !== undefined, `${expectedOrigin}, or * for any`]
+  check: [(text: string) => parseListedOrigin(text) !== undefined, expectedListedOrigin]
 } as const
 
 /** A list of origins, in the form that browsers send. */

@@ -16,7 +16,7 @@ import type { FlagRule } from "../flags/flagRules.ts"
 import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { defaultServerUrl, jsonFlag, listenHostSetting, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
-import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../flags/webAddress.ts"
+import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../../config/webAddress.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */

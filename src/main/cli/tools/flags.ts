@@ -3,7 +3,7 @@ import { Argument, type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag, rawRule } from "../flags/sharedFlags.ts"
-import { parseHostName } from "../flags/webAddress.ts"
+import { parseHostName } from "../../config/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"

@@ -74,7 +74,11 @@ const withoutEffect: ReadonlyArray<
 > = [
   ["--allow-origin", ["server"], ["https://*.app.example", "https://*", "app.example", "app.example:8080", "//app"]],
   ["--allow-origin", ["server"], ["https://app.example/path", "https://app.example?a", "https://app.example/#a"]],
-  ["--allow-origin", ["server"], ["ws://app.example", "file:///", "https://u@app.example", "https://.example", ""]],
+  [
+    "--allow-origin",
+    ["server"],
+    ["ws://app.example", "file:///", "chrome-extension://", "https://u@app.example", "https://.example", ""]
+  ],
   ["--allow-origin", ["tools", "serve", "missing"], ["https://*.app.example", "app.example", "https://app.example/a"]],
   ["--app-origin", ["server"], ["https://*.app.example", "app.example", "https://app.example/path", "*", "null"]],
   ["--allow-host", ["tools", "serve", "missing"], ["http://tools", "tools:8000", "*.tools", "tools/", "a b", ""]],
@@ -109,7 +113,23 @@ describe("a flag whose value would have no effect", () => {
   )
 })
 
+/** The origin that a server lets read its answer. */
+const allowedBy = (url: string, origin: string) =>
+  Effect.promise(() =>
+    fetch(`${new URL(url).origin}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
+  ).pipe(Effect.map((response) => response.headers.get("access-control-allow-origin")))
+
 describe("an allowed origin", () => {
+  it.live("may be that of an extension or an application with a web view", () =>
+    Effect.gen(function* () {
+      const origins = ["chrome-extension://abcdefgh", "capacitor://localhost", "app://desk:8080"]
+      const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
+      const [url = ""] = /http:\S+/.exec(yield* server.prints("listening on ")) ?? []
+      const allowed = yield* Effect.forEach(origins, (origin) => allowedBy(url, origin))
+      assert.deepStrictEqual(allowed, origins)
+    })
+  )
+
   it.live(
     "matches with a slash at its end, in upper case, with the port of its scheme and as an international name",
     () =>
@@ -117,13 +137,9 @@ describe("an allowed origin", () => {
         const origins = ["https://a.example/", "HTTPS://B.Example", "https://c.example:443", "https://bücher.example"]
         const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
         const [url = ""] = /http:\S+/.exec(yield* server.prints("listening on ")) ?? []
-        const status = (origin: string) =>
-          Effect.promise(() =>
-            fetch(`${new URL(url).origin}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { origin } })
-          ).pipe(Effect.map((response) => response.headers.get("access-control-allow-origin")))
         const sent = ["https://a.example", "https://b.example", "https://c.example", "https://xn--bcher-kva.example"]
-        assert.deepStrictEqual(yield* Effect.forEach(sent, status), sent)
-        assert.isNull(yield* status("https://d.example"))
+        assert.deepStrictEqual(yield* Effect.forEach(sent, (origin) => allowedBy(url, origin)), sent)
+        assert.isNull(yield* allowedBy(url, "https://d.example"))
       })
   )
 })

@@ -1,8 +1,8 @@
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Server as SocketIo } from "socket.io"
-import { A2cError, connectAgent, runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
-import { connectAgent as connectWebAgent } from "../../src/main/entrypoints/agent.ts"
+import { A2cError, connectAgent, runComputer, runServer } from "../../../src/main/entrypoints/promise.ts"
+import { connectAgent as connectWebAgent } from "../../../src/main/entrypoints/agent.ts"
 
 /** Calls a function as plain JavaScript does, without types. */
 const callWith = async (fn: unknown, args: ReadonlyArray<unknown>): Promise<unknown> => {
@@ -17,12 +17,20 @@ const callWith = async (fn: unknown, args: ReadonlyArray<unknown>): Promise<unkn
 const cycle: { self?: unknown } = {}
 cycle.self = cycle
 
+type Row = readonly [fn: unknown, args: ReadonlyArray<unknown>, message: string]
+
+const expectedPath =
+  "a path like /smcp, in the form of URLs, without * and a slash at its end, and not that of a page: " +
+  "/healthz, /readyz, /metrics, /status, /office"
+
+const expectedOrigin = "an origin like https://example.org, without a path, *. or another pattern, or * for any"
+
 const server = { authenticate: "allowAll" }
 const desk = { url: "http://127.0.0.1:9", name: "desk", config: {} }
 const place = { url: "http://127.0.0.1:9", office: "team", name: "x" }
 
 describe("a function of the Promise API in plain JavaScript", () => {
-  for (const [fn, args, message] of [
+  const rows: ReadonlyArray<Row> = [
     [runServer, [], "runServer: argument 1 must be an object, but it is missing"],
     [runServer, [null], "runServer: argument 1 must be an object, but it is null"],
     [runServer, ["allowAll"], "runServer: argument 1 must be an object, but it is of type string"],
@@ -105,16 +113,20 @@ describe("a function of the Promise API in plain JavaScript", () => {
       [{ ...server, engine: "ws" }],
       "runServer: 'engine' must be relay or socket.io, but it is of type string"
     ],
-    [
-      runServer,
-      [{ ...server, paths: ["smcp"] }],
-      "runServer: 'paths' must be an array of paths such as /smcp, in the form of URLs, that is not empty, but it is of type array"
-    ],
-    [
-      runServer,
-      [{ ...server, allowedOrigins: ["app.example"] }],
-      "runServer: 'allowedOrigins' must be an array of * or origins such as https://example.org, but it is of type array"
-    ],
+    ...["smcp", "/", "/smcp/", "/a*", "/a b", "/healthz", "/status", "/office", "/office/x"].map(
+      (path): Row => [
+        runServer,
+        [{ ...server, paths: ["/smcp", path] }],
+        `runServer: 'paths' must be an array that is not empty, each item ${expectedPath}, but it is of type array`
+      ]
+    ),
+    ...["app.example", "https://*.app.example", "HTTPS://app.example", "https://app.example/", "wss://app.example"].map(
+      (origin): Row => [
+        runServer,
+        [{ ...server, allowedOrigins: ["*", origin] }],
+        `runServer: 'allowedOrigins' must be an array, each item ${expectedOrigin}, but it is of type array`
+      ]
+    ),
     [runServer, [{ ...server, page: { apps: null } }], "runServer: 'page.apps' must be an object, but it is null"],
     [
       runServer,
@@ -225,7 +237,8 @@ describe("a function of the Promise API in plain JavaScript", () => {
       [{ ...place, name: 7 }],
       "connectAgent: 'name' must be a string of 1 to 256 characters, but it is 7"
     ]
-  ] as const) {
+  ]
+  for (const [fn, args, message] of rows) {
     it(`reports ${message}`, async () => {
       assert.strictEqual(await callWith(fn, args), `config_invalid: ${message}`)
     })

@@ -1,4 +1,4 @@
-import { officePagePath, serverPagePaths } from "../../../domain/page/serverPages.ts"
+import { officePagePath, serverPagePaths } from "../../domain/page/serverPages.ts"
 
 /** The form of a URL in error messages. */
 export const expectedUrl = "a URL with its scheme, like http://127.0.0.1:7070 or https://[2001:db8::1]"
@@ -17,6 +17,19 @@ export const parseOrigin = (text: string): string | undefined => {
   const url = isUrl(text) ? URL.parse(text) : null
   if (url === null || url.href !== `${url.origin}/` || /^\.|\*/.test(url.hostname)) return undefined
   return url.origin
+}
+
+/** The form of an origin in a list, in error messages. */
+export const expectedListedOrigin = `${expectedOrigin}, or * for any`
+
+/**
+ * {@link parseOrigin} for a list, which may also hold `*` for any, `null` for pages without an origin, and origins of
+ * other schemes, which extensions and applications with a web view send: `chrome-extension://abcd`.
+ */
+export const parseListedOrigin = (text: string): string | undefined => {
+  if (text === "*" || text === "null") return text
+  const [, scheme] = /^([a-z][a-z\d+.-]*):\/\/[^/?#@*\s]+$/.exec(text) ?? []
+  return scheme === undefined || /^(https?|wss?|ftp|file)$/.test(scheme) ? parseOrigin(text) : text
 }
 
 /** A host name as in the header `Host`, without the port, or `undefined` for a text that no host name equals. */
