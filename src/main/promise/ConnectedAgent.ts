@@ -1,4 +1,4 @@
-import { Effect, type Layer } from "effect"
+import { Effect } from "effect"
 import { type McpClientLike, makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
 import {
@@ -20,7 +20,7 @@ import type { DocumentLocation, ResourcePage } from "../../domain/model/messages
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
-import type { JoinFailed, MemberStatus } from "../../application/member/OfficeMember.ts"
+import type { MemberStatus } from "../../application/member/OfficeMember.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
@@ -32,15 +32,9 @@ import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Awaitable, HookOptions } from "./computerHooks.ts"
-import {
-  type ArgumentCheck,
-  checkArguments,
-  type ChecksOf,
-  describeValue,
-  withCheckedArguments
-} from "./checkArguments.ts"
+import { describeValue } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
-import { type Cancellable, type Closeable, type Log, type RunningService, startService } from "./RunningService.ts"
+import type { Cancellable, Closeable, Log, RunningService } from "./RunningService.ts"
 
 /** Options of a connection to a Server. */
 export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectTimeout" | "token"> {
@@ -243,7 +237,8 @@ const promiseHook =
   (input: I) =>
     Effect.tryPromise(async (signal) => hook(input, { signal }))
 
-const wrapAgent = (
+/** The methods of an Agent as promises. */
+export const wrapAgent = (
   { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
   office: string
 ): ConnectedAgent => ({
@@ -321,91 +316,3 @@ export const toClientOptions = <Options extends ConnectionOptions>({
   ...durations({ connectTimeout, wait }),
   ...definedOnly({ token: typeof token === "function" ? tokenEffect(token) : token })
 })
-
-/** The required arguments of methods. */
-const computerFirst: ReadonlyArray<ArgumentCheck> = ["string"]
-const startedCall: ChecksOf<Omit<AgentToolCall, "blobs">> = {
-  computer: "string",
-  onApproval: "function",
-  onInput: "function",
-  inputModes: "strings",
-  onStatus: "function",
-  params: "object",
-  timeout: "seconds",
-  tool: ["string"]
-}
-const toolCall: ChecksOf<AgentToolCall> = { ...startedCall, blobs: "blobs" }
-export const approvalAnswer = {
-  action: ["string"],
-  by: "string",
-  content: "object",
-  reason: "string",
-  scope: "string",
-  until: "millis"
-} as const
-const methodArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
-  callTool: [toolCall],
-  startTool: [startedCall],
-  startedTool: ["string", "string"],
-  getTools: computerFirst,
-  mcpServers: computerFirst,
-  mcpRequest: [
-    "string",
-    {
-      server: ["string"],
-      method: ["string"],
-      params: ["object"],
-      timeout: "seconds"
-    } satisfies ChecksOf<McpServerRequest>
-  ],
-  getConfig: computerFirst,
-  getDesktop: computerFirst,
-  getDpe: ["string", "string"],
-  fetchDocument: ["string", "string"],
-  getResources: ["string", "string"],
-  allResources: ["string", "string"],
-  findDocuments: computerFirst,
-  getApprovals: computerFirst,
-  decideApproval: ["string", "string", approvalAnswer],
-  blob: ["string", "string"],
-  putBlob: ["string", "data"],
-  skills: computerFirst,
-  readSkill: ["string", "string"],
-  changesOf: computerFirst,
-  mcpClient: []
-}
-
-/** The options of every member. */
-export const connectionChecks: ChecksOf<ConnectionOptions> = {
-  auth: { "*": "json" },
-  ca: "string",
-  connectTimeout: "limit",
-  headers: "headers",
-  log: "function",
-  namespace: "namespace",
-  token: "token",
-  transports: "transports",
-  url: ["serverUrl"],
-  wait: "millis"
-}
-
-const agentOptions: ChecksOf<NodeAgentConnectOptions> = {
-  ...connectionChecks,
-  documentFolders: "strings",
-  documentHosts: "strings",
-  name: ["identifier"],
-  office: ["identifier"],
-  protocol: "protocol",
-  retryInitialConnect: "boolean",
-  takeOver: "boolean"
-}
-
-export const connectWithLayer = async <Options extends AgentConnectOptions>(
-  makeLayer: (options: Options) => Layer.Layer<Agent, JoinFailed>,
-  options: Options,
-  cancellable: Cancellable | undefined
-): Promise<ConnectedAgent> => {
-  checkArguments("connectAgent", [agentOptions], [options])
-  const service = await startService(Agent, makeLayer(options), options.log, cancellable)
-  return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf", "startedTool"])
-}

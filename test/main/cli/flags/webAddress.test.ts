@@ -120,7 +120,7 @@ const allowedBy = (url: string, origin: string) =>
   ).pipe(Effect.map((response) => response.headers.get("access-control-allow-origin")))
 
 describe("an allowed origin", () => {
-  it.live("may be that of an extension or an application with a web view", () =>
+  it.live("names a browser extension or an application with a web view", () =>
     Effect.gen(function* () {
       const origins = ["chrome-extension://abcdefgh", "capacitor://localhost", "app://desk:8080"]
       const server = yield* a2c("server", "--port", "0", ...origins.flatMap((origin) => ["--allow-origin", origin]))
