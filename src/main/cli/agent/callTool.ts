@@ -13,7 +13,7 @@ import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../off
 import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./answerAtTerminal.ts"
 import { findTool, hasApp } from "./findTool.ts"
-import type { CallCommandOptions } from "./flags.ts"
+import type { CallCommandOptions, StartCommandOptions } from "./flags.ts"
 
 /** How long the connection stays open at most for other commands that use it. */
 const maxOthersWait = Duration.seconds(5)
@@ -78,7 +78,7 @@ export const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedId
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
 export const prepareCall = Effect.fnUntraced(function* (
   given: ReadonlyArray<GivenArgument>,
-  { computer: wanted, timeout, tool: name }: CallCommandOptions
+  { computer: wanted, timeout, tool: name }: StartCommandOptions
 ) {
   const search = {
     name,

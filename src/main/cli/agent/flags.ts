@@ -50,7 +50,7 @@ const callTimeout = (defaultSeconds: number) =>
     check: between(1, maxTimeoutSeconds)
   })
 
-export const callFlags = {
+export const startFlags = {
   ...targetComputerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   words: Argument.String("arguments").pipe(
@@ -60,12 +60,12 @@ export const callFlags = {
     Argument.variadic()
   ),
   args: shared.argsFlag,
-  raw: shared.rawFlag,
-  timeout: callTimeout(defaultToolTimeoutSeconds)
+  timeout: callTimeout(maxTimeoutSeconds)
 }
-export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
+export type StartCommandOptions = AgentSharedOptions & Infer<typeof startFlags>
 
-export const startFlags = { ...callFlags, timeout: callTimeout(maxTimeoutSeconds) }
+export const callFlags = { ...startFlags, timeout: callTimeout(defaultToolTimeoutSeconds), raw: shared.rawFlag }
+export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
 
 export const taskFlags = {
   id: Argument.String("id").pipe(Argument.withDescription("ID that start printed")),

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { defaultLineName } from "../../../domain/wire/lines.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { print, printError, printLine } from "../output/print.ts"
 import type { HostConfigOptions } from "./flags.ts"
@@ -53,7 +54,7 @@ const installLink = (
  * `--link`, prints a link that installs the entry.
  */
 export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
-  const { host, link, name, office, server, tlsCa, tokenFile, url } = options
+  const { host, link, name, office, protocol, server, takeOver, tlsCa, tokenFile, url, wait } = options
   const { MCPConfigRegistry } = yield* loadSchemas
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs()
@@ -70,10 +71,14 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
       resolve(file)
     ])
   )
+  const joining = definedOnly({
+    A2C_PROTOCOL: protocol === defaultLineName ? undefined : protocol,
+    A2C_TAKE_OVER: takeOver ? "true" : undefined,
+    A2C_WAIT: wait?.toString()
+  })
+  const env = { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files, ...joining }
   const connection: MCPConnectionOptions =
-    url === undefined
-      ? { transport: "stdio", serverName, env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files } }
-      : { transport: "http", serverName, serverUrl: url }
+    url === undefined ? { transport: "stdio", serverName, env } : { transport: "http", serverName, serverUrl: url }
   const { builder, config } = yield* Effect.try({
     try: () => {
       const made = registry.createBuilder(found.id)

@@ -6,10 +6,10 @@ import { failCommand } from "../CommandFailed.ts"
 import { printLine, printResult, printToolResult } from "../output/print.ts"
 import { runAsAgent } from "./actions.ts"
 import { prepareCall, printStatus, shareWhileWaiting } from "./callTool.ts"
-import type { CallCommandOptions, TaskOptions } from "./flags.ts"
+import type { StartCommandOptions, TaskOptions } from "./flags.ts"
 
 /** Starts a call at its Computer and prints the id of the task. */
-export const startTool = Effect.fnUntraced(function* (options: CallCommandOptions) {
+export const startTool = Effect.fnUntraced(function* (options: StartCommandOptions) {
   const { args, computer, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const start = Effect.gen(function* () {

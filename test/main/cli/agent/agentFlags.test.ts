@@ -212,7 +212,7 @@ const hung = (isFinite: boolean, given: ReadonlyArray<string>) =>
     return calling.pollUnsafe() === undefined ? "waits" : "failed"
   }).pipe(Effect.provide(TestClock.layer()))
 
-const startRows: FlagRows<Own<flags.CallCommandOptions, "tool" | "raw" | "timeout">> = {
+const startRows: FlagRows<Own<flags.StartCommandOptions, "tool" | "timeout">> = {
   computer: [["--computer", "empty"], [true, false], (given) => started(["word=given", ...given])],
   words: [["word=given"], [false, true], (given) => started(given)],
   args: [["--args", `@${argumentsFile}`], [false, true], (given) => started(given)]
@@ -368,7 +368,21 @@ const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {
   link: subcommand(["mcp", "config", "cursor"], ["--link"], [false, true], prints("cursor://"))
 }
 
+const printsVariable = (args: ReadonlyArray<string>, variable: string, value = args.at(-1)): FlagRow =>
+  subcommand(["mcp", "config", "cursor"], args, [false, true], prints(`"${variable}": ${JSON.stringify(value)}`))
+
+/** The flags by which the process that a host starts joins. */
+const hostProcessRows: FlagRows<Omit<flags.AgentSharedOptions, "server" | "office" | "json">> = {
+  name: printsVariable(["--name", "brain"], "A2C_NAME"),
+  tokenFile: printsVariable(["--token-file", join(folder, "me.key")], "A2C_TOKEN_FILE"),
+  tlsCa: printsVariable(["--tls-ca", join(folder, "ca.pem")], "A2C_TLS_CA"),
+  protocol: printsVariable(["--protocol", "auto"], "A2C_PROTOCOL"),
+  takeOver: printsVariable(["--take-over"], "A2C_TAKE_OVER", "true"),
+  wait: printsVariable(["--wait", "0"], "A2C_WAIT")
+}
+
 describe.each([
+  ["mcp config, for the process of the host,", hostProcessRows],
   ["tools", toolsRows],
   ["call", callRows],
   ["start", startRows],
