@@ -199,7 +199,7 @@ const computerOptions: ChecksOf<RunComputerOptions> = {
   },
   skills: { marketplaces: "strings", userFolder: "text" },
   takeOver: "boolean",
-  uploads: { folder: ["text"], maxBytes: "bytes" },
+  uploads: { folder: ["text"], maxBytes: "count" },
   variables: { "*": { "*": "string" } }
 }
 
@@ -236,15 +236,18 @@ export const runComputer = async (options: RunComputerOptions, cancellable?: Can
     config: read.success
   })
   return withCheckedArguments(wrapComputer(await startService(Computer, layer, options.log, cancellable)), {
-    reconfigure: [{ config: ["object"], variables: computerOptions.variables }],
-    start: ["string"],
-    stop: ["string"],
-    restart: ["string"],
-    callTool: [{ params: "object", requester: "string", timeout: "seconds", tool: ["string"] }],
-    decideApproval: ["string", approvalAnswer],
-    revokeGrant: ["string"],
-    explain: [{ line: "string", office: "string", params: "object", subject: ["string"], tool: ["string"] }],
-    join: [joinOptions],
-    desktop: []
+    required: {
+      reconfigure: [{ config: ["object"], variables: computerOptions.variables }],
+      start: ["string"],
+      stop: ["string"],
+      restart: ["string"],
+      callTool: [{ params: "object", requester: "string", timeout: "seconds", tool: ["string"] }],
+      decideApproval: ["string", approvalAnswer],
+      revokeGrant: ["string"],
+      explain: [{ line: "string", office: "string", params: "object", subject: ["string"], tool: ["string"] }],
+      join: [joinOptions],
+      desktop: []
+    },
+    options: { desktop: { size: "count", window: "string" } satisfies ChecksOf<DesktopQuery> }
   })
 }

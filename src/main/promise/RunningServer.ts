@@ -106,13 +106,13 @@ const serverOptions: ChecksOf<ServerOptions> = {
   settings: { drainTimeout: "millis", requireRole: "boolean", routingTimeout: "limit", timeoutGrace: "millis" },
   tls: { cert: ["string"], key: ["string"], updates: "stream" },
   validate: "boolean",
-  validateBytes: "bytes"
+  validateBytes: "count"
 }
 
 const pageOptions: ChecksOf<PageOptions> = {
   apps: { origin: "string", port: "port" },
   assets: "text",
-  bodies: { maxBytes: "bytes" }
+  bodies: { maxBytes: "count" }
 }
 
 /** Runs a Server on Socket.IO; on loopback and a free port by default, or on a server of the host program. */

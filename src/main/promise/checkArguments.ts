@@ -111,7 +111,8 @@ const kinds = {
   ),
   port: integers(0, 65_535),
   messageBytes: integers(1024, maxConfigurableMessageBytes),
-  bytes: integers(0, Number.MAX_SAFE_INTEGER),
+  count: integers(0, Number.MAX_SAFE_INTEGER),
+  positive: integers(1, Number.MAX_SAFE_INTEGER),
   interval: integers(1, maxTimerMillis),
   limit: numbers("a number above 0, such as Infinity for no limit", (value) => value > 0),
   millis: numbers("a number from 0", (value) => value >= 0),
@@ -121,6 +122,7 @@ const kinds = {
   lines: notEmpty(listOf(oneOf(...lineNames))),
   transports: notEmpty(listOf(oneOf("polling", "websocket"))),
   engine: oneOf("relay", "socket.io"),
+  toolList: oneOf("all", "search", "auto"),
   lifecycle: oneOf("eager", "lazy"),
   blobs: oneOf("fetch", "keep"),
   approvers: listOf(oneOf("page", "agent")),
@@ -228,23 +230,39 @@ export const checkCancellable = (options: unknown): void => {
   if (problem !== undefined) throw new A2cError("config_invalid", problem)
 }
 
-type Checks<Service> = { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
+interface MethodChecks<Service> {
+  /** The required arguments of methods. */
+  readonly required: { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
+  /** The members of the last argument besides `signal`. A method without a row ignores them, as hosts pass their context. */
+  readonly options: { readonly [Method in keyof Service]?: OptionChecks }
+  /** The methods that return an iterable or a handle in place of a promise, and so throw. */
+  readonly throwing?: ReadonlyArray<keyof Service>
+}
 
-/** Checks the arguments of methods before they run. A promise rejects, an iterable throws at once. */
+/** {@link OptionChecks} for the last argument of a method. */
+export type LastChecksOf<Method extends (...args: ReadonlyArray<never>) => unknown> =
+  Required<Parameters<Method>> extends readonly [...ReadonlyArray<unknown>, infer Last]
+    ? ChecksOf<Omit<Last, "signal">>
+    : never
+
+/** Checks the arguments of methods before they run. */
 export const withCheckedArguments = <Service extends object>(
   service: Service,
-  checks: Checks<Service>,
-  iterables: ReadonlyArray<keyof Service> = []
+  { options, required, throwing = [] }: MethodChecks<Service>
 ): Service => {
-  const checked = Object.entries<ReadonlyArray<ArgumentCheck> | undefined>(checks).map(([name, list = []]) => {
+  const own: { readonly [name: string]: OptionChecks | undefined } = options
+  const checked = Object.entries<ReadonlyArray<ArgumentCheck> | undefined>(required).map(([name, list = []]) => {
     const method: unknown = Reflect.get(service, name)
     const run = (...args: ReadonlyArray<unknown>): unknown => {
       checkArguments(name, list, args)
-      if (args[list.length] !== undefined) checkCancellable(args[list.length])
+      const last = args[list.length]
+      if (last !== undefined) checkCancellable(last)
+      if (last !== undefined && own[name] !== undefined)
+        checkOptions(name, { ...own[name], signal: "signal" }, Object(last))
       return typeof method === "function" ? Reflect.apply(method, service, args) : undefined
     }
-    const isIterable = iterables.some((iterable) => iterable === name)
-    return [name, isIterable ? run : async (...args: ReadonlyArray<unknown>) => run(...args)] as const
+    const isThrowing = throwing.some((other) => other === name)
+    return [name, isThrowing ? run : async (...args: ReadonlyArray<unknown>) => run(...args)] as const
   })
   return { ...service, ...Object.fromEntries(checked) }
 }

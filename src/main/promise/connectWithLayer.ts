@@ -1,8 +1,15 @@
 import type { Layer } from "effect"
 import { Agent } from "../../application/agent/Agent.ts"
+import type { BlobOptions } from "../../application/agent/blobs.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
-import { type ArgumentCheck, checkArguments, type ChecksOf, withCheckedArguments } from "./checkArguments.ts"
+import {
+  type ArgumentCheck,
+  checkArguments,
+  type ChecksOf,
+  type LastChecksOf,
+  withCheckedArguments
+} from "./checkArguments.ts"
 import {
   type AgentConnectOptions,
   type AgentToolCall,
@@ -36,7 +43,7 @@ export const approvalAnswer = {
   scope: "string",
   until: "millis"
 } as const
-const methodArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
+const requiredArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
   callTool: [toolCall],
   startTool: [startedCall],
   startedTool: ["string", "string"],
@@ -67,6 +74,29 @@ const methodArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<Ar
   changesOf: computerFirst,
   mcpClient: []
 }
+
+const byteLimits: ChecksOf<BlobOptions> = { maxBytes: "limit", timeout: "seconds" }
+
+type Methods = Omit<ConnectedAgent, typeof Symbol.asyncDispose>
+
+const lastOptions = {
+  blob: byteLimits,
+  fetchDocument: byteLimits,
+  findDocuments: { fileType: "string", keywords: "strings", limit: "positive", offset: "count" },
+  getApprovals: { approvalId: "string" },
+  getDesktop: { size: "count", window: "string" },
+  getDpe: { timeout: "seconds" },
+  getResources: { cursor: "string" },
+  mcpClient: {
+    maxResult: "limit",
+    maxToolNameLength: "positive",
+    pinned: "strings",
+    timeout: "seconds",
+    tools: "toolList"
+  },
+  putBlob: { nameHint: "string" },
+  readSkill: { ...byteLimits, relPath: "string" }
+} satisfies { readonly [Method in keyof Methods]?: LastChecksOf<Methods[Method]> }
 
 /** The options of every member. */
 export const connectionChecks: ChecksOf<ConnectionOptions> = {
@@ -101,5 +131,9 @@ export const connectWithLayer = async <Options extends AgentConnectOptions>(
 ): Promise<ConnectedAgent> => {
   checkArguments("connectAgent", [agentOptions], [options])
   const service = await startService(Agent, makeLayer(options), options.log, cancellable)
-  return withCheckedArguments(wrapAgent(service, options.office), methodArguments, ["changesOf", "startedTool"])
+  return withCheckedArguments(wrapAgent(service, options.office), {
+    required: requiredArguments,
+    options: lastOptions,
+    throwing: ["changesOf", "startedTool"]
+  })
 }

@@ -230,7 +230,7 @@ const blobRows: OptionRows<OptionsOf<ConnectedAgent["blob"], 2>> = (() => {
       { protocol: "0.3" }
     )
   return {
-    timeout: [{ timeout: 0 }, ["resolved", "blob_unreadable"], read],
+    timeout: [{ timeout: 1e-9 }, ["resolved", "blob_unreadable"], read],
     maxBytes: [{ maxBytes: 1 }, ["resolved", "blob_unreadable"], read]
   }
 })()
@@ -263,7 +263,7 @@ const skillRows: OptionRows<OptionsOf<ConnectedAgent["readSkill"], 2>> = (() => 
   const readPicture = (given: OptionsOf<ConnectedAgent["readSkill"], 2>) => read(given, "picture.bin")
   return {
     relPath: [{ relPath: "picture.bin" }, ["SKILL.md", "picture.bin"], (given) => read(given, "SKILL.md")],
-    timeout: [{ timeout: 0 }, ["picture.bin", "blob_unreadable"], readPicture],
+    timeout: [{ timeout: 1e-9 }, ["picture.bin", "blob_unreadable"], readPicture],
     maxBytes: [{ maxBytes: 1 }, ["picture.bin", "blob_unreadable"], readPicture]
   }
 })()

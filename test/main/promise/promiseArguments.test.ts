@@ -282,4 +282,62 @@ describe("methods of the Promise API in plain JavaScript", () => {
     }
     assert.throws(() => Reflect.apply(agent.changesOf, agent, []), "changesOf: argument 1 must be a string")
   })
+
+  it("checks the options of its last argument", async () => {
+    await using server = await runServer({ authenticate: "allowAll" })
+    const office = { url: server.url, office: "team" }
+    await using computer = await runComputer({ ...office, name: "desk", config: { servers: {} } })
+    await using agent = await connectAgent({ ...office, name: "thinker" })
+    const count = "must be an integer from 0 to 9007199254740991"
+    const limit = "must be a number above 0, such as Infinity for no limit"
+    for (const [fn, args, message] of [
+      [computer.desktop, [{ size: "x" }], `desktop: 'size' ${count}, but it is of type string`],
+      [computer.desktop, [{ windows: "w" }], "desktop: there is no option 'windows': did you mean 'window'?"],
+      [agent.getDesktop, ["desk", { size: 1.5 }], `getDesktop: 'size' ${count}, but it is 1.5`],
+      [agent.getDesktop, ["desk", { window: 5 }], "getDesktop: 'window' must be a string, but it is 5"],
+      [
+        agent.getDpe,
+        ["desk", "dpe://a/b", { timeout: "5" }],
+        "getDpe: 'timeout' must be a number above 0, but it is of type string"
+      ],
+      [agent.fetchDocument, ["desk", "dpe://a/b", { maxBytes: 0 }], `fetchDocument: 'maxBytes' ${limit}, but it is 0`],
+      [agent.getResources, ["desk", "s", { cursor: null }], "getResources: 'cursor' must be a string, but it is null"],
+      [
+        agent.findDocuments,
+        ["desk", { keyword: ["a"] }],
+        "findDocuments: there is no option 'keyword': did you mean 'keywords'?"
+      ],
+      [
+        agent.findDocuments,
+        ["desk", { keywords: "a" }],
+        "findDocuments: 'keywords' must be an array of strings, but it is of type string"
+      ],
+      [agent.findDocuments, ["desk", { offset: -1 }], `findDocuments: 'offset' ${count}, but it is -1`],
+      [
+        agent.findDocuments,
+        ["desk", { limit: 0 }],
+        "findDocuments: 'limit' must be an integer from 1 to 9007199254740991, but it is 0"
+      ],
+      [agent.getApprovals, ["desk", { id: "a" }], "getApprovals: there is no option 'id'"],
+      [agent.blob, ["desk", "h", { timeout: 0 }], "blob: 'timeout' must be a number above 0, but it is 0"],
+      [
+        agent.putBlob,
+        ["desk", new Uint8Array(1), { nameHint: 1 }],
+        "putBlob: 'nameHint' must be a string, but it is 1"
+      ],
+      [agent.readSkill, ["desk", "s", { path: "a" }], "readSkill: there is no option 'path'"],
+      [agent.readSkill, ["desk", "s", { maxBytes: "1" }], `readSkill: 'maxBytes' ${limit}, but it is of type string`],
+      [
+        agent.mcpClient,
+        [{ tools: "none" }],
+        "mcpClient: 'tools' must be all or search or auto, but it is of type string"
+      ],
+      [agent.mcpClient, [{ pinned: "a" }], "mcpClient: 'pinned' must be an array of strings, but it is of type string"]
+    ] as const) {
+      assert.strictEqual(await callWith(fn, args), `config_invalid: ${message}`)
+    }
+    const { signal } = new AbortController()
+    assert.strictEqual(await callWith(computer.desktop, [{ size: 0, window: undefined, signal }]), "no error")
+    assert.strictEqual(await callWith(agent.getTools, ["desk", { signal, sessionId: "of a host" }]), "no error")
+  })
 })
