@@ -1,12 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Queue, Result, type Scope, SubscriptionRef } from "effect"
+import { Deferred, Duration, Effect, Fiber, Latch, Queue, Result, type Scope, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
-import { joinOffice, type MemberHandlers, type MemberOptions } from "../../../src/application/member/OfficeMember.ts"
+import {
+  joinOffice,
+  type MemberHandlers,
+  type MemberOptions,
+  type OfficeMember
+} from "../../../src/application/member/OfficeMember.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import {
   type ConnectError,
   type Link,
   type MessageHandler,
+  RequestTimeout,
   TransportClient,
   Unreachable,
   VersionRejected
@@ -31,12 +37,16 @@ const proving: ReadonlyArray<unknown> = [true, null, { a2c_features: ["operator_
 /** A Server that records what a member sends, and acknowledges its joins with these values, one after the other. */
 const makeServer = Effect.fnUntraced(function* ({
   accepts = () => undefined,
-  acks = []
+  acks = [],
+  admission = Effect.void
 }: {
   readonly acks?: ReadonlyArray<ReadonlyArray<unknown>>
+  /** Precedes the acknowledgement of each join. */
+  readonly admission?: Effect.Effect<void>
   readonly accepts?: (version: string) => ConnectError | undefined
 } = {}) {
   const links = yield* Queue.unbounded<Opened>()
+  const closes: Array<string> = []
   const tried: Array<string> = []
   const left = [...acks]
   const transport = TransportClient.of({
@@ -47,15 +57,22 @@ const makeServer = Effect.fnUntraced(function* ({
       const closed = yield* Deferred.make<string>()
       const sent: Array<ReadonlyArray<unknown>> = []
       const link: Pick<Link, "request" | "notify" | "closed" | "close" | "maxBytes" | "fits"> = {
-        request: (event, body, timeout, extend) =>
-          Effect.sync(() => {
-            sent.push([event, valueOf(body), Duration.toSeconds(timeout), ...(extend === undefined ? [] : [extend])])
-            const values = event === "server:join_office" ? (left.shift() ?? joined) : ["reply"]
-            return values.map((value) => jsonBody(value))
-          }),
+        request: Effect.fnUntraced(function* (event, body, timeout, extend) {
+          sent.push([event, valueOf(body), Duration.toSeconds(timeout), ...(extend === undefined ? [] : [extend])])
+          const isJoin = event === "server:join_office"
+          if (isJoin) {
+            const orElse = () => Effect.fail(new RequestTimeout({ timeout }))
+            yield* Effect.timeoutOrElse(admission, { duration: timeout, orElse })
+          }
+          return (isJoin ? (left.shift() ?? joined) : ["reply"]).map((value) => jsonBody(value))
+        }),
         notify: (event, body) => Effect.sync(() => void sent.push([event, valueOf(body)])),
         closed: Deferred.await(closed),
-        close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason)),
+        close: (reason) =>
+          Effect.suspend(() => {
+            closes.push(reason)
+            return Effect.asVoid(Deferred.succeed(closed, reason))
+          }),
         maxBytes: () => 77,
         fits: () => false
       }
@@ -65,22 +82,26 @@ const makeServer = Effect.fnUntraced(function* ({
   })
   const join = (
     options: Partial<MemberOptions> & { readonly instance?: string } = {},
-    handlers: Partial<MemberHandlers> = {}
+    handlers: Partial<MemberHandlers> = {},
+    onMember: (member: OfficeMember) => void = () => undefined
   ): Effect.Effect<
     Effect.Success<ReturnType<typeof joinOffice>>,
     Effect.Error<ReturnType<typeof joinOffice>>,
     Scope.Scope
   > =>
-    joinOffice({ role: "computer", office: "O", name: "pc", instance: "secret", ...options }, () => ({
-      onMessage: () => Effect.succeed([]),
-      onJoined: Effect.void,
-      onLost: () => Effect.void,
-      ...handlers
-    })).pipe(Effect.provideService(TransportClient, transport))
+    joinOffice({ role: "computer", office: "O", name: "pc", instance: "secret", ...options }, (member) => {
+      onMember(member)
+      return {
+        onMessage: () => Effect.succeed([]),
+        onJoined: Effect.void,
+        onLost: () => Effect.void,
+        ...handlers
+      }
+    }).pipe(Effect.provideService(TransportClient, transport))
   const opened = Queue.take(links)
   /** Loses the connection, and gives the next one. */
   const rejoin = (link: Opened) => Effect.andThen(Effect.andThen(link.lose, TestClock.adjust("1 minute")), opened)
-  return { join, opened, rejoin, tried }
+  return { closes, join, opened, rejoin, tried }
 })
 
 const roles: ReadonlyArray<Role> = ["agent", "computer"]
@@ -198,6 +219,68 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
     })
   )
 
+  it.effect("sends nothing before each of its joins is accepted", () =>
+    Effect.gen(function* () {
+      const admitted = yield* Latch.make()
+      const { join, opened } = yield* makeServer({ admission: admitted.await })
+      const joining = yield* Effect.forkChild(join({ protocol, role }))
+      const first = yield* opened
+      yield* TestClock.adjust("1 second")
+      assert.lengthOf(first.sent, 1)
+      yield* admitted.open
+      const member = yield* Fiber.join(joining)
+      const { event } = lineNamed(protocol).serverRequests.leave
+      const sending = [member.request(event, jsonBody({}), Duration.seconds(1)), member.notify(event, jsonBody({}))]
+      const outcomes = Effect.forEach(sending, (one: Effect.Effect<unknown, unknown>) =>
+        Effect.match(one, { onSuccess: () => "sent", onFailure: (error) => Object(error).message as unknown })
+      )
+      yield* admitted.close
+      yield* first.lose
+      yield* TestClock.adjust("1 minute")
+      const second = yield* opened
+      const notConnected = "Connection closed: not connected"
+      assert.deepStrictEqual(yield* outcomes, [notConnected, notConnected])
+      assert.deepStrictEqual(
+        [member.maxBytes(), yield* SubscriptionRef.get(member.status)],
+        [Number.POSITIVE_INFINITY, { _tag: "Disconnected", reason: "lost" }]
+      )
+      assert.deepStrictEqual(
+        second.sent.map(([sent]) => sent),
+        ["server:join_office"]
+      )
+      yield* admitted.open
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(yield* outcomes, ["sent", "sent"])
+    })
+  )
+
+  it.effect("may send from its handler of each join, not from those of each connection and each loss", () =>
+    Effect.gen(function* () {
+      const { event } = lineNamed(protocol).serverRequests.leave
+      const seen: Array<unknown> = []
+      let member: OfficeMember | undefined
+      const note = (handler: string) =>
+        Effect.gen(function* () {
+          if (member === undefined) return assert.fail("no member")
+          const sent = yield* Effect.result(member.request(event, jsonBody({}), Duration.seconds(1)))
+          seen.push([handler, (yield* SubscriptionRef.get(member.status))._tag, Result.isSuccess(sent)])
+        })
+      const { join, opened, rejoin } = yield* makeServer()
+      yield* join(
+        { protocol, role },
+        { onConnected: note("connected"), onJoined: note("joined"), onLost: () => note("lost") },
+        (made) => (member = made)
+      )
+      const round = [
+        ["connected", "Disconnected", false],
+        ["joined", "Joined", true]
+      ]
+      assert.deepStrictEqual(seen.splice(0), round)
+      yield* rejoin(yield* opened)
+      assert.deepStrictEqual(seen, [["lost", "Disconnected", false], ...round])
+    })
+  )
+
   it.effect("passes every message on with its reply, but the one that it was replaced", () =>
     Effect.gen(function* () {
       const { join, opened } = yield* makeServer()
@@ -207,7 +290,9 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
           seen.push([event, valueOf(body)])
           return [jsonBody(event)]
         })
-      const { status } = yield* join({ protocol, role }, { onMessage })
+      const lost: Array<string> = []
+      const onLost = (reason: string) => Effect.sync(() => void lost.push(reason))
+      const { status } = yield* join({ protocol, role }, { onMessage, onLost })
       const link = yield* opened
       const reply = yield* link.onMessage("notify:any", jsonBody({ a: 1 }))
       assert.deepStrictEqual([reply.map(valueOf), seen], [["notify:any"], [["notify:any", { a: 1 }]]])
@@ -215,6 +300,7 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
       assert.lengthOf(seen, 1)
       yield* link.lose
       yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(lost, ["lost"])
       const last = yield* SubscriptionRef.get(status)
       assert.strictEqual(last._tag, "Failed")
       if (last._tag === "Failed")
@@ -225,16 +311,48 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
     })
   )
 
+  it.effect("closes a connection whose join is not acknowledged within 20 seconds, and joins over another one", () =>
+    Effect.gen(function* () {
+      const admitted = yield* Latch.make()
+      const { closes, join, opened } = yield* makeServer({ admission: admitted.await })
+      const joining = yield* Effect.forkChild(join({ protocol, role, retryInitialConnect: true }))
+      yield* opened
+      yield* TestClock.adjust("19999 millis")
+      assert.deepStrictEqual(closes, [])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(closes, ["join_timeout"])
+      yield* admitted.open
+      yield* TestClock.adjust("1 minute")
+      yield* opened
+      assert.deepStrictEqual(yield* SubscriptionRef.get((yield* Fiber.join(joining)).status), { _tag: "Joined" })
+    })
+  )
+
+  const taken =
+    role === "agent"
+      ? "Room already has an agent: office 'O' has the Agent 'ada', connected since 2026-01-02T03:04:05.000Z"
+      : "Computer with name 'pc' already exists in room 'O': office 'O' has the Computer 'pc', connected since 2026-01-02T03:04:05.000Z"
+  const current = { name: role === "agent" ? "ada" : "pc", joinedAt: Date.UTC(2026, 0, 2, 3, 4, 5) }
+
   it.effect("tells which member is at its place", () =>
     Effect.gen(function* () {
-      const taken =
-        role === "agent"
-          ? "Room already has an agent: office 'O' has the Agent 'ada', connected since 2026-01-02T03:04:05.000Z"
-          : "Computer with name 'pc' already exists in room 'O': office 'O' has the Computer 'pc', connected since 2026-01-02T03:04:05.000Z"
       const { join } = yield* makeServer({ acks: [[false, taken]] })
       const error = yield* Effect.flip(join({ protocol, role }))
-      const current = { name: role === "agent" ? "ada" : "pc", joinedAt: Date.UTC(2026, 0, 2, 3, 4, 5) }
       assert.deepInclude(Object(error), { _tag: "JoinRejected", office: "O", message: taken, current })
+    })
+  )
+
+  it.effect("tries to take its place for the last time when its wait ends", () =>
+    Effect.gen(function* () {
+      const { join, tried } = yield* makeServer({ acks: Array.from({ length: 100 }, () => [false, taken]) })
+      const wait = Duration.seconds(3)
+      const joining = yield* Effect.forkChild(Effect.flip(join({ protocol, role, wait })))
+      yield* TestClock.adjust("2999 millis")
+      const before = tried.length
+      assert.isAtLeast(before, 3)
+      yield* TestClock.adjust("1 millis")
+      assert.deepInclude(Object(yield* Fiber.join(joining)), { _tag: "JoinRejected", current })
+      assert.lengthOf(tried, before + 1)
     })
   )
 })
@@ -263,6 +381,21 @@ describe("a member that takes the newest line", () => {
       assert.deepStrictEqual([link.version, tried], [last, [...expected]])
       yield* rejoin(link)
       assert.deepStrictEqual(tried, [...expected, last])
+    })
+  )
+
+  it.effect("tries the newest line first again after a failed connection", () =>
+    Effect.gen(function* () {
+      let error: ConnectError | undefined = new Unreachable({ message: "down" })
+      const accepts = (version: string) => error ?? (version === oldest ? undefined : rejection())
+      const { join, opened, tried } = yield* makeServer({ accepts })
+      const joining = yield* Effect.forkChild(join({ protocol: "auto", retryInitialConnect: true }))
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(tried.splice(0), [newest])
+      error = undefined
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual([tried, (yield* opened).version], [[newest, middle, oldest], oldest])
+      assert.strictEqual(formatVersion((yield* Fiber.join(joining)).line.version), oldest)
     })
   )
 

@@ -157,6 +157,57 @@ describe("a grant behind one that has ended", () => {
   )
 })
 
+/** A store in memory with these approvals, or one that cannot be read; counts the saves. */
+const storeOf = (initial: StoredApprovals | undefined) => {
+  const store = { stored: initial, saves: 0 }
+  const layer = Layer.succeed(ApprovalStore, {
+    load: () =>
+      store.stored === undefined
+        ? Effect.fail(new ApprovalsUnavailable({ message: "not readable" }))
+        : Effect.succeed(store.stored),
+    save: (_, approvals) =>
+      Effect.sync(() => {
+        store.saves += 1
+        store.stored = approvals
+      })
+  })
+  return { store, layer }
+}
+
+describe("approvals that cannot be loaded", () => {
+  it.effect("are not overwritten: what is allowed then holds without them", () => {
+    const { layer, store } = storeOf(undefined)
+    return Effect.gen(function* () {
+      const { allow, computer, logs, needsApproval } = yield* deciding()
+      assert.strictEqual(logs.filter((line) => line.includes("stored approvals not loaded")).length, 1)
+      yield* allow("read")
+      assert.isFalse(yield* needsApproval("read"))
+      assert.isTrue(yield* computer.revokeGrant((yield* computer.grants)[0]?.id ?? ""))
+      assert.deepStrictEqual(store, { stored: undefined, saves: 0 })
+    }).pipe(Effect.provide(layer))
+  })
+})
+
+describe("approvals that were loaded", () => {
+  it.effect("are saved with the next ones, and not again for a grant that is not there", () => {
+    const { layer, store } = storeOf({ grants: [], pins: [] })
+    const inComputer = (
+      run: (one: Effect.Success<ReturnType<typeof deciding>>) => Effect.Effect<unknown, never, Scope.Scope>
+    ) => Effect.provide(Effect.scoped(Effect.flatMap(deciding(), run)), layer)
+    return Effect.gen(function* () {
+      yield* inComputer(({ allow }) => allow("read"))
+      yield* inComputer(({ allow }) => allow("write"))
+      const tools = (named: ReadonlyArray<{ readonly tool: string }>) => named.map(({ tool: name }) => name)
+      assert.deepStrictEqual(
+        [tools(store.stored?.grants ?? []), tools(store.stored?.pins ?? []), store.saves],
+        [["read", "write"], ["read", "write"], 2]
+      )
+      yield* inComputer(({ computer }) => computer.revokeGrant("ghost"))
+      assert.strictEqual(store.saves, 2)
+    })
+  })
+})
+
 /** Where a Computer is: outside an office, or in one, on a line. */
 type Place = readonly [office: string, protocol: LineName] | undefined
 

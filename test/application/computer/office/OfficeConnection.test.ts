@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Queue, Result, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option, Queue, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeOfficeConnection } from "../../../../src/application/computer/office/OfficeConnection.ts"
@@ -34,6 +34,8 @@ const connected = Effect.fnUntraced(function* (open: Effect.Effect<Link, Connect
     joining: (office: string) => Effect.forkChild(join(office), { startImmediately: true })
   }
 })
+
+type Connected = Effect.Success<ReturnType<typeof connected>>
 
 /** Counts the open links. */
 const counting = () => {
@@ -184,6 +186,34 @@ describe("OfficeConnection", () => {
       yield* leave
       assert.deepInclude(yield* Effect.flip(Fiber.join(pending)), { _tag: "JoinRejected", office: "o" })
       assert.isTrue(isInterrupted)
+    })
+  )
+
+  it.effect.each([
+    ["left", ({ leave }: Connected) => leave],
+    ["interrupted", (_: Connected, joining: Fiber.Fiber<unknown, unknown>) => Fiber.interrupt(joining)],
+    [
+      "left and interrupted",
+      ({ leave }: Connected, joining: Fiber.Fiber<unknown, unknown>) =>
+        Effect.andThen(Effect.forkChild(leave, { startImmediately: true }), Fiber.interrupt(joining))
+    ]
+  ] as const)("stays in its next office while a join ends that was %s", ([, end]) =>
+    Effect.gen(function* () {
+      const closeSlowly = Effect.onInterrupt(Effect.never, () => Effect.sleep("1 second"))
+      let opened = 0
+      const connection = yield* connected(Effect.suspend(() => (opened++ === 0 ? closeSlowly : Effect.succeed(link))))
+      const { join, joining, member, office, place, status } = connection
+      const pending = yield* joining("o")
+      yield* runPending
+      const ending = yield* Effect.forkChild(end(connection, pending), { startImmediately: true })
+      yield* join("o2")
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(ending)
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(pending)))
+      assert.deepStrictEqual([office(), place()], ["o2", { office: "o2", line: "0.2" }])
+      assert.isDefined(member())
+      assert.deepStrictEqual(Option.getOrThrow(yield* Stream.runHead(status)), { _tag: "Joined" })
+      assert.deepInclude(yield* Effect.flip(join("o3")), { _tag: "AlreadyJoined", office: "o2" })
     })
   )
 
