@@ -11,15 +11,18 @@ const result = { content: [{ type: "text", text: "done" }] }
 /** A server that answers requests in this order, each by its method. */
 const scripted = (script: ReadonlyArray<readonly [method: string, answer: JsonObject]>) => {
   const sent: Array<readonly [string, JsonObject]> = []
+  /** The handlers of the requests. */
+  const handled: Array<RequestHandlers | undefined> = []
   const left = [...script]
-  const request: SendRequest = (method, params) =>
+  const request: SendRequest = (method, params, handlers) =>
     Effect.suspend(() => {
       sent.push([method, params])
+      handled.push(handlers)
       const [expected, answer = {}] = left.shift() ?? []
       assert.strictEqual(method, expected)
       return Effect.succeed(answer)
     })
-  return { request, sent }
+  return { handled, request, sent }
 }
 
 const recordProgress = () => {
@@ -45,6 +48,56 @@ describe("tasks of an MCP server", () => {
       assert.deepStrictEqual(yield* Fiber.join(calling), result)
       assert.deepStrictEqual(messages, ["one", "two"])
       assert.property(sent[0]?.[1], "task")
+    })
+  )
+
+  it.effect("lets the handlers of a call follow its first and its last request, which may ask (2025-11-25)", () =>
+    Effect.gen(function* () {
+      const { handled, request, sent } = scripted([
+        ["tools/call", { task: { taskId: "t", status: "working" } }],
+        ["tasks/get", { taskId: "t", status: "input_required" }],
+        ["tasks/result", result]
+      ])
+      const answer = () => Effect.succeed({ action: "decline" } as const)
+      const handlers: RequestHandlers = { onProgress: () => undefined, responder: { modes: ["form"], answer } }
+      const calling = yield* Effect.forkChild(callAsTask(request, { name: "work", arguments: { a: 1 } }, handlers))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(calling), result)
+      assert.deepStrictEqual(handled, [handlers, undefined, handlers])
+      assert.deepStrictEqual(sent, [
+        ["tools/call", { name: "work", arguments: { a: 1 }, task: { ttl: 3_600_000 } }],
+        ["tasks/get", { taskId: "t" }],
+        ["tasks/result", { taskId: "t" }]
+      ])
+    })
+  )
+
+  it.effect("polls as often as at first while the server names no other interval (2025-11-25)", () =>
+    Effect.gen(function* () {
+      const { request, sent } = scripted([
+        ["tools/call", { task: { taskId: "t", status: "working", pollInterval: 5000 } }],
+        ["tasks/get", { taskId: "t", status: "working" }],
+        ["tasks/get", { taskId: "t", status: "working", pollInterval: 200 }],
+        ["tasks/get", { taskId: "t", status: "completed" }],
+        ["tasks/result", result]
+      ])
+      const calling = yield* Effect.forkChild(callAsTask(request, { name: "work" }, {}))
+      for (const [millis, count] of [
+        [9999, 2],
+        [1, 3],
+        [200, 5]
+      ] as const) {
+        yield* TestClock.adjust(millis)
+        assert.lengthOf(sent, count)
+      }
+      yield* Fiber.join(calling)
+    })
+  )
+
+  it.effect("fails when the server has cancelled the task (2025-11-25)", () =>
+    Effect.gen(function* () {
+      const { request } = scripted([["tools/call", { task: { taskId: "t", status: "cancelled" } }]])
+      assert.include((yield* Effect.flip(callAsTask(request, { name: "work" }, {}))).message, "cancelled")
     })
   )
 

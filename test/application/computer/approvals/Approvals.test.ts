@@ -46,15 +46,19 @@ const callOf = (entry = write, params: JsonObject = {}, place = lab): ApprovalRe
 const once: ApprovalAnswer = { action: "allow", scope: "once" }
 const always: ApprovalAnswer = { action: "allow", scope: "tool" }
 
-/** The approvals of a Computer whose operators may decide. `isExtended` tells whether callers wait on. */
-const deciding = Effect.fnUntraced(function* (settings: Partial<ComputerSettings> = {}, isExtended = false) {
+/** The approvals of a Computer whose operators may decide. `isExtended` tells whether callers wait on, after `delay`. */
+const deciding = Effect.fnUntraced(function* (
+  settings: Partial<ComputerSettings> = {},
+  isExtended = false,
+  delay = Duration.zero
+) {
   const approvals = yield* Effect.provideService(makeApprovals("pc"), ComputerSettings, {
     ...ComputerSettings.defaultValue(),
     approvers: ["page"],
     ...settings
   })
   const start = Effect.fnUntraced(function* (call = callOf(), limit = Duration.minutes(1)) {
-    const announce = () => Effect.succeed(isExtended)
+    const announce = () => Effect.as(Duration.isZero(delay) ? Effect.void : Effect.sleep(delay), isExtended)
     const waiting = yield* Effect.forkScoped(approvals.request(call, { limit, announce }))
     yield* settle
     return waiting
@@ -337,10 +341,12 @@ describe("an approved tool", () => {
   it.effect("is pinned: a later definition is shown with its change", () =>
     Effect.gen(function* () {
       const { decideNext, open, start } = yield* deciding()
+      yield* TestClock.adjust("1 hour")
       assert.isUndefined((yield* decideNext(once)).change)
+      yield* TestClock.adjust("1 minute")
       yield* start(callOf(toolNamed("write", "sends everything away")))
       assert.deepStrictEqual(open().change, {
-        approvedAt: 0,
+        approvedAt: 60 * 60_000,
         approvedBy: "ann",
         differences: [{ part: "description", before: "", after: "sends everything away" }]
       })
@@ -452,6 +458,21 @@ describe("the expiry of an approval whose caller waits on", () => {
       yield* start(callOf(), Duration.minutes(1))
       yield* settle
       assert.deepStrictEqual(seen.at(-1), [5 * 60_000])
+    })
+  )
+
+  it.effect("counts from the request, also when its announcement takes long", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("1 hour")
+      const { open, start } = yield* deciding({ approvalTimeout: Duration.minutes(5) }, true, Duration.seconds(20))
+      const waiting = yield* start(callOf(), Duration.minutes(1))
+      assert.strictEqual(open().expiresAt, 61 * 60_000)
+      yield* TestClock.adjust("20 seconds")
+      assert.deepInclude(open(), { requestedAt: 60 * 60_000, expiresAt: 65 * 60_000 })
+      yield* TestClock.adjust("279999 millis")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at: 65 * 60_000 })
     })
   )
 

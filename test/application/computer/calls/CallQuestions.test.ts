@@ -10,7 +10,9 @@ import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets, redactLogs } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
+import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
 import type { ApprovalAnswer, Question } from "../../../../src/domain/approvals/Approval.ts"
+import type { CallPlace } from "../../../../src/domain/approvals/grants.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
@@ -50,10 +52,11 @@ const fixture = Effect.fnUntraced(function* (
   requests = asking(form),
   settings: Partial<ComputerSettings> = {},
   isExtended = true,
-  autoApply = true
+  autoApply = true,
+  more = {}
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools: [requests] })
-  const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: autoApply } } } })
+  const setup = setupOf(["alpha"], { configure: { alpha: { default_tool_meta: { auto_apply: autoApply }, ...more } } })
   const statuses: Array<CallStatus> = []
   const logs: Array<string> = []
   const audited: Array<AuditEvent> = []
@@ -67,10 +70,11 @@ const fixture = Effect.fnUntraced(function* (
     Logger.layer([Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))]),
     Layer.succeed(References.MinimumLogLevel, "All" as const)
   )
+  let place: CallPlace | undefined
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, secrets, () => Effect.void)
     const approvals = yield* makeApprovals("pc")
-    const calls = yield* makeToolCalls("pc", supervisor, approvals, secrets, reporter)
+    const calls = yield* makeToolCalls("pc", supervisor, approvals, secrets, reporter, () => place)
     yield* settle
     const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
       Effect.tap(
@@ -91,7 +95,8 @@ const fixture = Effect.fnUntraced(function* (
     }
     const decide = (answer: ApprovalAnswer) =>
       approvals.decide(question().id, answer, { _tag: "agent", caller: officeCaller("ada", 1, true) })
-    return { approvals, audited, call, calls, decide, logs, question, statuses }
+    const moveTo = (next: CallPlace | undefined) => void (place = next)
+    return { approvals, audited, call, calls, decide, logs, moveTo, question, statuses }
   }).pipe(
     Effect.provide(
       Layer.mergeAll(
@@ -181,6 +186,54 @@ describe("question of a call", () => {
         isQuestion: true
       })
       assert.isEmpty(approvals.open())
+    })
+  )
+
+  it.effect.each([
+    ["half a minute, within the time that the question did not use", "30 seconds", true],
+    ["longer than the time that is left", "61 seconds", false]
+  ] as const)("leaves the script of its server its time: it runs %s", ([, duration, isDone]) =>
+    Effect.gen(function* () {
+      const run = () => Effect.delay(Effect.succeed({ seen: true }), duration)
+      const { call, decide } = yield* Effect.provideService(
+        fixture(asking(form), {}, true, true, { vrl: ".seen = true" }),
+        VrlEngine,
+        { check: () => Effect.succeed(undefined), run }
+      )
+      const calling = yield* call()
+      yield* TestClock.adjust("4 minutes")
+      yield* decide(accept({ name: "Ada" }))
+      yield* TestClock.adjust("2 minutes")
+      const { meta } = yield* Fiber.join(calling)
+      assert.deepStrictEqual(meta, isDone ? { a2c_vrl_transformed: '{"seen":true}' } : undefined)
+    })
+  )
+
+  it.effect("states the place where it is asked: the Computer may have moved during its call", () =>
+    Effect.gen(function* () {
+      const { audited, calls, decide, moveTo, question } = yield* fixture(asking(form, form, form), {
+        onInput: () => Effect.never
+      })
+      const calling = yield* Effect.forkScoped(
+        calls.callLocally({ tool: "ask", params: {}, timeout: Duration.minutes(1) })
+      )
+      const places = [undefined, { office: "o", line: "0.2" }, { office: "p", line: "0.4" }]
+      const seen: Array<unknown> = []
+      for (const place of places) {
+        moveTo(place)
+        if (seen.length > 0) yield* decide(accept({ name: "Ada" }))
+        yield* settle
+        const { line, office } = question()
+        seen.push(office && { office, line })
+      }
+      yield* decide(accept({ name: "Ada" }))
+      yield* Fiber.join(calling)
+      assert.deepStrictEqual(seen, places)
+      const answered = audited.filter(({ fields }) => fields["question"] !== undefined)
+      assert.deepStrictEqual(
+        answered.map(({ fields }) => fields["office"]),
+        [undefined, "o", "p"]
+      )
     })
   )
 

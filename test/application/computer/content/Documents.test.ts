@@ -6,7 +6,7 @@ import type { DpeRequest, ResolveDpe } from "../../../../src/application/compute
 import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource, tool, unreadable } from "../../../conformance/members.ts"
-import { requests, counted, joined } from "../testComputer.ts"
+import { requests, counted, joined, link } from "../testComputer.ts"
 
 const uri = "dpe://h/doc"
 
@@ -51,6 +51,33 @@ describe("location of a document", () => {
       const hint = { mcpServerName: "alpha", mimeType: "text/plain", agent: "a", reqId: "r" }
       assert.deepStrictEqual(requests, [{ uri, contents: [{ uri, text: "T" }], resource: listed.definition, hint }])
       assert.notInclude(logs.join(), "document")
+    })
+  )
+
+  it.effect("comes from a server that the resolver and the Agent know by its name in the office", () =>
+    Effect.gen(function* () {
+      const hints: Array<DpeRequest["hint"]> = []
+      const resolveDpe: ResolveDpe = ({ hint }) => {
+        hints.push(hint)
+        return Effect.fail("no storage")
+      }
+      const { request } = yield* joined(
+        {
+          servers: { alpha: yield* makeMemoryMcpServer({ resources: [resource(uri, ["T"])] }) },
+          configure: { alpha: { bundle_id: "com-x-alpha" } },
+          settings: { resolveDpe }
+        },
+        Effect.succeed(link),
+        "0.4"
+      )
+      yield* TestClock.adjust(0)
+      const bundleId = "com-x-alpha"
+      const { details } = (yield* request("client:get_dpe", { uri })) as { readonly details?: JsonObject }
+      assert.deepStrictEqual(details, { mcp_server_name: bundleId })
+      assert.deepStrictEqual(
+        hints.map(({ agent, mcpServerName, reqId }) => [agent, mcpServerName, reqId]),
+        [["a", bundleId, "r"]]
+      )
     })
   )
 

@@ -13,6 +13,8 @@ const app = resource("ui://form", ["<p>"], { mimeType: "text/html" })
 const icons = [{ src: "https://x/i.png" }]
 const implementation = { name: "notes", version: "2", title: "Notes", icons }
 const meta = { ui: { resourceUri: "ui://form" } }
+/** What an MCP server adds to its error. */
+const data = { prompts: ["greet"] }
 
 /** How a request reaches the Computer: by its own event, or as a tool call through a Server that does not know the event. */
 const carriers = ["as its event", "as a call"] as const
@@ -31,7 +33,7 @@ const serving = Effect.fnUntraced(function* (
     received.push([method, params])
     if (params["name"] === "slow") return Effect.never
     if (params["name"] !== "odd") return Effect.succeed({ answered: method, _meta: { own: 1 } })
-    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32_099, message: "no such prompt" }))
+    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32_099, message: "no such prompt", data }))
   }
   const memory = yield* makeMemoryMcpServer({
     answer,
@@ -107,7 +109,7 @@ const rows: { readonly [title: string]: readonly [request: JsonObject, outcome: 
   ],
   "passes the error of the server on": [
     { server: "alpha", method: "prompts/get", params: { name: "odd" } },
-    failure(-32_099, "no such prompt")
+    { failure: { code: -32_099, message: "no such prompt", data } }
   ],
   "knows no other method": [
     { server: "alpha", method: "prompts/list", params: {} },

@@ -320,6 +320,21 @@ describe("upload", () => {
       assert.deepStrictEqual([...files.values()], [content])
     })
   )
+
+  it.effect("is rejected while the Computer ends, and leaves nothing", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { files, uploadId, uploads } = yield* Scope.provide(slowly, scope)
+      const middle = { ...rest(uploadId), eof: false, blob: base64(content.subarray(10, 20)) }
+      yield* Effect.forkChild(Effect.exit(uploads.putBlob(middle, caller)), { startImmediately: true })
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      const late = yield* Effect.forkChild(failureOf(begin(uploads)), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(late), [4019, "forbidden"])
+      yield* Fiber.join(closing)
+      assert.strictEqual(files.size, 0)
+    })
+  )
 })
 
 describe("Computer with uploads", () => {

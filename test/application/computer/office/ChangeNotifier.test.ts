@@ -135,6 +135,27 @@ describe("ChangeNotifier", () => {
     })
   )
 
+  it.effect("notifies again of a part that changes during its notification", () =>
+    Effect.gen(function* () {
+      const notified: Array<ComputerPart> = []
+      let current = "a"
+      const notify = (part: ComputerPart) =>
+        Effect.andThen(
+          Effect.sleep("1 second"),
+          Effect.sync(() => void notified.push(part))
+        )
+      const fingerprints = () => new Map<ComputerPart, () => string>([["toolList", () => current]])
+      const { observe } = yield* makeChangeNotifier(notify, fingerprints, Duration.seconds(1))
+      current = "b"
+      yield* observe
+      yield* TestClock.adjust("500 millis")
+      current = "c"
+      yield* observe
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(notified, ["toolList", "toolList"])
+    })
+  )
+
   it.effect("reads no fingerprint before the interval has passed", () =>
     Effect.gen(function* () {
       const { observe, reads } = yield* makeNotifier

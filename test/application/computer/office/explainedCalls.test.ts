@@ -7,7 +7,7 @@ import type { ComputerSettings } from "../../../../src/application/computer/Comp
 import { asObject } from "../../../../src/domain/json.ts"
 import { explainCallEvent } from "../../../../src/domain/policy/CallExplanation.ts"
 import { tool } from "../../../conformance/members.ts"
-import { joined, type TestComputer } from "../testComputer.ts"
+import { joined, link, type TestComputer } from "../testComputer.ts"
 
 /** A Computer in an office, and the explanations that it gives its operators and its owner. */
 const explaining = Effect.fnUntraced(function* (
@@ -107,6 +107,34 @@ describe("the explanation of a call for operators", () => {
         const owner = yield* computer.explain({ tool: "write", params: {}, subject })
         assert.strictEqual(owner?.decision.by, decidedBy)
       }
+    })
+  )
+
+  it.effect.each([
+    ["of the Computer", {}, "grant of owner"],
+    ["of the Computer, by its name", { office: "o" }, "grant of owner"],
+    ["of the Computer on its line", { office: "o", line: "0.4" }, "grant of owner"],
+    ["of the Computer on another line", { office: "o", line: "0.2" }, "default"],
+    ["elsewhere", { office: "p" }, "default"]
+  ] as const)("counts the grants of the office %s", ([, place, decidedBy]) =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+      const { computer, request } = yield* joined(
+        { servers: { alpha }, settings: { approvers: ["page"] } },
+        Effect.succeed(link),
+        "0.4"
+      )
+      yield* TestClock.adjust(0)
+      const [name = assert.fail()] = (yield* computer.catalogue).entries.keys()
+      const calling = yield* Effect.forkScoped(
+        request("client:tool_call", { agent: "brain", tool_name: name, params: {}, timeout: 60 })
+      )
+      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      const id = Option.getOrThrow(open)[0]?.id ?? assert.fail()
+      yield* Effect.orDie(computer.decideApproval(id, { action: "allow", scope: "tool" }))
+      yield* Fiber.join(calling)
+      const explanation = yield* computer.explain({ tool: name, params: {}, subject: "brain", ...place })
+      assert.strictEqual(explanation?.decision.by, decidedBy)
     })
   )
 

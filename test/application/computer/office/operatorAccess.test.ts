@@ -36,6 +36,13 @@ describe("the shared output of MCP servers", () => {
     assert.lengthOf(linesOf("alpha")?.at(-1) ?? "", bounds.characters)
   })
 
+  it("is cut behind its secrets: no part of one that would be cut is shown", () => {
+    const { linesOf, record } = sharing()
+    const before = "x".repeat(bounds.characters - 3)
+    record("alpha", `${before}wonderland`)
+    assert.deepStrictEqual(linesOf("alpha"), [`${before}<re`])
+  })
+
   it("does not exist where the owner does not share it", () => {
     const { linesOf, record } = sharing(false)
     record("alpha", "loading")
@@ -59,6 +66,24 @@ describe("the shared output of MCP servers", () => {
             Effect.sync(() => assert.isDefined(fiber.pollUnsafe()))
           )
         )
+      }
+    })
+  )
+
+  it.effect("wakes what waits again for the next change", () =>
+    Effect.gen(function* () {
+      const { changed, record } = sharing()
+      let woken = 0
+      const waiting = Effect.andThen(
+        changed,
+        Effect.sync(() => void woken++)
+      )
+      yield* Effect.forkChild(Effect.repeat(waiting, { times: 2 }), { startImmediately: true })
+      for (const count of [1, 2, 3]) {
+        yield* Effect.yieldNow
+        record("alpha", "loading")
+        yield* Effect.yieldNow
+        assert.strictEqual(woken, count)
       }
     })
   )

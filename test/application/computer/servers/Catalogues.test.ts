@@ -42,6 +42,27 @@ describe("the kept catalogue of a lazy server", () => {
     })
   )
 
+  it.effect.each(others)("is kept for %s, too, when that lists the same", ([, other]) =>
+    Effect.gen(function* () {
+      const { load, save } = yield* makeCatalogues("pc", makeSecrets())
+      yield* save(alpha, catalogue)
+      yield* save(other, catalogue)
+      assert.deepStrictEqual(yield* load(other), catalogue)
+    })
+  )
+
+  it.effect("is the last one of a configuration", () =>
+    Effect.gen(function* () {
+      const { load, save } = yield* makeCatalogues("pc", makeSecrets())
+      const next = { ...catalogue, tools: [{ name: "u" }] }
+      yield* save(alpha, catalogue)
+      yield* save(alpha, next)
+      assert.deepStrictEqual(yield* load(alpha), next)
+      // The next run of the Computer.
+      assert.deepStrictEqual(yield* (yield* makeCatalogues("pc", makeSecrets())).load(alpha), next)
+    }).pipe(Effect.provide(MemoryCatalogueStore.layer))
+  )
+
   it.effect.each(others)("is not used for %s where it is stored", ([, other]) =>
     Effect.gen(function* () {
       const { load, save } = yield* makeCatalogues("pc", makeSecrets())

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Result, Stream } from "effect"
+import { Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
@@ -271,6 +271,56 @@ describe("runSession", () => {
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* state, { _tag: "Failed", reason: "no <redacted>", publicReason: "no <redacted>" })
       assert.strictEqual(starts.count, 1)
+    })
+  )
+
+  it.effect("redacts the failures of all its requests, also in what the server adds to them", () =>
+    Effect.gen(function* () {
+      const data = { [secret]: [secret, { token: secret, n: 1 }], ok: true }
+      const broken = Effect.fail(
+        new McpSessionError({ reason: "protocol", code: -1, message: `no ${secret}`, data, output: secret })
+      )
+      let isBroken = false
+      const failing = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) =>
+        Effect.suspend(() => (isBroken ? broken : effect))
+      const { state } = yield* alpha(
+        (session) => ({
+          listTools: (cursor) => failing(session.listTools(cursor)),
+          listResources: (cursor) => failing(session.listResources(cursor)),
+          readResource: (uri) => failing(session.readResource(uri)),
+          callTool: (name, params, options) => failing(session.callTool(name, params, options)),
+          watch: (wanted) => failing(session.watch(wanted)),
+          ping: failing(session.ping),
+          request: (method, params) => failing(session.request?.(method, params) ?? Effect.succeed({}))
+        }),
+        {},
+        withSecret
+      )
+      const now = yield* state
+      if (now?._tag !== "Ready") return assert.fail(now?._tag)
+      isBroken = true
+      const { session } = now
+      const requests: ReadonlyArray<Effect.Effect<unknown, McpSessionError, Scope.Scope>> = [
+        session.listTools(),
+        session.listResources(),
+        session.readResource(window),
+        session.callTool("t", {}),
+        session.watch({ tools: true, resources: false, uris: [] }),
+        session.ping,
+        session.request?.("prompts/get", {}) ?? Effect.void
+      ]
+      for (const request of requests) {
+        const { code, data: shown, message, output } = yield* Effect.flip(request)
+        assert.deepStrictEqual<unknown>(
+          { code, message, output, data: shown },
+          {
+            code: -1,
+            message: "no <redacted>",
+            output: "<redacted>",
+            data: { "<redacted>": ["<redacted>", { token: "<redacted>", n: 1 }], ok: true }
+          }
+        )
+      }
     })
   )
 
