@@ -1,6 +1,6 @@
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Result } from "effect"
 import * as FileCatalogueStore from "../../../src/adapters/catalogues/FileCatalogueStore.ts"
@@ -116,18 +116,30 @@ describe("folder of catalogues", () => {
     )
   )
 
-  it.effect("removes the files that were written first", () =>
+  it.effect.each([[1], [7]] as const)("removes the %i files that were written first, and no other ones", ([surplus]) =>
     withFolder((path) =>
       Effect.gen(function* () {
         const { load, save } = yield* CatalogueStore
         yield* save(key, sealed)
         const [oldest = ""] = filesOf(path)
         utimesSync(oldest, 1, 1)
-        for (let index = 0; index < 499; index++) writeFileSync(join(path, "cache", `${index}.json`), "{}")
+        writeFileSync(join(path, "cache", "notes.txt"), "")
+        utimesSync(join(path, "cache", "notes.txt"), 0, 0)
+        for (let index = 0; index < 498 + surplus; index++) {
+          const file = join(path, "cache", `${index}.json`)
+          writeFileSync(file, "{}")
+          if (index < surplus - 1) utimesSync(file, 2, 2)
+        }
         assert.isDefined(yield* load(key))
         yield* save({ ...key, server: "files" }, { other: 1 })
         assert.isUndefined(yield* load(key))
-        assert.strictEqual(filesOf(path).length, 500)
+        assert.deepStrictEqual(yield* load({ ...key, server: "files" }), { other: 1 })
+        const left = filesOf(path).map((file) => basename(file))
+        assert.deepStrictEqual([left.length, left.includes("notes.txt")], [501, true])
+        assert.deepStrictEqual(
+          [surplus - 2, surplus - 1].map((index) => left.includes(`${index}.json`)),
+          [false, true]
+        )
       })
     )
   )

@@ -31,6 +31,7 @@ const polling = Effect.fnUntraced(function* (isDegraded: boolean) {
   yield* Effect.forkScoped(Stream.runForEach(stream, (change) => Effect.sync(() => record(change))))
   yield* TestClock.adjust(0)
   return {
+    initial: [...changes],
     degrade: Effect.andThen(degrade, TestClock.adjust(0)),
     reads: () => reads,
     setList: (next: typeof list) => void (list = next),
@@ -47,7 +48,8 @@ const polling = Effect.fnUntraced(function* (isDegraded: boolean) {
 describe("a resource that is polled", () => {
   it.effect("is compared every five seconds", () =>
     Effect.gen(function* () {
-      const { after, set, setList } = yield* polling(true)
+      const { after, initial, set, setList } = yield* polling(true)
+      assert.deepStrictEqual(initial, [])
       set("test://two", Effect.succeed("new"))
       setList(Effect.succeed("b"))
       assert.deepStrictEqual(yield* after(4999), [])
@@ -60,7 +62,8 @@ describe("a resource that is polled", () => {
 
   it.effect("counts as changed when polling starts later, and is not read before", () =>
     Effect.gen(function* () {
-      const { after, degrade, reads, set } = yield* polling(false)
+      const { after, degrade, initial, reads, set } = yield* polling(false)
+      assert.deepStrictEqual(initial, [])
       set("test://one", Effect.succeed("new"))
       assert.deepStrictEqual([yield* after(60_000), reads()], [[], 0])
       yield* degrade

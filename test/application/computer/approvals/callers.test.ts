@@ -233,6 +233,56 @@ describe("the departure of the Agent", () => {
     })
   )
 
+  it.effect("ends its calls, and not those of the next Agent of its name that arrive meanwhile", () =>
+    Effect.gen(function* () {
+      const slow = tool("slow", () => Effect.onInterrupt(Effect.never, () => Effect.sleep("1 second")))
+      const { receive, request } = yield* joined({
+        servers: { alpha: yield* makeMemoryMcpServer({ tools: [slow] }) },
+        configure: { alpha: { default_tool_meta: { auto_apply: true } } }
+      })
+      yield* TestClock.adjust(0)
+      const call = (reqId: string) =>
+        Effect.forkScoped(
+          request("client:tool_call", { agent: "brain", req_id: reqId, tool_name: "slow", params: {}, timeout: 60 }),
+          { startImmediately: true }
+        )
+      const isCancelled = (calling: Fiber.Fiber<unknown>) =>
+        Effect.map(Fiber.join(calling), (reply) => asObject(asObject(reply)["meta"])["a2c_cancelled"])
+      const first = yield* call("r1")
+      yield* TestClock.adjust(0)
+      const leaving = receive("notify:leave_office", { office_id: "o", agent: "brain" })
+      yield* Effect.forkScoped(leaving, { startImmediately: true })
+      const next = [yield* call("r1"), yield* call("r2")]
+      yield* TestClock.adjust("5 seconds")
+      assert.isTrue(yield* isCancelled(first))
+      for (const [index, calling] of next.entries()) {
+        assert.isUndefined(calling.pollUnsafe())
+        yield* Effect.forkScoped(receive("notify:tool_call_cancel", { agent: "brain", req_id: `r${index + 1}` }))
+        yield* TestClock.adjust("5 seconds")
+        assert.isDefined(calling.pollUnsafe())
+        assert.isTrue(yield* isCancelled(calling))
+      }
+    })
+  )
+
+  it.effect.each([
+    ["brain", "an Agent", link],
+    ["operator:ann", "an Agent whose name no Server proves", link],
+    ["operator:ann", "an operator", provingLink]
+  ] as const)("is not needed to cancel a call of %s: of %s", ([name, , server]) =>
+    Effect.gen(function* () {
+      const { call, openId, receive } = yield* waiting("approval", ["agent"], server)
+      const calling = yield* call(name, "r1")
+      yield* openId
+      yield* receive("notify:tool_call_cancel", { agent: "other", req_id: "r1" })
+      yield* receive("notify:tool_call_cancel", { agent: name, req_id: "r2" })
+      yield* TestClock.adjust(0)
+      assert.isUndefined(calling.pollUnsafe())
+      yield* receive("notify:tool_call_cancel", { agent: name, req_id: "r1" })
+      assert.deepInclude(asObject(asObject(yield* Fiber.join(calling))["meta"]), { a2c_cancelled: true })
+    })
+  )
+
   it.effect("ends the calls of an operator with the connection of the Computer", () =>
     Effect.gen(function* () {
       const { call, list, lost, openId } = yield* waiting("approval", ["agent"], provingLink)

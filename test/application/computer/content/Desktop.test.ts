@@ -141,6 +141,32 @@ describe("Desktop", () => {
     })
   )
 
+  it.effect("reports a window that is left out again only after a desktop without the problem", () =>
+    Effect.gen(function* () {
+      const broken = new Set([a, b])
+      const { logs, shown } = yield* showing([resource(a), resource(b)], (session) => ({
+        ...session,
+        readResource: (uri) =>
+          broken.has(uri)
+            ? Effect.fail(new McpSessionError({ reason: "protocol", message: "closed" }))
+            : session.readResource(uri)
+      }))
+      const reported = Effect.fnUntraced(function* (request: Parameters<typeof shown>[0]) {
+        logs.length = 0
+        yield* shown(request)
+        return logs.flatMap((line) => /"window left out".*"uri":"([^"]*)"/.exec(line)?.[1] ?? [])
+      })
+      assert.deepStrictEqual(yield* reported({}), [a, b])
+      // A request for one window tells nothing about the others.
+      for (const window of [a, b, "window://h/c"]) assert.deepStrictEqual(yield* reported({ window }), [])
+      assert.deepStrictEqual(yield* reported({}), [])
+      broken.delete(a)
+      assert.deepStrictEqual(yield* reported({}), [])
+      broken.add(a)
+      assert.deepStrictEqual(yield* reported({}), [a])
+    })
+  )
+
   it.effect("shows a window that a server lists twice once, as last listed", () =>
     Effect.gen(function* () {
       const { read, shown } = yield* showing([

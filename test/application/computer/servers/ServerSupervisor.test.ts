@@ -127,6 +127,50 @@ describe("ServerSupervisor", () => {
     })
   )
 
+  it.effect("runs one session of a server at a time, also when several commands restart it", () =>
+    Effect.gen(function* () {
+      let open = 0
+      let most = 0
+      let isSlow = true
+      const memory = yield* makeMemoryMcpServer()
+      const tracked = Effect.acquireRelease(
+        Effect.sync(() => void (most = Math.max(most, ++open))),
+        () =>
+          Effect.andThen(
+            Effect.suspend(() => (isSlow ? Effect.sleep("1 second") : Effect.void)),
+            Effect.sync(() => void open--)
+          )
+      )
+      const alpha = counted({ connect: Effect.andThen(tracked, memory.connect) })
+      const { restart, start, state, stop } = yield* supervised({ alpha })
+      yield* letGo
+      const commands = [restart("alpha"), restart("alpha"), stop("alpha"), start("alpha")]
+      const given = yield* Effect.forEach(commands, (command) => Effect.forkChild(command, { startImmediately: true }))
+      yield* TestClock.adjust("10 seconds")
+      isSlow = false
+      yield* Effect.forEach(given, Fiber.join)
+      assert.deepStrictEqual([most, open, alpha.starts.count], [1, 1, 4])
+      assert.strictEqual(state("alpha")?._tag, "Ready")
+    })
+  )
+
+  it.effect("forgets a server that is removed after a start, while its last session still closes", () =>
+    Effect.gen(function* () {
+      const alpha = gauged(yield* makeMemoryMcpServer(), { closing: "1 second" })
+      const { reconfigure, snapshot, start, stop } = yield* supervised({ alpha })
+      yield* letGo
+      const commands: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        stop("alpha"),
+        start("alpha"),
+        reconfigure(setupOf([]))
+      ]
+      const given = yield* Effect.forEach(commands, (command) => Effect.forkChild(command, { startImmediately: true }))
+      yield* TestClock.adjust("1 minute")
+      yield* Effect.forEach(given, Fiber.join)
+      assert.deepStrictEqual([[...snapshot().states.keys()], alpha.sessions.open], [[], 0])
+    })
+  )
+
   it.effect("closes the session of a stopped server", () =>
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer())

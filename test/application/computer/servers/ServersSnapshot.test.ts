@@ -209,6 +209,25 @@ describe("ServersSnapshot", () => {
     })
   )
 
+  it.effect(
+    "shows what Agents fetch with the tools in their fingerprint: of another session, also with the same listings",
+    () =>
+      Effect.gen(function* () {
+        const alpha = yield* ready("alpha")
+        const states: ReadonlyArray<ServerState> = [
+          alpha,
+          { ...alpha, session: { ...alpha.session, info: { ...alpha.session.info, instructions: "Take notes" } } },
+          { ...alpha, session: { ...alpha.session, info: { ...alpha.session.info, instructions: "Be brief" } } },
+          { ...alpha, prompts: [{ name: "greet" }] },
+          { ...alpha, templates: [{ uriTemplate: "note://{id}" }] },
+          { ...alpha, resources: [{ uri: "ui://form", mimeType: "text/html;profile=mcp-app" }] }
+        ]
+        const snapshotOf = makeSnapshots()
+        const texts = states.map((state) => fingerprintsOf(snapshotOf({ alpha: state }))["toolList"])
+        assert.lengthOf([...new Set(texts)], states.length)
+      })
+  )
+
   it.effect("shows a changed listing in the fingerprint of the desktop", () =>
     Effect.gen(function* () {
       const snapshotOf = makeSnapshots()

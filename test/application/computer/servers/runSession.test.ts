@@ -7,6 +7,7 @@ import { runSession } from "../../../../src/application/computer/servers/runSess
 import {
   McpConnector,
   McpSessionError,
+  type McpMethod,
   type McpSession,
   type McpWatchOptions
 } from "../../../../src/application/ports/McpSession.ts"
@@ -271,6 +272,45 @@ describe("runSession", () => {
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* state, { _tag: "Failed", reason: "no <redacted>", publicReason: "no <redacted>" })
       assert.strictEqual(starts.count, 1)
+    })
+  )
+
+  it.effect("lists again what the server says has changed, and templates with the resources", () =>
+    Effect.gen(function* () {
+      let version = 1
+      const answer = (method: McpMethod) =>
+        Effect.sync(() =>
+          method === "prompts/list"
+            ? { prompts: [{ name: `p${version}` }] }
+            : { resourceTemplates: [{ uriTemplate: `note://${version}/{id}` }] }
+        )
+      const { memory, state } = yield* alpha(
+        () => ({
+          listTools: () => Effect.sync(() => ({ items: [tool(`t${version}`).definition], nextCursor: undefined })),
+          listResources: () => Effect.sync(() => ({ items: [{ uri: `note://${version}` }], nextCursor: undefined }))
+        }),
+        { answer, capabilities: { prompts: true } }
+      )
+      const versions = Effect.map(state, (now) => {
+        if (now?._tag !== "Ready") return assert.fail(now?._tag)
+        const { prompts, resources, templates, tools } = now
+        const shown = Object.entries({ tools, resources, templates, prompts })
+        return Object.fromEntries(shown.map(([what, items]) => [what, /\d/.exec(JSON.stringify(items))?.[0]]))
+      })
+      const all = { tools: "1", resources: "1", templates: "1", prompts: "1" }
+      assert.deepStrictEqual(yield* versions, all)
+      version = 2
+      yield* memory.notify({ _tag: "ResourcesChanged" })
+      yield* letGo
+      assert.deepStrictEqual(yield* versions, { ...all, resources: "2", templates: "2" })
+      version = 3
+      yield* memory.notify({ _tag: "PromptsChanged" })
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* versions, { ...all, resources: "2", templates: "2", prompts: "3" })
+      version = 4
+      yield* memory.notify({ _tag: "ToolsChanged" })
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* versions, { tools: "4", resources: "2", templates: "2", prompts: "3" })
     })
   )
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, PubSub } from "effect"
 import { TestClock } from "effect/testing"
 import { makeModernClient } from "../../../../../src/adapters/mcp/client/modern/ModernClient.ts"
 import type { InputResponder } from "../../../../../src/application/ports/McpSession.ts"
@@ -17,20 +17,26 @@ interface Sent {
   readonly params: JsonObject
 }
 
-/** A client whose server gives these results in turn, none for `undefined`, and the requests without their common metadata. */
-const answering = Effect.fnUntraced(function* (...results: ReadonlyArray<JsonObject | undefined>) {
+/**
+ * A client whose server gives these results in turn, none for `undefined`, or whose requests fail; and the requests without
+ * their common metadata.
+ */
+const answering = Effect.fnUntraced(function* (...results: ReadonlyArray<JsonObject | Error | undefined>) {
   const sent: Array<Sent> = []
+  const signals: Array<AbortSignal | undefined> = []
   const metadata: Array<JsonObject> = []
   const transport: Partial<StreamableHTTPClientTransport> = {
     start: () => Promise.resolve(),
     close: () => Promise.resolve(),
-    send: (message) => {
+    send: (message, options) => {
       const { id, method, params } = message as unknown as Sent
       const { _meta, ...given } = params
       metadata.push(asObject(_meta))
       sent.push({ id, method, params: given })
+      signals.push(options?.requestSignal)
       const result = results[sent.length - 1]
-      if (result !== undefined) receive({ jsonrpc: "2.0", id, result })
+      if (result instanceof Error) return Promise.reject(result)
+      if (result !== undefined) receive({ jsonrpc: "2.0", id, ...("error" in result ? result : { result }) })
       return Promise.resolve()
     }
   }
@@ -38,7 +44,7 @@ const answering = Effect.fnUntraced(function* (...results: ReadonlyArray<JsonObj
   const receive = (message: JsonObject) => transport.onmessage?.(message as unknown as JSONRPCMessage)
   const progress = (progressToken: unknown, step: JsonObject) =>
     receive({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken, ...step } })
-  return { client, metadata, progress, receive, sent }
+  return { client, metadata, progress, receive, sent, signals }
 })
 
 const call = { name: "work", arguments: { path: "a" } }
@@ -178,6 +184,81 @@ describe("a request to a server of MCP 2026-07-28", () => {
       const { client } = yield* answering(result)
       const failure = yield* Effect.flip(client.request("tools/call", call))
       assert.deepStrictEqual([failure.reason, failure.message], ["protocol", message])
+    })
+  )
+})
+
+const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
+const unknownMethod = { error: { code: -32_601, message: "no such method" } }
+
+describe("the connection to a server of MCP 2026-07-28", () => {
+  it.effect.each<readonly [string, JsonObject | Error, boolean]>([
+    ["stays while the server answers", {}, false],
+    ["stays while the server answers with an error", unknownMethod, false],
+    ["is lost when the server answers nothing", reset, true],
+    ["is lost when the server cannot be reached", new Error("fetch failed"), true]
+  ])("%s, after a request without a response", ([, answer, isLost]) =>
+    Effect.gen(function* () {
+      const { client, sent } = yield* answering(undefined, reset, answer, done)
+      const pending = yield* Effect.forkChild(Effect.flip(client.request("tools/call", call)), {
+        startImmediately: true
+      })
+      const { message, reason } = yield* Effect.flip(client.request("prompts/get", {}))
+      assert.deepStrictEqual([reason, message], ["closed", "no response received: connection reset"])
+      yield* Effect.repeat(Effect.yieldNow, { until: () => sent.length === 3 })
+      assert.strictEqual(sent[2]?.method, "server/discover")
+      if (!isLost) {
+        yield* TestClock.adjust("1 minute")
+        assert.isUndefined(pending.pollUnsafe())
+        assert.deepStrictEqual<unknown>(yield* client.request("tools/call", call), done)
+        return
+      }
+      const failure = yield* Fiber.join(pending)
+      assert.strictEqual(failure.reason, "closed")
+      assert.include(failure.message, "MCP server does not respond")
+      assert.strictEqual(yield* Deferred.await(client.lost), failure)
+      client.markLost("another reason")
+      assert.deepStrictEqual(yield* Effect.flip(client.request("tools/call", call)), failure)
+      assert.lengthOf(sent, 3)
+    })
+  )
+
+  it.effect("is not checked after an error of the server", () =>
+    Effect.gen(function* () {
+      const data = { hint: 1 }
+      const { client, sent } = yield* answering({ error: { code: -32_050, message: "broken", data } })
+      const failure = yield* Effect.flip(client.request("tools/call", call))
+      assert.deepInclude(failure, { reason: "protocol", code: -32_050, message: "broken", data })
+      yield* TestClock.adjust("1 minute")
+      assert.lengthOf(sent, 1)
+    })
+  )
+
+  it.effect("cancels an interrupted request, which receives nothing more", () =>
+    Effect.gen(function* () {
+      const { client, progress, receive, sent, signals } = yield* answering()
+      let steps = 0
+      const onProgress = () => void steps++
+      const calling = yield* Effect.forkChild(client.request("tools/call", call, { onProgress }), {
+        startImmediately: true
+      })
+      const [{ id } = assert.fail()] = sent
+      progress(id, { progress: 1 })
+      assert.deepStrictEqual([steps, signals[0]?.aborted], [1, false])
+      yield* Fiber.interrupt(calling)
+      progress(id, { progress: 2 })
+      receive({ jsonrpc: "2.0", id, result: done })
+      assert.deepStrictEqual([steps, signals[0]?.aborted], [1, true])
+    })
+  )
+
+  it.effect("carries what the server logs", () =>
+    Effect.gen(function* () {
+      const { client, receive } = yield* answering()
+      const logs = yield* PubSub.subscribe(client.logged)
+      const params = { level: "warning", logger: "db", data: { slow: true } }
+      receive({ jsonrpc: "2.0", method: "notifications/message", params })
+      assert.deepStrictEqual<unknown>(yield* PubSub.take(logs), { _tag: "Logged", ...params })
     })
   )
 })

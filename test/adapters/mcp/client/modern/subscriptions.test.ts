@@ -78,4 +78,51 @@ describe("subscription to changes", () => {
       assert.deepStrictEqual([asked, lost.length], [11, 1])
     }).pipe(Effect.scoped)
   )
+
+  const all = { tools: true, resources: true, prompts: true, uris: ["a:1"] }
+  const listChanged = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+
+  /** A watch of everything, whose server accepts these subscriptions in turn and closes all but the last one. */
+  const accepting = Effect.fnUntraced(function* (...accepted: ReadonlyArray<JsonObject>) {
+    let asked = 0
+    const lost: Array<string> = []
+    const client: Pick<ModernClient, "listen" | "markLost"> = {
+      markLost: (reason) => void lost.push(reason),
+      listen: (_, onAccepted) =>
+        Effect.suspend(() => {
+          onAccepted(accepted[asked++] ?? {})
+          return asked < accepted.length ? Effect.succeed({}) : Effect.never
+        })
+    }
+    const { changes } = yield* subscribe(client as ModernClient, all)
+    yield* TestClock.adjust("1 hour")
+    return { asked: () => asked, changes, lost }
+  })
+
+  it.effect.each([
+    ["has ended", [{ ...listChanged, resourceSubscriptions: ["a:1"] }, listChanged, listChanged], 0],
+    ["was added and has ended", [{ toolsListChanged: true }, listChanged, { toolsListChanged: true }], 0],
+    ["of the tools has ended", [listChanged, { ...listChanged, toolsListChanged: false }], 1],
+    ["of the prompts has ended", [listChanged, listChanged, { ...listChanged, promptsListChanged: false }], 1],
+    ["of the resources has ended", [listChanged, { toolsListChanged: true, promptsListChanged: true }], 1]
+  ] as const)("is renewed without the part that %s, unless the first one had a list of it", ([, accepted, losses]) =>
+    Effect.gen(function* () {
+      const { asked, lost } = yield* accepting(...accepted)
+      assert.deepStrictEqual([asked(), lost.length], [accepted.length, losses])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is not renewed where the server accepts nothing of it", () =>
+    Effect.gen(function* () {
+      const { asked, lost } = yield* accepting({}, {})
+      assert.deepStrictEqual([asked(), lost.length], [1, 0])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("reports everything as changed after each renewal, and not at first", () =>
+    Effect.gen(function* () {
+      const { changes } = yield* accepting(listChanged, listChanged, listChanged)
+      assert.deepStrictEqual(yield* Queue.takeAll(changes), [...allChanges(all), ...allChanges(all)])
+    }).pipe(Effect.scoped)
+  )
 })
