@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Layer, type Scope, type Stream } from "effect"
+import { Context, Deferred, Effect, Layer, type Scope, Semaphore, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
 import type { Grant } from "../../domain/approvals/grants.ts"
@@ -152,8 +152,12 @@ const make = Effect.fnUntraced(function* (
   /** Ends the work for the Agent of the office. */
   const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))
 
-  const join = (request: JoinOptions) =>
-    connection.join(request, (member) => {
+  /** A join waits for a leave, whose end would end the work for the next office. */
+  const leaving = yield* Semaphore.make(1)
+
+  const join = Effect.fnUntraced(function* (request: JoinOptions) {
+    yield* leaving.withPermit(Effect.void)
+    yield* connection.join(request, (member) => {
       backlog.clear()
       const services = {
         name,
@@ -177,6 +181,7 @@ const make = Effect.fnUntraced(function* (
         onLost: () => endRequests
       }
     })
+  })
   // Only a leave resets the status; the link closes before the servers stop in any case.
   yield* Effect.addFinalizer(() => connection.leave)
   // The second time ends requests that arrived during the first. The next office may have another Agent.
@@ -184,7 +189,8 @@ const make = Effect.fnUntraced(function* (
     Effect.andThen(connection.leave),
     Effect.andThen(endRequests),
     Effect.andThen(calls.tasks.reset),
-    Effect.andThen(blobs.clear)
+    Effect.andThen(blobs.clear),
+    leaving.withPermit
   )
 
   // Without its name in the office, a Computer starts no processes.

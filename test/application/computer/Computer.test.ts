@@ -3,7 +3,7 @@ import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerOptions } from "../../../src/application/computer/Computer.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
+import { asObject, type JsonObject } from "../../../src/domain/json.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Link, LinkClosed, type TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
@@ -138,9 +138,9 @@ describe("notification of changes", () => {
     })
   )
 
-  it.effect("follows once after a rejoin when the connection was lost", () =>
+  it.effect.each([[1], [2], [3]] as const)("follows once after the rejoin %i when it failed until then", ([failures]) =>
     Effect.gen(function* () {
-      const closing = [yield* Deferred.make<string>(), yield* Deferred.make<string>(), yield* Deferred.make<string>()]
+      const closing = yield* Effect.forEach(Array.from({ length: failures + 2 }), () => Deferred.make<string>())
       let connections = 0
       const { events, transport } = admitting((open) => {
         const lost = closing[connections++] ?? assert.fail()
@@ -148,7 +148,7 @@ describe("notification of changes", () => {
         return {
           ...open,
           closed: Deferred.await(lost),
-          notify: connections === 1 ? () => Effect.fail(fail) : open.notify
+          notify: connections <= failures ? () => Effect.fail(fail) : open.notify
         }
       })
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
@@ -158,13 +158,12 @@ describe("notification of changes", () => {
       yield* alpha.setTools([tool("b")])
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(events(), ["server:join_office"])
-      for (const lost of closing.slice(0, 2)) {
+      for (const lost of closing.slice(0, -1)) {
         yield* Deferred.succeed(lost, "gone")
         yield* TestClock.adjust("1 minute")
       }
       assert.deepStrictEqual(events(), [
-        "server:join_office",
-        "server:join_office",
+        ...closing.slice(0, -1).map(() => "server:join_office"),
         "server:update_tool_list",
         "server:join_office"
       ])
@@ -209,6 +208,39 @@ describe("call of the Agent", () => {
       yield* Deferred.succeed(closed, undefined)
       yield* Fiber.join(leaving)
       yield* stopped
+    })
+  )
+
+  it.effect("goes on in the next office, which the Computer joins while it still leaves the last one", () =>
+    Effect.gen(function* () {
+      const { hanging } = yield* hangingTool("hang")
+      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
+      let opened = 0
+      const connect = Effect.acquireRelease(
+        Effect.sync(() => ++opened),
+        (count) => (count === 1 ? Effect.sleep("1 second") : Effect.void)
+      )
+      const { computer, request } = yield* joined(
+        { servers: { alpha }, configure: { alpha: auto } },
+        Effect.as(connect, link)
+      )
+      const call = { tool_name: "hang", params: {}, timeout: 60 }
+      const task = { id: "t1", tool: "hang", params: {}, timeout: 60 }
+      const taskState = (method: string, params: JsonObject) =>
+        Effect.suspend(() => request("client:mcp", { method, params })).pipe(
+          Effect.map((reply) => asObject(asObject(reply)["result"])["state"])
+        )
+      const leaving = yield* Effect.forkChild(computer.leave, { startImmediately: true })
+      const calling = yield* Effect.gen(function* () {
+        yield* computer.join({ office: "o2" })
+        yield* taskState("tasks/start", task)
+        return yield* Effect.suspend(() => request("client:tool_call", call))
+      }).pipe(Effect.forkChild({ startImmediately: true }))
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(leaving)
+      assert.isUndefined(calling.pollUnsafe())
+      assert.strictEqual(yield* taskState("tasks/get", { id: "t1" }), "working")
+      assert.strictEqual(yield* computer.office, "o2")
     })
   )
 
