@@ -254,7 +254,7 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
     })
   )
 
-  it.effect("may send from its handler of each join, not from those of each connection and each loss", () =>
+  it.effect("sends from its handler of each join, not from those of each connection and each loss", () =>
     Effect.gen(function* () {
       const { event } = lineNamed(protocol).serverRequests.leave
       const seen: Array<unknown> = []

@@ -174,8 +174,8 @@ const storeOf = (initial: StoredApprovals | undefined) => {
   return { store, layer }
 }
 
-describe("approvals that cannot be loaded", () => {
-  it.effect("are not overwritten: what is allowed then holds without them", () => {
+describe("a store that cannot be loaded", () => {
+  it.effect("is not overwritten: what is allowed then holds without it", () => {
     const { layer, store } = storeOf(undefined)
     return Effect.gen(function* () {
       const { allow, computer, logs, needsApproval } = yield* deciding()
@@ -188,8 +188,8 @@ describe("approvals that cannot be loaded", () => {
   })
 })
 
-describe("approvals that were loaded", () => {
-  it.effect("are saved with the next ones, and not again for a grant that is not there", () => {
+describe("a store that was loaded", () => {
+  it.effect("is saved with the next approvals, and not again for a grant that is not there", () => {
     const { layer, store } = storeOf({ grants: [], pins: [] })
     const inComputer = (
       run: (one: Effect.Success<ReturnType<typeof deciding>>) => Effect.Effect<unknown, never, Scope.Scope>
