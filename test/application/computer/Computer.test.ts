@@ -244,6 +244,28 @@ describe("call of the Agent", () => {
     })
   )
 
+  it.effect("ends before the connection does when the Computer leaves", () =>
+    Effect.gen(function* () {
+      const ended: Array<string> = []
+      const ending = (what: string) => Effect.sync(() => void ended.push(what))
+      const { hanging, started } = yield* hangingTool("hang")
+      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
+      const { computer, request } = yield* joined(
+        { servers: { alpha }, configure: { alpha: auto } },
+        Effect.as(
+          Effect.addFinalizer(() => ending("connection")),
+          link
+        )
+      )
+      const call = request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 })
+      const calling = yield* Effect.forkChild(Effect.tap(call, ending("call")))
+      yield* started
+      yield* computer.leave
+      yield* Fiber.join(calling)
+      assert.deepStrictEqual(ended, ["call", "connection"])
+    })
+  )
+
   it.effect("ends when the Computer leaves", () =>
     Effect.gen(function* () {
       const { computer, isStopped } = yield* calling(Effect.never)

@@ -494,6 +494,31 @@ describe("ToolCalls", () => {
     })
   )
 
+  it.effect.each(
+    (["a call of an Agent", "a task", "a call of the Computer"] as const).flatMap((kind) =>
+      [2, 90].map((timeout) => [kind, timeout] as const)
+    )
+  )("runs %s for %i seconds, as it states", ([kind, timeout]) =>
+    Effect.gen(function* () {
+      const { call, callLocally, tasks } = yield* callsOn([tool("t", () => Effect.never)])
+      const caller = officeCaller("a", 1, true)
+      const run = {
+        "a call of an Agent": call({ ...request("r1", "t"), timeout }),
+        "a call of the Computer": callLocally({ tool: "t", params: {}, timeout: Duration.seconds(timeout) }),
+        "a task": Effect.gen(function* () {
+          yield* tasks.start({ id: "r1", tool: "t", params: {}, timeout, caller })
+          const { result } = yield* tasks.get(caller, { id: "r1", seen: 1, wait: 3600 })
+          return result
+        })
+      }[kind]
+      const running = yield* Effect.forkChild(run, { startImmediately: true })
+      yield* TestClock.adjust(timeout * 1000 - 1)
+      assert.isUndefined(running.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.deepInclude((yield* Fiber.join(running))?.meta, { a2c_timeout: true })
+    })
+  )
+
   it.effect("gives the script the name of the tool at its server", () =>
     Effect.gen(function* () {
       const names: Array<unknown> = []

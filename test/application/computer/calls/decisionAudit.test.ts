@@ -6,7 +6,7 @@ import * as RulePolicy from "../../../../src/application/computer/calls/RulePoli
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import type { ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { testComputer } from "../testComputer.ts"
+import { link, testComputer } from "../testComputer.ts"
 
 /** A Computer with an audit, and the lines about decisions. */
 const audited = Effect.gen(function* () {
@@ -20,7 +20,12 @@ const audited = Effect.gen(function* () {
     { action: "deny", tool: ["erase"], reason: "nothing is erased" }
   ])
   const { computer } = yield* Effect.provide(
-    testComputer({ servers: { notes }, policy, settings: { approvers: ["page"] } }),
+    testComputer({
+      servers: { notes },
+      policy,
+      settings: { approvers: ["page"] },
+      transport: { connect: () => Effect.succeed(link) }
+    }),
     audit
   )
   yield* TestClock.adjust(0)
@@ -73,6 +78,26 @@ describe("the audit of a Computer", () => {
           { ...line("write", { action: "allow", by: "owner" }), caller_kind: "owner", agent: undefined }
         ].map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)))
       )
+    })
+  )
+
+  it.effect("names the office in which the call began", () =>
+    Effect.gen(function* () {
+      const { call, computer, decideNext, lines } = yield* audited
+      const allowed = { action: "allow", scope: "once" } as const
+      const calling = yield* Effect.forkChild(call("write"))
+      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      yield* computer.join({ office: "o" })
+      yield* computer.decideApproval(Option.getOrThrow(open)[0]?.id ?? "", allowed, "operator:ann")
+      yield* Fiber.join(calling)
+      yield* decideNext(allowed)
+      yield* computer.leave
+      yield* call("read")
+      assert.deepStrictEqual<unknown>(lines(), [
+        line("write", { ...allowed, by: "operator:ann" }),
+        line("write", { ...allowed, by: "operator:ann", office: "o" }),
+        line("read", { action: "allow", by: "rule 1" })
+      ])
     })
   )
 

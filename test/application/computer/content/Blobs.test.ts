@@ -316,6 +316,23 @@ describe("the kept content of results", () => {
     })
   )
 
+  it.effect("has other handles than what was evicted, and than what is kept", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxCount: 2 })
+      const sizes = [1, 2, 3, 4, 5]
+      const handles = yield* handlesOf(blobs, ...sizes.map((size) => content(size, size)))
+      assert.lengthOf([...new Set(handles)], sizes.length)
+      yield* blobs.clear
+      const later = yield* handlesOf(blobs, content(6, 6), content(7, 7))
+      for (const handle of handles) assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
+      const read = yield* Effect.forEach(later, (handle) => readAll(blobs, handle, 100))
+      assert.deepStrictEqual(
+        read.map(({ bytes }) => bytes.length),
+        [6, 7]
+      )
+    })
+  )
+
   it.effect("has its whole size again after it was dropped", () =>
     Effect.gen(function* () {
       const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 100 })

@@ -81,6 +81,20 @@ describe("location of a document", () => {
     })
   )
 
+  it.effect.each([
+    ["DPE://h/doc", "dpe://h/doc"],
+    ["dpe://h/doc", "DPE://h/doc"]
+  ] as const)("is read by the URI of its listing, %s, for a request of %s", ([listed, requested]) =>
+    Effect.gen(function* () {
+      const { get, requests } = yield* resolving([resource(listed, ["T"], { mimeType: "text/plain" })])
+      assert.deepStrictEqual(yield* get({ uri: requested }), { uri: "https://x/1", req_id: "r" })
+      assert.deepStrictEqual(
+        requests.map(({ contents, hint }) => [contents, hint.mimeType]),
+        [[[{ uri: listed, text: "T" }], "text/plain"]]
+      )
+    })
+  )
+
   it.effect("needs no listing of the document, only its host", () =>
     Effect.gen(function* () {
       const read = (contents: ReadonlyArray<JsonObject>) => (session: McpSession) => ({
