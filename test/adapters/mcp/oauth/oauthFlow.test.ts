@@ -1,18 +1,36 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import * as McpClient from "../../../../src/adapters/mcp/client/McpClient.ts"
 import {
   type AuthorizationRequest,
   logAuthorizationRequest,
   makeAuthorizer
 } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
 import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
+import { McpConnector } from "../../../../src/application/ports/McpSession.ts"
+import { decodeEndpoint, withParameterDefaults } from "../../../../src/domain/config/endpointParameters.ts"
 import { CredentialStore, CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
 import { makeGuarded } from "../../../fixtures/oauth.ts"
 import { assertClean, browse, echo, echoed, given, Live, Logged, makeWorld } from "./world.ts"
 
 describe("MCP server with OAuth", () => {
+  given("accepts the tokens over the older transport, when it offers no other one", (world) =>
+    Effect.gen(function* () {
+      yield* Effect.scoped(world.open({ kind: "sse" }))
+      const parameters = withParameterDefaults("streamable", { url: world.sse.href })
+      const endpoint = Result.getOrThrow(decodeEndpoint("streamable", parameters))
+      const session = yield* McpConnector.use(({ connect }) => connect("guarded", endpoint)).pipe(
+        Effect.provide(Layer.provide(McpClient.layerWithOAuth(), NodeServices.layer)),
+        Effect.provideService(CredentialStore, world.store)
+      )
+      assert.deepStrictEqual(yield* echo(session), echoed)
+      assert.strictEqual(world.shownRequests.length, 1)
+    })
+  )
+
   for (const kind of ["streamable", "sse"] as const) {
     given(`accepts a session after interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
