@@ -17,19 +17,26 @@ import { makeGuarded } from "../../../fixtures/oauth.ts"
 import { assertClean, browse, echo, echoed, given, Live, Logged, makeWorld } from "./world.ts"
 
 describe("MCP server with OAuth", () => {
-  given("accepts the tokens over the older transport, when it offers no other one", (world) =>
-    Effect.gen(function* () {
-      yield* Effect.scoped(world.open({ kind: "sse" }))
-      const parameters = withParameterDefaults("streamable", { url: world.sse.href })
-      const endpoint = Result.getOrThrow(decodeEndpoint("streamable", parameters))
-      const session = yield* McpConnector.use(({ connect }) => connect("guarded", endpoint)).pipe(
-        Effect.provide(Layer.provide(McpClient.layerWithOAuth(), NodeServices.layer)),
-        Effect.provideService(CredentialStore, world.store)
-      )
-      assert.deepStrictEqual(yield* echo(session), echoed)
-      assert.strictEqual(world.shownRequests.length, 1)
-    })
-  )
+  for (const [title, name, kind] of [
+    ["the older transport, when it offers no other one", "sse", "sse"],
+    ["MCP 2026-07-28, when it knows no earlier revision", "modern", "streamable"]
+  ] as const) {
+    given(`accepts the tokens over ${title}`, (world) =>
+      Effect.gen(function* () {
+        const url = world[name]
+        // The client of this test knows no later revision.
+        yield* Effect.exit(Effect.scoped(world.open({ kind, url })))
+        const parameters = withParameterDefaults("streamable", { url: url.href })
+        const endpoint = Result.getOrThrow(decodeEndpoint("streamable", parameters))
+        const session = yield* McpConnector.use(({ connect }) => connect("guarded", endpoint)).pipe(
+          Effect.provide(Layer.provide(McpClient.layerWithOAuth(), NodeServices.layer)),
+          Effect.provideService(CredentialStore, world.store)
+        )
+        assert.deepStrictEqual(yield* echo(session), echoed)
+        assert.strictEqual(world.shownRequests.length, 1)
+      })
+    )
+  }
 
   for (const kind of ["streamable", "sse"] as const) {
     given(`accepts a session after interactive authorization (${kind})`, (world) =>
