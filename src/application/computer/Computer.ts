@@ -185,12 +185,13 @@ const make = Effect.fnUntraced(function* (
   // Only a leave resets the status; the link closes before the servers stop in any case.
   yield* Effect.addFinalizer(() => connection.leave)
   // The second time ends requests that arrived during the first. The next office may have another Agent.
-  const leave = endRequests.pipe(
-    Effect.andThen(connection.leave),
-    Effect.andThen(endRequests),
-    Effect.andThen(calls.tasks.reset),
-    Effect.andThen(blobs.clear),
-    leaving.withPermit
+  const leave = leaving.withPermit(
+    endRequests.pipe(
+      Effect.andThen(connection.leave),
+      Effect.andThen(endRequests),
+      Effect.andThen(calls.tasks.reset),
+      Effect.andThen(blobs.clear)
+    )
   )
 
   // Without its name in the office, a Computer starts no processes.
