@@ -36,7 +36,7 @@ import {
   textResult,
   tool
 } from "../../conformance/members.ts"
-import { conform, type World } from "../../conformance/World.ts"
+import { conform, conformInMemory, type World } from "../../conformance/World.ts"
 
 /** An office whose Agent shares its connection on a second transport, and ways to connect to that. */
 const sharedOffice = Effect.fnUntraced(function* (world: World) {
@@ -67,7 +67,7 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
       ),
       Context.get(Agent)
     )
-  return { computer, holder, links, second, started, stopped, unused }
+  return { alpha, computer, holder, links, second, started, stopped, unused }
 })
 
 describe("shared office", () => {
@@ -179,6 +179,28 @@ describe("shared office", () => {
     })
   )
 
+  conform("keeps the view of the second process current: tools that change, and Computers that leave", (world) =>
+    Effect.gen(function* () {
+      const { alpha, computer, second } = yield* sharedOffice(world)
+      const agent = yield* second()
+      yield* agent.settled
+      const toolsOf = (tools: ReadonlyArray<string> | undefined) =>
+        agent.changesOf("pc-1").pipe(
+          Stream.map((view) => view?.tools?.map(({ name }) => name)),
+          Stream.filter((names) => names?.join() === tools?.join()),
+          Stream.runHead
+        )
+      yield* toolsOf(["echo", "hang"])
+      yield* alpha.setTools([tool("other")])
+      yield* toolsOf(["other"])
+      yield* computer.leave
+      yield* agent.changes.pipe(
+        Stream.filter(({ computers }) => !computers.has("pc-1")),
+        Stream.runHead
+      )
+    })
+  )
+
   /** A call of the second process that waits for its approval, which `go` gives. */
   const waitingCall = Effect.fnUntraced(function* (world: World) {
     const { second } = yield* sharedOffice(world)
@@ -225,6 +247,28 @@ describe("shared office", () => {
     [new RequestTimeout({ timeout: Duration.seconds(90) }), 408],
     [new SendFailed({ error: payloadTooLarge(7) }), 413]
   ] as const
+
+  conformInMemory("waits thirty seconds longer than a request states, or ninety seconds", (world) =>
+    Effect.gen(function* () {
+      const { holder } = yield* sharedOffice(world)
+      const timeouts: Array<number> = []
+      const request = (_event: string, _body: unknown, timeout: Duration.Duration) =>
+        Effect.suspend(() => {
+          timeouts.push(Duration.toSeconds(timeout))
+          return Effect.fail(new LinkClosed({ reason: "test" }))
+        })
+      const handle = makeShareHandler(
+        { ...holder, member: { ...holder.member, request } },
+        { name: "agent-1", office: "O1" },
+        { notify: () => Effect.void }
+      )
+      const base = { agent: "agent-1", computer: "pc-1", req_id: "r" }
+      yield* handle("client:tool_call", jsonBody({ ...base, tool_name: "echo", params: {}, timeout: 7 }))
+      yield* handle("client:get_dpe", jsonBody({ ...base, uri: "dpe://a/b", timeout: 8 }))
+      yield* handle("client:get_tools", jsonBody(base))
+      assert.deepStrictEqual(timeouts, [37, 38, 90])
+    })
+  )
 
   conform("replies with the error of a request that the connection of the Agent could not transport", (world) =>
     Effect.gen(function* () {

@@ -18,7 +18,7 @@ const link = { type: "resource_link", uri, name: "form" }
 const drawing = {
   tools: [
     tool("draw", () => Effect.succeed({ content: [link] }), { _meta: { ui: { resourceUri: uri } } }),
-    tool("refresh", () => Effect.succeed(textResult("fresh")), {
+    tool("refresh", () => Effect.succeed(textResult("up to date")), {
       _meta: { ui: { resourceUri: uri, visibility: ["app"] } }
     })
   ],
@@ -125,16 +125,16 @@ describe("app in an office", () => {
       const { session } = yield* bridged({ tools: "search" })
       const found = uiOf(yield* session.listTools(), "desk__refresh")
       assert.deepStrictEqual(found, { resourceUri: "ui://desk/alpha/draw/form", visibility: ["app"] })
-      assert.include(textOf(yield* session.callTool("desk__refresh", {})), "fresh")
+      assert.include(textOf(yield* session.callTool("desk__refresh", {})), "up to date")
     })
   )
 
   it.effect("calls tools by the names of its MCP server, which hosts pass on", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged()
-      assert.include(textOf(yield* session.callTool("refresh", {})), "fresh")
+      assert.include(textOf(yield* session.callTool("refresh", {})), "up to date")
       const nested = yield* officeWith("outer", serverOf(session))
-      assert.include(textOf(yield* nested.session.callTool("refresh", {})), "fresh")
+      assert.include(textOf(yield* nested.session.callTool("refresh", {})), "up to date")
     })
   )
 
@@ -143,7 +143,7 @@ describe("app in an office", () => {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer(drawing)
       const configure = { alpha: { tool_meta: { refresh: { alias: "renew" } } } }
       const { session } = yield* officeWith("desk", alpha, {}, { configure })
-      assert.include(textOf(yield* session.callTool("refresh", {})), "fresh")
+      assert.include(textOf(yield* session.callTool("refresh", {})), "up to date")
     })
   )
 
@@ -190,7 +190,7 @@ describe("app in an office", () => {
         [inner, "desk__claim"],
         [outer.session, "outer__desk__claim"]
       ] as const) {
-        assert.include(textOf(yield* session.callTool("refresh", {})), "fresh")
+        assert.include(textOf(yield* session.callTool("refresh", {})), "up to date")
         const listed = (yield* session.listTools()).items.find(({ name }) => name === claiming)
         const { a2c_app, a2c_computer, mine } = asObject(listed?.["_meta"])
         assert.notDeepEqual(a2c_app, claim.a2c_app)
@@ -226,7 +226,7 @@ describe("app in an office", () => {
       const { content } = yield* session.callTool("outer__desk__draw", {})
       assert.deepStrictEqual(content, [{ ...link, uri: inOffice }])
       const called = yield* session.callTool("outer__desk__refresh", {})
-      assert.include(textOf(called), "fresh")
+      assert.include(textOf(called), "up to date")
       const foreign = yield* Effect.result(session.readResource("ui://outer/alpha/desk/beta/draw/form"))
       assert.isTrue(Result.isFailure(foreign))
     })

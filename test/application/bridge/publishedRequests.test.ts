@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, Latch, Stream, SubscriptionRef } from "effect"
+import { TestClock } from "effect/testing"
 import { Agent, type AgentShape } from "../../../src/application/agent/Agent.ts"
 import { Disconnected } from "../../../src/application/agent/AgentErrors.ts"
 import type { ComputerView, OfficeView } from "../../../src/application/agent/OfficeView.ts"
@@ -80,6 +81,8 @@ const published = Effect.fnUntraced(function* (
   const hooks: Array<CallHooks> = []
   const view = yield* SubscriptionRef.make(full)
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Joined" })
+  /** Open while no refresh of the view runs. */
+  const settled = yield* Latch.make(true)
   const answer =
     <A>(method: string, value: A) =>
     (...args: ReadonlyArray<unknown>) =>
@@ -106,7 +109,7 @@ const published = Effect.fnUntraced(function* (
     view: SubscriptionRef.get(view),
     changes: SubscriptionRef.changes(view),
     status: SubscriptionRef.changes(status),
-    settled: Effect.void,
+    settled: settled.await,
     followServers: Effect.void,
     callTool: withHooks("callTool", done),
     startTool: ({ computer, ...call }: CallHooks & { readonly computer: string }) =>
@@ -128,7 +131,7 @@ const published = Effect.fnUntraced(function* (
     Agent,
     agent as AgentShape
   )
-  return { session, received, hooks, view, status }
+  return { session, received, hooks, view, status, settled }
 })
 
 const withoutTasks = Effect.die("no tasks")
@@ -374,6 +377,50 @@ describe("a request of the host of a published office", () => {
         const error = yield* Effect.flip(asking ?? withoutTasks)
         assert.deepStrictEqual([error.reason, error.code, error.message], ["protocol", code, failure.message])
       }
+    })
+  )
+})
+
+describe("a request of the host while the view of the office is refreshed", () => {
+  const newer: ComputerView = {
+    ...desk,
+    tools: [echo, { ...echo, name: "other" }],
+    servers: [{ ...server, prompts: [{ name: "bye" }], apps: [{ uri: "ui://a", name: "a" }] }]
+  }
+  const waiting: ReadonlyArray<readonly [string, Send, seen: string]> = [
+    ["the list of tools", ({ listTools }) => listTools(), "desk__other"],
+    ["the list of resources", ({ listResources }) => listResources(), "ui://desk/alpha/a"],
+    ["the list of prompts", (session) => request(session, "prompts/list", {}), "desk__bye"],
+    ["a call of a tool that is not listed yet", ({ callTool }) => callTool("desk__other", {}), "done"]
+  ]
+  it.effect.each(waiting)("waits for the refresh: %s", ([, send, seen]) =>
+    Effect.gen(function* () {
+      const { session, settled, view } = yield* published()
+      yield* settled.close
+      const sending = yield* Effect.forkChild(send(session), { startImmediately: true })
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(sending.pollUnsafe())
+      yield* SubscriptionRef.set(view, officeWith(new Map([["desk", newer]])))
+      yield* settled.open
+      assert.include(JSON.stringify(yield* Fiber.join(sending)), seen)
+    })
+  )
+
+  it.effect.each(waiting)("waits for at most five seconds: %s", ([, send]) =>
+    Effect.gen(function* () {
+      const { session, settled } = yield* published()
+      yield* settled.close
+      const sending = yield* Effect.forkChild(send(session), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      assert.isDefined(sending.pollUnsafe())
+    })
+  )
+
+  it.effect("does not wait: a call of a listed tool", () =>
+    Effect.gen(function* () {
+      const { session, settled } = yield* published()
+      yield* settled.close
+      assert.include(JSON.stringify(yield* session.callTool("desk__echo", {})), "done")
     })
   )
 })

@@ -1,4 +1,7 @@
 import { readFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { vi } from "vitest"
 import type { ConnectionOptions } from "../../../src/main/promise/ConnectedAgent.ts"
@@ -9,6 +12,7 @@ import type {
   RunningComputer,
   ServerOptions
 } from "../../../src/main/entrypoints/promise.ts"
+import { resource } from "../../conformance/members.ts"
 import { unusedUrl } from "../../loopbackAddress.ts"
 import { codeOf, inOffice, waitLimit, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
@@ -179,6 +183,45 @@ const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
         return codeOf(joinAs(kind, office, given))
       })
   ]
+})
+
+/** What fetching a document gives that a Computer places at this URL. */
+const fetching = async (office: PromiseOffice, uri: string, options: Partial<NodeAgentConnectOptions>) => {
+  const alpha = await office.mcpServer({ resources: [resource("dpe://com.example/one")] })
+  await office.computer({ config: { servers: { alpha } }, settings: { resolveDpe: () => ({ uri }) as never } })
+  return codeOf((await office.agent(options)).fetchDocument("desk", "dpe://com.example/one"))
+}
+
+const documentRows: OptionRows<Omit<NodeAgentConnectOptions, keyof MemberOptions>> = {
+  documentFolders: [
+    { documentFolders: [] },
+    ["document_unreadable", "resolved"],
+    (given) =>
+      inOffice(async (office) => {
+        const folder = await office.folder()
+        const path = join(folder, "one.txt")
+        await writeFile(path, "one")
+        return fetching(
+          office,
+          pathToFileURL(path).href,
+          "documentFolders" in given ? { documentFolders: [folder] } : {}
+        )
+      })
+  ],
+  // This address of the machine is not in the network of the Server.
+  documentHosts: [
+    { documentHosts: ["0.0.*"] },
+    ["document_unreadable", "resolved"],
+    (given) =>
+      inOffice((office) => {
+        const { port } = new URL(office.server.url)
+        return fetching(office, `http://0.0.0.0:${port}/healthz`, given)
+      })
+  ]
+}
+
+describe("an Agent of Node", () => {
+  testOptions(documentRows)
 })
 
 describe.each(["agent", "computer", "again"] as const)("%s", (kind) => {

@@ -214,10 +214,32 @@ const settingRows: OptionRows<Omit<Settings, "timeoutGrace">> = {
   ]
 }
 
-/** The bounds of bytes need slow readers and senders, which residentMemory.test.ts has. */
-type ByteLimits = Extract<keyof Limits, `${string}Bytes`>
+/** Whether the metrics have this limit of the memory of all clients. */
+const isShown = (limits: Limits, name: string) =>
+  inOffice(
+    async ({ server }) => (await (await fetch(`${server.url}/metrics`)).text()).includes(`{limit="${name}"} 12345678`),
+    { limits }
+  )
 
-const limitRows: OptionRows<Omit<Limits, ByteLimits>> = {
+/** The bounds of the bytes of one client need slow readers, which residentMemory.test.ts has. */
+type ClientBytes = "backlogBytes" | "notificationBacklogBytes"
+
+const limitRows: OptionRows<Omit<Limits, ClientBytes>> = {
+  totalBacklogBytes: [
+    { totalBacklogBytes: 12_345_678 },
+    [false, true],
+    (given) => isShown(given, "total_backlog_bytes")
+  ],
+  totalIncompleteBytes: [
+    { totalIncompleteBytes: 12_345_678 },
+    [false, true],
+    (given) => isShown(given, "total_incomplete_bytes")
+  ],
+  totalRequestBytes: [
+    { totalRequestBytes: 12_345_678 },
+    [false, true],
+    (given) => isShown(given, "total_request_bytes")
+  ],
   messagesPerSecond: [{ messagesPerSecond: 0.01 }, [false, true], (given) => isLimited({ messageBurst: 3, ...given })],
   messageBurst: [{ messageBurst: 3 }, [false, true], (given) => isLimited({ messagesPerSecond: 0.01, ...given })],
   callsPerAgent: [{ callsPerAgent: 1 }, [false, true], callsAtOnce],
