@@ -8,10 +8,12 @@ import { makeToolTask } from "../../../../src/application/agent/tasks/toolTasks.
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
+import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
 import { ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { lineNamed } from "../../../../src/domain/wire/lines.ts"
 
 const line = lineNamed("0.2")
+const finished: ToolResult = { content: [{ type: "text", text: "done" }], isError: false }
 
 const view = (state: string, version: number, more: JsonObject = {}): JsonObject => ({
   tool: "work",
@@ -185,6 +187,17 @@ describe("the latest status of a task", () => {
   )
 })
 
+describe("the state of a task", () => {
+  it.effect.each(["working", "completed", "cancelled"] as const)("has all that its Computer tells: %s", (state) =>
+    Effect.gen(function* () {
+      const latest = { _tag: "Progressing", computer: "desk", progress: 1 } as const
+      const { sent, task } = scripted([view(state, 4, { createdAt: 5, updatedAt: 9, ...reportOf(latest) })])
+      assert.deepStrictEqual(yield* task.status, { tool: "work", state, createdAt: 5, updatedAt: 9, latest })
+      assert.deepStrictEqual(sent, [["tasks/get", { id: "t" }, undefined]])
+    })
+  )
+})
+
 describe("the latest status of a task after an absence", () => {
   it.effect("tells again of the approval for which it waits", () =>
     Effect.gen(function* () {
@@ -286,6 +299,29 @@ describe("a task at a Computer that runs none", () => {
       yield* start(call)
       yield* TestClock.adjust(0)
       assert.deepStrictEqual(calls, [call])
+    })
+  )
+
+  it.effect("is cancelled alone, and gives its end to all who wait", () =>
+    Effect.gen(function* () {
+      const start = yield* makeLocalTasks(({ tool }) => (tool === "quick" ? Effect.succeed(finished) : Effect.never))
+      const [one, other] = [
+        yield* start({ computer: "desk", tool: "work" }),
+        yield* start({ computer: "desk", tool: "work" })
+      ]
+      const waiting = yield* Effect.forEach([1, 2], () => Effect.forkChild(one.result))
+      yield* TestClock.adjust(0)
+      yield* one.cancel
+      const results = yield* Effect.forEach(waiting, Fiber.join)
+      assert.deepStrictEqual(
+        results.map(({ meta }) => meta?.["a2c_cancelled"]),
+        [true, true]
+      )
+      assert.deepStrictEqual([(yield* one.status).state, (yield* other.status).state], ["cancelled", "working"])
+      const quick = yield* start({ computer: "desk", tool: "quick" })
+      yield* TestClock.adjust(0)
+      yield* quick.cancel
+      assert.deepStrictEqual([yield* quick.result, (yield* quick.status).state], [finished, "completed"])
     })
   )
 })
