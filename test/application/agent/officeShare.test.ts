@@ -17,6 +17,7 @@ import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeShareHandler, shareOffice } from "../../../src/application/agent/officeShare.ts"
+import { NotPermitted } from "../../../src/application/member/OfficeMember.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
   type Link,
@@ -69,6 +70,8 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
     )
   return { alpha, computer, holder, links, second, started, stopped, unused }
 })
+
+const ignored = { notify: () => Effect.void }
 
 describe("shared office", () => {
   conform("serves the requests of a second process as those of the Agent", (world) =>
@@ -245,7 +248,8 @@ describe("shared office", () => {
   const failures = [
     [new LinkClosed({ reason: "gone" }), 503],
     [new RequestTimeout({ timeout: Duration.seconds(90) }), 408],
-    [new SendFailed({ error: payloadTooLarge(7) }), 413]
+    [new SendFailed({ error: payloadTooLarge(7) }), 413],
+    [new NotPermitted({ event: "client:get_tools", role: "agent" }), 403]
   ] as const
 
   conformInMemory("waits thirty seconds longer than a request states, or ninety seconds", (world) =>
@@ -260,7 +264,7 @@ describe("shared office", () => {
       const handle = makeShareHandler(
         { ...holder, member: { ...holder.member, request } },
         { name: "agent-1", office: "O1" },
-        { notify: () => Effect.void }
+        ignored
       )
       const base = { agent: "agent-1", computer: "pc-1", req_id: "r" }
       yield* handle("client:tool_call", jsonBody({ ...base, tool_name: "echo", params: {}, timeout: 7 }))
@@ -279,10 +283,28 @@ describe("shared office", () => {
         const [reply] = yield* makeShareHandler(
           { ...holder, member },
           { name: "agent-1", office: "O1" },
-          { notify: () => Effect.void }
+          ignored
         )("client:get_tools", body)
         assert.propertyVal(reply && Result.getOrThrow(reply.head), "code", code)
       }
+      const timeout = new RequestTimeout({ timeout: Duration.seconds(90) })
+      const member = { ...holder.member, request: () => Effect.fail(timeout) }
+      const handle = makeShareHandler({ ...holder, member }, { name: "agent-1", office: "O1" }, ignored)
+      const [late] = yield* handle("client:get_tools", body)
+      assert.include(JSON.stringify(late && Result.getOrThrow(late.head)), "90")
+    })
+  )
+
+  conformInMemory("rejects a Computer of the name of the Agent", (world) =>
+    Effect.gen(function* () {
+      const { holder } = yield* sharedOffice(world)
+      const handle = makeShareHandler(holder, { name: "agent-1", office: "O1" }, ignored)
+      const join = (role: string) =>
+        Effect.map(
+          handle("server:join_office", jsonBody({ role, name: "agent-1", office_id: "O1" })),
+          ([accepted]) => accepted && Result.getOrThrow(accepted.head)
+        )
+      assert.deepStrictEqual([yield* join("agent"), yield* join("computer")], [true, false])
     })
   )
 })

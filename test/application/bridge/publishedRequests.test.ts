@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Stream, SubscriptionRef } from "effect"
+import { Effect, Fiber, Latch, Logger, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, type AgentShape } from "../../../src/application/agent/Agent.ts"
 import { Disconnected } from "../../../src/application/agent/AgentErrors.ts"
@@ -75,14 +75,14 @@ type Received = Array<readonly [method: string, ...args: ReadonlyArray<unknown>]
 /** The session of an office whose Agent records what is asked of it, and answers, or fails with this error. */
 const published = Effect.fnUntraced(function* (
   options: Partial<OfficeMcpSessionOptions> = {},
-  failure?: Effect.Error<ReturnType<AgentShape["getConfig"]>>
+  failure?: Effect.Error<ReturnType<AgentShape["getConfig"]>>,
+  // Open while no refresh of the view runs.
+  settled = Latch.makeUnsafe(true)
 ) {
   const received: Received = []
   const hooks: Array<CallHooks> = []
   const view = yield* SubscriptionRef.make(full)
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Joined" })
-  /** Open while no refresh of the view runs. */
-  const settled = yield* Latch.make(true)
   const answer =
     <A>(method: string, value: A) =>
     (...args: ReadonlyArray<unknown>) =>
@@ -416,6 +416,21 @@ describe("a request of the host while the view of the office is refreshed", () =
     })
   )
 
+  it.effect("comes after the start of the session, which waits for the refresh for at most two seconds", () =>
+    Effect.gen(function* () {
+      const settled = Latch.makeUnsafe(false)
+      const start = Effect.forkChild(published({}, undefined, settled), { startImmediately: true })
+      const slow = yield* start
+      yield* TestClock.adjust("1999 millis")
+      assert.isUndefined(slow.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.isDefined(slow.pollUnsafe())
+      const quick = yield* start
+      yield* settled.open
+      yield* Fiber.join(quick)
+    })
+  )
+
   it.effect("does not wait: a call of a listed tool", () =>
     Effect.gen(function* () {
       const { session, settled } = yield* published()
@@ -511,6 +526,25 @@ describe("what is not in a published office", () => {
           "There is no prompt 'attic__greet' in this office"
         )
       })
+  )
+})
+
+describe("a prompt that another MCP server has now", () => {
+  it.effect("is that of the other server, also after the list of the earlier one", () =>
+    Effect.gen(function* () {
+      const { received, session, view } = yield* published()
+      yield* request(session, "prompts/list", {})
+      const beta = { ...server, id: "beta" }
+      yield* SubscriptionRef.set(view, officeWith(new Map([["desk", { ...desk, servers: [beta] }]])))
+      yield* Effect.yieldNow
+      const ref = { type: "ref/prompt", name: "desk__greet" }
+      yield* request(session, "prompts/get", { name: "desk__greet" })
+      yield* request(session, "completion/complete", { ref, argument })
+      assert.deepStrictEqual(
+        received.map(([, , asked]) => Object(asked).server),
+        ["beta", "beta"]
+      )
+    })
   )
 })
 
@@ -620,6 +654,65 @@ describe("the session of a published office", () => {
         yield* settle
         assert.deepStrictEqual(changes, expected)
       })
+  )
+
+  it.effect("logs what its lists leave out, once", () =>
+    Effect.gen(function* () {
+      const logs: Array<unknown> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        if (logLevel === "Warn") logs.push(message)
+      })
+      const { session, view } = yield* published()
+      const odd = { ...echo, paramsSchema: { type: "string" } }
+      const computer = { ...desk, tools: [odd], servers: [{ ...server, templates: [{}], apps: [{}] }] }
+      yield* SubscriptionRef.set(view, officeWith(new Map([["desk", computer]])))
+      const lists = [
+        session.listTools(),
+        session.listResources(),
+        request(session, "resources/templates/list", {})
+      ] as ReadonlyArray<Effect.Effect<unknown, McpSessionError>>
+      yield* Effect.forEach([...lists, ...lists], (list) => list).pipe(Effect.provide(Logger.layer([logger])))
+      const omitted = (list: string, name: string, reason: string) => [
+        "items omitted from listing",
+        { office: "O1", list, omitted: 1, items: [{ name, reason }] }
+      ]
+      assert.deepStrictEqual(logs, [
+        omitted("tools", "desk__echo", "inputSchema: its type is not object"),
+        omitted("resources", "", "uri: not a text"),
+        omitted("resourceTemplates", "", "uriTemplate: not a text")
+      ])
+    })
+  )
+
+  it.effect("has the instructions of the MCP servers of the time when a client connects", () =>
+    Effect.gen(function* () {
+      const { session, view } = yield* published()
+      assert.notInclude(session.info.instructions, "MCP server 'alpha'")
+      yield* SubscriptionRef.set(view, changed({ servers: [{ ...server, instructions: "Greet first." }] }))
+      yield* settle
+      assert.include(session.info.instructions, "These are the tools of the Computers in the office 'O1'.")
+      assert.include(session.info.instructions, "Instructions of the MCP server 'alpha' of 'desk':\nGreet first.")
+      yield* SubscriptionRef.set(view, full)
+      yield* settle
+      assert.notInclude(session.info.instructions, "Greet first.")
+    })
+  )
+
+  it.effect("announces the MCP servers that the search of tools names", () =>
+    Effect.gen(function* () {
+      const { session, view } = yield* published({ tools: "search" })
+      const changes: Array<string> = []
+      const stream = yield* session.watch({ tools: true, resources: true, prompts: true, uris: [] })
+      yield* Effect.forkScoped(
+        Stream.runForEach(stream, (one) => Effect.sync(() => void changes.push(one._tag))),
+        { startImmediately: true }
+      )
+      yield* SubscriptionRef.set(view, changed({ servers: [server, other] }))
+      yield* settle
+      const { items } = yield* session.listTools()
+      assert.include(String(items.find(({ name }) => name === "tools_search")?.["description"]), "beta")
+      assert.deepStrictEqual(changes, ["ToolsChanged"])
+    })
   )
 
   it.effect("announces to a host only what it watches", () =>

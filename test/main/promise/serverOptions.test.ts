@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { setImmediate } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
 import { describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { Server as SocketIo } from "socket.io"
@@ -13,6 +14,7 @@ import { type OptionRows, testOptions } from "./optionRows.ts"
 
 type Settings = NonNullable<ServerOptions["settings"]>
 type Limits = NonNullable<ServerOptions["limits"]>
+type PageOptions = Exclude<NonNullable<ServerOptions["page"]>, false>
 
 const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const handshakePath = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
@@ -265,8 +267,35 @@ const limitRows: OptionRows<Omit<Limits, ClientBytes>> = {
   idleTimeout: [{ idleTimeout: 100 }, [false, true], isClosedIdle]
 }
 
+/** What the page tells of its session. */
+const sessionOf = (page: PageOptions, member: string) =>
+  inOffice(
+    async ({ server }) => Object((await (await fetch(`${server.url}/office/api/session`)).json()) as unknown)[member],
+    { page }
+  )
+
+const pageRows: OptionRows<PageOptions> = {
+  assets: [
+    { assets: fileURLToPath(new URL("../../fixtures/page/", import.meta.url)) },
+    [false, true],
+    (page) =>
+      inOffice(async ({ server }) => (await (await fetch(`${server.url}/office/`)).text()).includes("ABCD1234"), {
+        page
+      })
+  ],
+  apps: [
+    { apps: { port: 0, origin: "https://apps.example" } },
+    [false, true],
+    async (page) => (await sessionOf(page, "appOrigin")) === "https://apps.example"
+  ],
+  bodies: [{ bodies: {} }, [false, true], (page) => sessionOf(page, "hasBodies")]
+}
+
 describe("runServer", () => {
   testOptions(optionRows)
+})
+describe("page of runServer", () => {
+  testOptions(pageRows)
 })
 describe("settings of runServer", () => {
   testOptions(settingRows)

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Agent } from "../../../../src/application/agent/Agent.ts"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, type MessageHandler, TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { approvalCodecs } from "../../../../src/domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import { settle } from "../../server/parts.ts"
 
@@ -15,6 +16,19 @@ interface Peers {
 
 const valueOf = (body: Body) => Object(Result.getOrUndefined(body.value()))
 const tool = { name: "echo", description: "", params_schema: {}, return_schema: null }
+const approval = {
+  id: "a1",
+  computer: "pc",
+  server: "fs",
+  tool: "list",
+  requester: "ada",
+  arguments: "{}",
+  argumentsDigest: "d",
+  askedBy: "rule",
+  requestedAt: 1,
+  expiresIn: 2,
+  state: "open"
+} as const
 const outcome = { result: { messages: [1] } }
 
 /** An Agent at peers that change with its connections, and what it sends. */
@@ -41,6 +55,8 @@ const agentAt = Effect.fnUntraced(function* (peers: { now: Peers }) {
         return { content: [], structuredContent: outcome, req_id }
       case "client:get_desktop":
         return { desktops: [], req_id }
+      case "client:get_approvals":
+        return { approvals: [approvalCodecs.view.encode(approval)], req_id }
       default:
         return { code: 404, message: "nothing here" }
     }
@@ -158,6 +174,38 @@ describe("an Agent", () => {
       yield* link.lose
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(events, [{ _tag: "Disconnected", reason: "lost" }, { _tag: "Joined" }])
+    })
+  )
+
+  it.effect("shows the approval of a call, of its connection alone", () =>
+    Effect.gen(function* () {
+      const { agent, opened } = yield* agentAt({ now: passing })
+      let shown: ReadonlyArray<string> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(agent.approvals, (all) => Effect.sync(() => void (shown = all.map(({ id }) => id))))
+      )
+      // A started call is awaited also through a lost connection.
+      yield* Effect.forkScoped(
+        agent.statuses.listen({ reqId: "r", computer: "pc", onStatus: undefined }, () => Effect.never),
+        { startImmediately: true }
+      )
+      const waiting = { status: "waiting_for_consent", approval_id: "a1", mcp_server: "fs", tool_name: "list" }
+      const report = (link: { readonly onMessage: MessageHandler }) =>
+        link.onMessage(
+          "notify:update_tool_call",
+          jsonBody({ computer: "pc", req_id: "r", ...waiting, wait_seconds: 9 })
+        )
+      const first = yield* opened
+      yield* report(first)
+      yield* settle
+      assert.deepStrictEqual(shown, ["a1"])
+      yield* first.lose
+      yield* settle
+      assert.deepStrictEqual(shown, [])
+      yield* TestClock.adjust("1 minute")
+      yield* report(yield* opened)
+      yield* settle
+      assert.deepStrictEqual(shown, ["a1"])
     })
   )
 
