@@ -320,10 +320,14 @@ describe("OfficeMcpSession", () => {
         "desk__dump"
       ])
       assert.notProperty(tools.at(-1), "outputSchema")
+      const task = yield* session.tasks?.start("desk__dump", {}) ?? Effect.undefined
+      const found = yield* session.tasks?.find(task?.id ?? "") ?? Effect.undefined
       for (const result of [
         yield* session.callTool("desk__dump", {}),
         yield* session.callTool("tools_call", { name: "desk__dump" }),
-        yield* session.callTool("desktop_get", {})
+        yield* session.callTool("desktop_get", {}),
+        yield* task?.result ?? Effect.die("no task"),
+        yield* found?.result ?? Effect.die("no task")
       ]) {
         assert.isAtMost(JSON.stringify(result).length, 8192)
         const args = JSON.parse(/result_read with (\{.*?\})/.exec(textOf(result))?.[1] ?? "{}") as JsonObject

@@ -55,6 +55,25 @@ describe("exposeTools", () => {
     )
   })
 
+  it("remembers a tool that left through later changes, until its Computer leaves", () => {
+    const views = [["a", "b"], ["b"], ["b", "c"]].map((names) => viewOf(names.map((name) => tool(name))))
+    const last = views.reduce<ReturnType<typeof exposeTools> | undefined>(
+      (before, view) => exposeTools(view, {}, before),
+      undefined
+    )
+    assert.deepStrictEqual([...(last?.departed.keys() ?? [])], ["desk__a"])
+    const back = exposeTools(viewOf([tool("a")]), {}, last)
+    assert.deepStrictEqual([...back.departed.keys()].toSorted(), ["desk__b", "desk__c"])
+    assert.isEmpty(exposeTools({ members: [], computers: new Map() }, {}, last).departed)
+  })
+
+  it("searches above sixty tools that models call", () => {
+    const forApps = { ...tool("panel"), meta: { ui: { visibility: ["app"] } } }
+    const many = (count: number) => Array.from({ length: count }, (_, index) => tool(`t${index}`))
+    const isSearching = (tools: ReadonlyArray<Tool>) => namesOf(exposeTools(viewOf(tools), {})).includes("tools_search")
+    assert.deepStrictEqual([isSearching([...many(60), forApps]), isSearching(many(61))], [false, true])
+  })
+
   it("omits Computers whose tools are unknown from the offer", () => {
     const [search] = exposeTools(viewOf(undefined), { tools: "search" }).listed.filter(
       ({ name }) => name === "tools_search"

@@ -76,13 +76,14 @@ type Received = Array<readonly [method: string, ...args: ReadonlyArray<unknown>]
 const published = Effect.fnUntraced(function* (
   options: Partial<OfficeMcpSessionOptions> = {},
   failure?: Effect.Error<ReturnType<AgentShape["getConfig"]>>,
-  // Open while no refresh of the view runs.
-  settled = Latch.makeUnsafe(true)
+  parts: Partial<AgentShape> = {}
 ) {
   const received: Received = []
   const hooks: Array<CallHooks> = []
   const view = yield* SubscriptionRef.make(full)
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Joined" })
+  /** Open while no refresh of the view runs. */
+  const settled = yield* Latch.make(true)
   const answer =
     <A>(method: string, value: A) =>
     (...args: ReadonlyArray<unknown>) =>
@@ -124,7 +125,8 @@ const published = Effect.fnUntraced(function* (
     readSkill: answer("readSkill", { name: "greet", mimeType: "text/markdown", bytes: encodeUtf8("# Hi") }),
     findDocuments: (computer: string, query: { readonly offset: number }) =>
       answer("findDocuments", { documents: query.offset > 1 ? [] : [summary], totalCount: 3 })(computer, query),
-    skills: answer("skills", [skill])
+    skills: answer("skills", [skill]),
+    ...parts
   }
   const session = yield* Effect.provideService(
     makeOfficeMcpSession({ office: "O1", ...options }),
@@ -328,6 +330,21 @@ describe("a request of the host of a published office", () => {
     })
   )
 
+  it.effect.each(["skills", "findDocuments"] as const)(
+    "leaves out after ten seconds what a Computer does not list: %s",
+    (method) =>
+      Effect.gen(function* () {
+        const { session } = yield* published({}, undefined, { [method]: () => Effect.never })
+        const listing = yield* Effect.forkChild(session.listResources(), { startImmediately: true })
+        yield* TestClock.adjust("9999 millis")
+        assert.isUndefined(listing.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        const { items } = yield* Fiber.join(listing)
+        const schemes = new Set(items.map(({ uri }) => String(uri).split(":")[0]))
+        assert.deepStrictEqual([...schemes], ["window", method === "skills" ? "dpe" : "skill"])
+      })
+  )
+
   const lost = new Disconnected({ message: "Connection closed: test" })
   it.effect.each(
     rows
@@ -419,7 +436,7 @@ describe("a request of the host while the view of the office is refreshed", () =
   it.effect("comes after the start of the session, which waits for the refresh for at most two seconds", () =>
     Effect.gen(function* () {
       const settled = Latch.makeUnsafe(false)
-      const start = Effect.forkChild(published({}, undefined, settled), { startImmediately: true })
+      const start = Effect.forkChild(published({}, undefined, { settled: settled.await }), { startImmediately: true })
       const slow = yield* start
       yield* TestClock.adjust("1999 millis")
       assert.isUndefined(slow.pollUnsafe())

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { A2cError, type ComputerOptions } from "../../../src/main/entrypoints/promise.ts"
-import { textResult, tool } from "../../conformance/members.ts"
+import { hangingTool, textResult, tool } from "../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "./promiseOffice.ts"
 
 const rejectionOf = async (promise: Promise<unknown>): Promise<A2cError> => {
@@ -54,6 +54,32 @@ describe("the rejection of a promise", () => {
       }
       const { cause, code, message } = await rejectionOf(agent.callTool({ computer: "desk", tool: "echo", params }))
       assert.deepStrictEqual([code, message, cause === defect], ["internal", "it broke", true])
+    }))
+})
+
+describe("the cause of a rejection", () => {
+  it("is the reason of the abort, before and during a request", () =>
+    inOffice(async (office) => {
+      const { hanging, started } = await Effect.runPromise(hangingTool("hang"))
+      const alpha = { ...(await office.mcpServer({ tools: [hanging] })), default_tool_meta: { auto_apply: true } }
+      await office.computer({ config: { servers: { alpha } } })
+      const agent = await office.agent()
+      const reason = new Error("enough")
+      const before = await rejectionOf(agent.members({ signal: AbortSignal.abort(reason) }))
+      const ending = new AbortController()
+      const during = rejectionOf(agent.callTool({ computer: "desk", tool: "hang" }, ending))
+      await Effect.runPromise(started)
+      ending.abort(reason)
+      for (const { cause, code } of [before, await during])
+        assert.deepStrictEqual([code, cause === reason], ["aborted", true])
+    }))
+
+  it("is the error of the protocol, whose members it has", () =>
+    inOffice(async (office) => {
+      const { cause, code, extra, message } = await rejectionOf((await office.agent()).getDpe("desk", "http://x"))
+      assert.deepStrictEqual([code, extra], [4012, { uri: "http://x" }])
+      assert.propertyVal(cause, "_tag", "ProtocolError")
+      assert.propertyVal(cause, "message", message)
     }))
 })
 

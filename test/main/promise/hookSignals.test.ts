@@ -1,9 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ApprovalAnswer, ComputerOptions, ToolCall } from "../../../src/main/entrypoints/promise.ts"
+import {
+  type ApprovalAnswer,
+  type ComputerOptions,
+  connectAgent,
+  type ToolCall
+} from "../../../src/main/entrypoints/promise.ts"
 import { textResult, tool } from "../../conformance/members.ts"
 import { firstText } from "../../firstText.ts"
-import { firstOf, inOffice } from "./promiseOffice.ts"
+import { codeOf, firstOf, inOffice } from "./promiseOffice.ts"
 
 type Options = { readonly signal: AbortSignal }
 type Hook = (input: unknown, options: Options) => Promise<never>
@@ -110,4 +115,25 @@ describe.each(rows)("the signal of %s", (_, { answer, call, computer, name }) =>
       await aborted
       assert.strictEqual(await result, "aborted")
     }))
+})
+
+describe("the signal of authenticate of a Server", () => {
+  it("aborts when the client that connects goes away", () => {
+    const { aborted, hook, started } = makeHook()
+    return inOffice(
+      async (office) => {
+        const ending = new AbortController()
+        const connecting = connectAgent(
+          { url: office.server.url, office: "team", name: "ada", log: () => undefined },
+          ending
+        )
+        const rejected = codeOf(connecting)
+        await started
+        ending.abort()
+        assert.strictEqual(await rejected, "aborted")
+        await aborted
+      },
+      { authenticate: hook }
+    )
+  })
 })
