@@ -4,6 +4,7 @@ import { Agent } from "../../../src/application/agent/Agent.ts"
 import { watchAgent } from "../../../src/application/agent/AgentWatch.ts"
 import { DocumentReader } from "../../../src/application/ports/files/DocumentReader.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { maxCallsPerBatch } from "../../../src/application/shared/page/StreamBuffer.ts"
 import { maxDocumentBytes } from "../../../src/application/shared/page/documentPreview.ts"
 import { approvalCodecs, type ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
 import { toolCancelled } from "../../../src/domain/tools/errorResults.ts"
@@ -508,6 +509,49 @@ describe("what the page of an Agent shows", () => {
       assert.deepStrictEqual(yield* ids, [["1", "cancelled"]])
       const late = yield* Effect.flip(opened.page.execute({ _tag: "CancelCall", id: "1" }, olga))
       assert.strictEqual(late.code, 404)
+    })
+  )
+
+  it.effect("has the end of each call of its snapshot, also beside many others", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      let count = 0
+      const answer = Effect.suspend(() =>
+        ++count === 1 ? Effect.as(Deferred.await(gate), toolResult("done")) : Effect.never
+      )
+      const opened = yield* watched(answer)
+      yield* reporting(opened)
+      const late = yield* opened.page.open
+      const { tagged } = yield* readStream(late)
+      for (let other = 0; other < maxCallsPerBatch; other++) {
+        yield* Effect.forkChild(opened.agent.callTool(call), { startImmediately: true })
+      }
+      yield* Deferred.succeed(gate, undefined)
+      yield* elapse()
+      const ended = tagged("Call").filter(({ call: { outcome } }) => outcome !== undefined)
+      assert.deepStrictEqual(
+        ended.map(({ call: { id, outcome } }) => [id, outcome]),
+        [["1", "ok"]]
+      )
+    })
+  )
+
+  it.effect("keeps the time at which a member joined", () =>
+    Effect.gen(function* () {
+      const opened = yield* watched()
+      yield* elapse("1 second")
+      yield* opened.pc.notify("server:update_tool_list", { computer: "pc" })
+      yield* opened.server.computer("late")
+      yield* elapse("1 second")
+      const { members } = (yield* opened.page.open).snapshot
+      assert.sameDeepMembers(
+        members.map(({ joinedAt, name }) => [name, joinedAt]),
+        [
+          ["ada", 100],
+          ["pc", 100],
+          ["late", 1200]
+        ]
+      )
     })
   )
 

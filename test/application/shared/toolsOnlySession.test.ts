@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
+import type { InputResponder, McpProgress } from "../../../src/application/ports/McpSession.ts"
 import { makeToolsSession, type SessionTool } from "../../../src/application/shared/toolsOnlySession.ts"
+import type { InputRequest } from "../../../src/domain/model/InputRequest.ts"
 
 const tool = (name: string, run: SessionTool["run"]): SessionTool => ({
   definition: { name, inputSchema: { type: "object" } },
@@ -34,6 +35,28 @@ describe("a session of tools", () => {
       assert.deepStrictEqual(reports, [{ progress: 1 }])
       assert.deepStrictEqual(yield* callTool("echo", {}), { params: {} })
     })
+  )
+
+  const form = { mode: "form", message: "who?", schema: {} } as const
+  it.effect.each([
+    [{ modes: ["form"], answer: () => Effect.succeed({ action: "accept" }) }, [form], "accept"],
+    [{ modes: ["url"], answer: () => Effect.succeed({ action: "accept" }) }, [], "decline"],
+    [undefined, [], "decline"]
+  ] as ReadonlyArray<readonly [InputResponder | undefined, ReadonlyArray<InputRequest>, string]>)(
+    "asks a client that answers questions of this kind: %j",
+    ([responder, expected, action]) =>
+      Effect.gen(function* () {
+        const asked: Array<InputRequest> = []
+        const greet = tool("greet", (_, { ask }) => Effect.map(ask(form), (answer) => ({ action: answer.action })))
+        const { callTool } = makeToolsSession({ name: "own", tools: [greet] })
+        const recorded = responder && {
+          ...responder,
+          answer: (request: InputRequest) => (asked.push(request), responder.answer(request))
+        }
+        const options = recorded === undefined ? {} : { responder: recorded }
+        assert.deepStrictEqual(yield* callTool("greet", {}, options), { action })
+        assert.deepStrictEqual(asked, [...expected])
+      })
   )
 
   it.effect("fails a call to a tool that it lacks", () =>

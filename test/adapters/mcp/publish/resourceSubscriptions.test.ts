@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { makeChangeFeed } from "../../../../src/adapters/mcp/publish/ChangeFeed.ts"
 import {
   decodeListenRequest,
@@ -60,6 +60,27 @@ describe("a resource subscription of a client", () => {
       assert.strictEqual((yield* Effect.flip(add("b:"))).message, `more than ${max} resource subscriptions`)
       yield* remove("a:0")
       yield* add("b:")
+    })
+  )
+
+  it.effect("follows the order of the requests of its client, also while the server is slow", () =>
+    Effect.gen(function* () {
+      const gate = yield* Latch.make(false)
+      const { client, watched } = yield* published((session) => ({
+        ...session,
+        watch: (wanted) =>
+          wanted.uris.length > 0 ? Effect.andThen(gate.await, session.watch(wanted)) : session.watch(wanted)
+      }))
+      const { add, has, remove } = yield* client
+      const requests = [add("a:"), add("a:"), remove("a:"), add("b:"), remove("b:"), add("b:")]
+      const running = yield* Effect.forEach(requests, (request) =>
+        Effect.forkChild(request, { startImmediately: true })
+      )
+      yield* gate.open
+      yield* Effect.forEach(running, Fiber.join)
+      assert.deepStrictEqual([has("a:"), has("b:"), watched()], [false, true, ["b:"]])
+      yield* remove("b:")
+      assert.isEmpty(watched())
     })
   )
 
