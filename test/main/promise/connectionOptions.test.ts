@@ -12,6 +12,7 @@ import type {
   RunningComputer,
   ServerOptions
 } from "../../../src/main/entrypoints/promise.ts"
+import { type AgentConnectOptions, connectAgent as connectWebAgent } from "../../../src/main/entrypoints/agent.ts"
 import { resource } from "../../conformance/members.ts"
 import { unusedUrl } from "../../loopbackAddress.ts"
 import { codeOf, inOffice, waitLimit, type PromiseOffice, silentUrl } from "./promiseOffice.ts"
@@ -24,8 +25,20 @@ const tls = { cert: pem("first.cert"), key: pem("first.key") }
 type MemberOptions = ConnectionOptions &
   Pick<NodeAgentConnectOptions, "name" | "office" | "protocol" | "retryInitialConnect" | "takeOver">
 
-/** `again` is a Computer that left another office before. */
-type Kind = "agent" | "computer" | "again"
+/** `web` is an Agent without Node, and `again` a Computer that left another office before. */
+type Kind = "agent" | "web" | "computer" | "again"
+const isAgent = (kind: Kind): boolean => kind === "agent" || kind === "web"
+
+/** Connects the Agent that runs without Node. */
+const webAgent = async (office: PromiseOffice, options: Partial<AgentConnectOptions> = {}): Promise<ConnectedAgent> => {
+  const place = { url: office.server.url, office: "team", name: "thinker", log: () => undefined }
+  // What still joins at the end of the test is given up.
+  const ending = new AbortController()
+  office.defer(() => ending.abort())
+  const agent = await connectWebAgent({ ...place, ...options }, ending)
+  office.defer(() => agent.close())
+  return agent
+}
 
 const joinAs = async (
   kind: Kind,
@@ -33,6 +46,7 @@ const joinAs = async (
   options: Partial<MemberOptions>
 ): Promise<ConnectedAgent | RunningComputer> => {
   if (kind === "agent") return office.agent(options)
+  if (kind === "web") return webAgent(office, options)
   if (kind === "computer") return office.computer(options)
   const computer = await office.computer({ ...options, office: "before" })
   await computer.leave()
@@ -64,7 +78,7 @@ const joining = (kind: Kind, options: Partial<MemberOptions>, serverOptions: Par
 const membersWith = (kind: Kind, options: Partial<MemberOptions>, observed: string) =>
   inOffice(async (office) => {
     const observer = { office: observed, name: "observer" }
-    if (kind === "agent") await office.computer(observer)
+    if (isAgent(kind)) await office.computer(observer)
     const member = await joinAs(kind, office, options)
     const agent = "members" in member ? member : await office.agent(observer)
     return (await agent.members()).map(({ name }) => name).sort()
@@ -92,12 +106,12 @@ const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
   url: [{ url: unusedUrl() }, ["resolved", "unreachable"], (given) => joining(kind, given)],
   office: [
     { office: "other" },
-    kind === "agent" ? [["thinker"], ["observer", "thinker"]] : [["observer"], ["desk", "observer"]],
+    isAgent(kind) ? [["thinker"], ["observer", "thinker"]] : [["observer"], ["desk", "observer"]],
     (given) => membersWith(kind, given, "other")
   ],
   name: [
     { name: "ada" },
-    kind === "agent"
+    isAgent(kind)
       ? [
           ["observer", "thinker"],
           ["ada", "observer"]
@@ -224,7 +238,21 @@ describe("an Agent of Node", () => {
   testOptions(documentRows)
 })
 
-describe.each(["agent", "computer", "again"] as const)("%s", (kind) => {
+describe("an Agent without Node", () => {
+  it("fetches documents over HTTP only", () =>
+    inOffice(async (office) => {
+      const alpha = await office.mcpServer({ resources: [resource("dpe://com.example/one")] })
+      let uri = `${office.server.url}/healthz`
+      await office.computer({ config: { servers: { alpha } }, settings: { resolveDpe: () => ({ uri }) as never } })
+      const agent = await webAgent(office)
+      const fetched = await agent.fetchDocument("desk", "dpe://com.example/one")
+      assert.strictEqual(new TextDecoder().decode(fetched.bytes).trim(), "ok")
+      uri = import.meta.url
+      assert.strictEqual(await codeOf(agent.fetchDocument("desk", "dpe://com.example/one")), "document_unreadable")
+    }))
+})
+
+describe.each(["agent", "web", "computer", "again"] as const)("%s", (kind) => {
   const { transports, ...rows } = memberRows(kind)
   // The connection before decides which transport comes first without this option.
   if (kind === "again") testOptions<Omit<MemberOptions, "transports">>(rows)

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs"
-import { createServer } from "node:http"
+import { createServer, get } from "node:http"
 import { setImmediate } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
@@ -296,6 +296,23 @@ describe("runServer", () => {
 })
 describe("page of runServer", () => {
   testOptions(pageRows)
+
+  it("is served at its address, and at the hosts of allowed origins", async () => {
+    const statusAt = (host: string) =>
+      inOffice(
+        ({ server }) =>
+          new Promise((resolve, reject) => {
+            const request = get(`${server.url}/office/api/session`, { headers: { host } }, (response) => {
+              response.resume()
+              resolve(response.statusCode)
+            })
+            request.on("error", reject)
+          }),
+        { allowedOrigins: ["https://app.example", "https://b.example:8443"] }
+      )
+    const hosts = ["localhost", "app.example", "b.example", "evil.example"]
+    assert.deepStrictEqual(await Promise.all(hosts.map(statusAt)), [200, 200, 200, 403])
+  })
 })
 describe("settings of runServer", () => {
   testOptions(settingRows)
