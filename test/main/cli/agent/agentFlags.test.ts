@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
-import { afterAll, beforeAll, describe } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type * as flags from "../../../../src/main/cli/agent/flags.ts"
@@ -402,4 +402,18 @@ describe.each([
   ["mcp config", hostConfigRows]
 ] as const)("a flag of a2c agent %s", (_, rows) => {
   testFlags<object>(rows)
+})
+
+describe("a2c agent prompt", () => {
+  it.each([
+    [["who=Ada", "count:=7", "list:=[1]"], '{"who":"Ada","count":"7","list":"[1]"}'],
+    [[`@${argumentsFile}`], '"given"']
+  ])("passes all arguments as texts: %j", async (words, expected) => {
+    assert.include((await run(office, "prompt", "greet", ...words)).stdout, expected)
+  })
+
+  it("names prompts like an unknown one", async () => {
+    const { failure } = await run(office, "prompt", "great")
+    assert.include(String(failure), "No MCP server of this office has a prompt 'great': did you mean 'greet'?")
+  })
 })
