@@ -52,7 +52,8 @@ export const makeInputRounds = Effect.gen(function* () {
   const open = Effect.fnUntraced(function* (state: string, start: StartCall, { modes, sendProgress }: InputRound) {
     const asked = yield* Queue.sliding<void>(1)
     const questions = makeOpenQuestions(Queue.offer(asked, undefined))
-    const forwardProgress: SendProgress = (step) => calls.get(state)?.sendProgress?.(step) ?? Effect.void
+    const forwardProgress: SendProgress = (step) =>
+      Effect.suspend(() => calls.get(state)?.sendProgress?.(step) ?? Effect.void)
     // Registered before it starts: its first steps may ask.
     const running = start({ modes, answer: questions.answer }, forwardProgress)
     const fiber = yield* FiberMap.run(fibers, state, running, { startImmediately: false })

@@ -28,12 +28,13 @@ export const withHeartbeat = <A, E>(
       lastSentAt = yield* Clock.currentTimeMillis
       yield* send(progress)
     })
-    const onProgress: SendProgress = (next) => {
-      reported = next
-      return report(
-        lastSent === undefined || next.progress > lastSent ? next : { ...next, progress: nextProgress(lastSent) }
-      )
-    }
+    const onProgress: SendProgress = (next) =>
+      Effect.suspend(() => {
+        reported = next
+        return report(
+          lastSent === undefined || next.progress > lastSent ? next : { ...next, progress: nextProgress(lastSent) }
+        )
+      })
     const heartbeat = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const due = lastSentAt + heartbeatInterval - now

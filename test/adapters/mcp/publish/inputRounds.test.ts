@@ -115,6 +115,32 @@ describe("a call that waits for answers", () => {
     })
   )
 
+  it.effect("sends progress that its tool prepared before the answer to the request that waits then", () =>
+    Effect.gen(function* () {
+      const runRound = yield* makeInputRounds
+      const work = ({ answer }: InputResponder, progress: (step: McpProgress) => Effect.Effect<void>) =>
+        answer({ mode: "form", message: "who?", schema: { type: "object" } }).pipe(
+          Effect.andThen(progress({ progress: 1 })),
+          Effect.as<JsonObject>({ done: true })
+        )
+      const [first, second]: [Array<number>, Array<number>] = [[], []]
+      const send =
+        (sent: Array<number>) =>
+        ({ progress }: McpProgress) =>
+          Effect.sync(() => void sent.push(progress))
+      const round = { modes: ["form"] as const, requestState: undefined, responses: {} }
+      const asking = yield* runRound(work, { ...round, sendProgress: send(first) })
+      const [question = ""] = Object.keys(asObject(asking["inputRequests"]))
+      yield* runRound(work, {
+        ...round,
+        requestState: String(asking["requestState"]),
+        responses: { [question]: { action: "decline" } },
+        sendProgress: send(second)
+      })
+      assert.deepStrictEqual([first, second], [[], [1]])
+    })
+  )
+
   it.effect("is one of 1024 at once", () =>
     Effect.gen(function* () {
       const { answersTo, round } = yield* world
