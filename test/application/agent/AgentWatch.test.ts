@@ -569,6 +569,28 @@ describe("what the page of an Agent shows", () => {
     })
   )
 
+  it.effect("counts as failed what is cancelled, rejected or ends without a reply", () =>
+    Effect.gen(function* () {
+      const replies: Array<Effect.Effect<unknown>> = [
+        Effect.succeed(toolResult("done")),
+        Effect.succeed({ code: 4005, message: "no consent" }),
+        Effect.never,
+        Effect.never
+      ]
+      const { agent, stream } = yield* watched(Effect.suspend(() => replies.shift() ?? Effect.never))
+      yield* agent.callTool(call)
+      yield* Effect.flip(agent.callTool(call))
+      const cancelled = yield* Effect.forkChild(agent.callTool(call), { startImmediately: true })
+      yield* Effect.forkChild(agent.callTool({ ...call, timeout: 1 }), { startImmediately: true })
+      yield* Fiber.interrupt(cancelled)
+      yield* elapse("1 second")
+      yield* elapse("1 second")
+      const offices = stream.tagged("Activity").flatMap(({ offices: shown }) => shown)
+      const sum = (key: "calls" | "failed") => offices.reduce((total, { [key]: count }) => total + count, 0)
+      assert.deepStrictEqual([sum("calls"), sum("failed")], [4, 3])
+    })
+  )
+
   it.effect("has all of members, their ends and changes", () =>
     Effect.gen(function* () {
       const { pc, server, stream } = yield* watched()

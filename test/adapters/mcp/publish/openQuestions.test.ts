@@ -84,6 +84,20 @@ describe("a question that waits for the next request of a client", () => {
     })
   )
 
+  it.effect("has an id that no earlier question had, whose answer a client may repeat", () =>
+    Effect.gen(function* () {
+      const { questions, waiting } = yield* asking(form)
+      const first = { question_1: { action: "accept", content: { name: "Ada" } } }
+      questions.accept(first)
+      yield* Effect.forEach(waiting, Fiber.join)
+      const later = yield* Effect.forkChild(questions.answer(page), { startImmediately: true })
+      questions.accept(first)
+      assert.deepStrictEqual([Object.keys(questions.encode()), questions.size], [["question_2"], 1])
+      questions.accept({ question_2: { action: "decline" } })
+      assert.deepStrictEqual<unknown>(yield* Fiber.join(later), { action: "decline" })
+    })
+  )
+
   it.effect("is asked in turn with the others, also when it comes meanwhile", () =>
     Effect.gen(function* () {
       const { questions, waiting } = yield* asking(form, page)
