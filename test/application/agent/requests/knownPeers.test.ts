@@ -140,20 +140,23 @@ describe("what an Agent knows of its peers", () => {
       const peers: { now: Peers } = { now: { ...passing, computers: ["pc", "gone"] } }
       const { agent, opened } = yield* agentAt(peers)
       const names = Effect.map(agent.view, ({ computers }) =>
-        [...computers].map(([name, { tools }]) => [name, tools?.length])
+        [...computers].map(([name, { desktop, tools }]) => [name, tools?.length, desktop?.length])
       )
       assert.deepStrictEqual(yield* names, [
-        ["pc", 1],
-        ["gone", 1]
+        ["pc", 1, 0],
+        ["gone", 1, 0]
       ])
       peers.now = { ...passing, computers: ["pc", "new"] }
       yield* (yield* opened).lose
       yield* TestClock.adjust("1 minute")
       yield* agent.settled
       assert.deepStrictEqual(yield* names, [
-        ["pc", 1],
-        ["new", 1]
+        ["pc", 1, 0],
+        ["new", 1, 0]
       ])
+      yield* (yield* opened).onMessage("notify:enter_office", jsonBody({ office_id: "O", computer: "late" }))
+      yield* agent.settled
+      assert.deepStrictEqual((yield* names).at(-1), ["late", 1, 0])
     })
   )
 })
