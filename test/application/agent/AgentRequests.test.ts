@@ -211,3 +211,44 @@ describe("a request of an Agent to MCP servers", () => {
     })
   )
 })
+
+describe("the chunks of an upload", () => {
+  const long = { name: "ü".repeat(256), uploadId: "報".repeat(256), hint: "報".repeat(255) }
+
+  /** The sizes of the messages that an upload sends to a Server with this limit. */
+  const upload = (maxBytes: number) =>
+    Effect.gen(function* () {
+      const sizes: Array<number> = []
+      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
+        line,
+        maxBytes: () => maxBytes,
+        notify: () => Effect.void,
+        request: (_event, body) => {
+          const sent = asObject(Result.getOrThrow(body.value()))
+          sizes.push(Buffer.byteLength(JSON.stringify(sent)))
+          const reply = { upload_id: long.uploadId, chunk_offset: sent["chunk_offset"], landing_path: "/f" }
+          return Effect.succeed([textBody(JSON.stringify({ ...reply, req_id: sent["req_id"] }))])
+        }
+      }
+      const peers = { serverPassesMcp: true, computers: new Map([[long.name, true]]) }
+      const { putBlob } = makeAgentRequests(member as OfficeMember, long.name, "O1", undefined, peers)
+      yield* putBlob(long.name, new Uint8Array(20_000), { nameHint: long.hint })
+      return sizes
+    })
+
+  it.effect.each([4096, 10_000])("have messages that fit, also with the longest names: %d bytes", (maxBytes) =>
+    Effect.gen(function* () {
+      const sizes = yield* upload(maxBytes)
+      assert.isAtMost(Math.max(...sizes), maxBytes)
+      assert.isAbove(sizes.length, 1)
+    })
+  )
+
+  it.effect("do not fit below a limit, which the error names", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(upload(1500))
+      assert.deepInclude(Object(error), { _tag: "ProtocolError", code: 413 })
+      assert.include(error.message, "1500")
+    })
+  )
+})
