@@ -212,7 +212,7 @@ describe("a request of an Agent to MCP servers", () => {
   )
 })
 
-describe("the chunks of an upload", () => {
+describe("a chunk of an upload", () => {
   const long = { name: "ü".repeat(256), uploadId: "報".repeat(256), hint: "報".repeat(255) }
 
   /** The sizes of the messages that an upload sends to a Server with this limit. */
@@ -236,7 +236,7 @@ describe("the chunks of an upload", () => {
       return sizes
     })
 
-  it.effect.each([4096, 10_000])("have messages that fit, also with the longest names: %d bytes", (maxBytes) =>
+  it.effect.each([4096, 10_000])("has a message that fits, also with the longest names: %d bytes", (maxBytes) =>
     Effect.gen(function* () {
       const sizes = yield* upload(maxBytes)
       assert.isAtMost(Math.max(...sizes), maxBytes)
@@ -244,7 +244,7 @@ describe("the chunks of an upload", () => {
     })
   )
 
-  it.effect("do not fit below a limit, which the error names", () =>
+  it.effect("fits into no message below a limit, which the error names", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(upload(1500))
       assert.deepInclude(Object(error), { _tag: "ProtocolError", code: 413 })

@@ -53,10 +53,10 @@ describe("an address with rejected connections", () => {
   })
 })
 
-describe("unauthenticated connections", () => {
+describe("an unauthenticated connection", () => {
   const max = { total: 512, perPeer: 64 }
 
-  it("are limited for each address, and make room at their end", () => {
+  it("is one of 64 of its address, and makes room at its end", () => {
     const { acquirePending, releasePending } = makeAuthThrottle()
     const acquired = Array.from({ length: max.perPeer + 1 }, () => acquirePending("a"))
     assert.deepStrictEqual([acquired.filter(Boolean).length, acquired.at(-1)], [max.perPeer, false])
@@ -65,7 +65,7 @@ describe("unauthenticated connections", () => {
     assert.deepStrictEqual([acquirePending("a"), acquirePending("a")], [true, false])
   })
 
-  it("are limited in all, and make room at their end", () => {
+  it("is one of 512 in all, and makes room at its end", () => {
     const { acquirePending, releasePending } = makeAuthThrottle()
     const acquired = Array.from({ length: max.total + 1 }, (_, n) => acquirePending(`a${n}`))
     assert.deepStrictEqual([acquired.filter(Boolean).length, acquired.at(-1)], [max.total, false])

@@ -25,7 +25,7 @@ describe("changes for a client", () => {
     })
   )
 
-  it.effect("reach each client once for each kind and resource, as the last of them", () =>
+  it.effect("includes each kind and resource once, for each client", () =>
     Effect.gen(function* () {
       const { connect } = yield* makeMemoryMcpServer({})
       const session = yield* connect
@@ -67,7 +67,7 @@ describe("changes for a client", () => {
     [{ tools: false, resources: false, prompts: true }, 1],
     [{ tools: true, resources: true, prompts: true }, 1],
     [{ tools: false, resources: false, prompts: false }, 0]
-  ] as const)("are those of what the session has: %j", ([lists, watches]) =>
+  ] as const)("includes those of all that the session has: %j", ([lists, watches]) =>
     Effect.gen(function* () {
       const session = yield* (yield* makeMemoryMcpServer({})).connect
       const wanted: Array<unknown> = []

@@ -11,8 +11,8 @@ const max = { requests: 1024, listens: 64 }
 
 const overStdio = hostKinds.filter(([name]) => name.endsWith("stdio"))
 
-describe("requests of the clients of a published session", () => {
-  it.effect.each(overStdio)(`are at most ${max.requests} at once: %s`, ([, , open]) =>
+describe("a request of a client of a published session", () => {
+  it.effect.each(overStdio)(`is one of ${max.requests} at once: %s`, ([, , open]) =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const wait = tool("wait", () => Effect.as(Deferred.await(gate), textResult("done")))
@@ -35,8 +35,8 @@ describe("requests of the clients of a published session", () => {
   )
 })
 
-describe("requests of a client to listen, over stdio", () => {
-  it.effect(`are at most ${max.listens}, and make room at their end`, () =>
+describe("a request of a client to listen, over stdio", () => {
+  it.effect(`is one of ${max.listens} at once, and makes room at its end`, () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("a:1")] })
       const [, , open] = hostKinds.find(([name]) => name === "2026-07-28 over stdio") ?? assert.fail("no host")

@@ -93,7 +93,7 @@ const agentAt = Effect.fnUntraced(function* (peers: { now: Peers }) {
     const events = sent.slice(before)
     return [Result.isSuccess(result) ? "passed" : String(Object(result.failure).reason), ...events]
   })
-  return { agent, ask, opened: Queue.take(links) }
+  return { agent, ask, opened: Queue.take(links), sent }
 })
 
 const passing: Peers = { serverFeatures: ["mcp"], computerFeatures: ["mcp"], computers: ["pc"] }
@@ -177,6 +177,23 @@ describe("an Agent", () => {
       yield* link.lose
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(events, [{ _tag: "Disconnected", reason: "lost" }, { _tag: "Joined" }])
+    })
+  )
+
+  it.effect.each([
+    ["notify:update_config", "client:get_tools"],
+    ["notify:update_tool_list", "client:get_tools"],
+    ["notify:update_desktop", "client:get_desktop"],
+    ["notify:update_finder", "client:get_finder"],
+    ["notify:update_skills", "client:get_skills"]
+  ])("requests the part of a Computer that has changed: %s", ([event, request]) =>
+    Effect.gen(function* () {
+      const { agent, opened, sent } = yield* agentAt({ now: passing })
+      const { onMessage } = yield* opened
+      const before = sent.length
+      yield* onMessage(event, jsonBody({ computer: "pc" }))
+      yield* agent.settled
+      assert.deepStrictEqual(sent.slice(before), [request])
     })
   )
 
