@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { A2cError, ConfigInvalid } from "../../../src/main/promise/A2cError.ts"
@@ -70,6 +71,24 @@ describe("a service that closes", () => {
     assert.strictEqual(await codeOf(service.run(() => Effect.void)), "closed")
     await service.close()
     assert.lengthOf(seen, 3)
+  })
+
+  it("has closed for each caller only once all is released", async () => {
+    const { promise: gate, resolve: release } = Promise.withResolvers<void>()
+    const layer = Layer.effect(
+      Probe,
+      Effect.acquireRelease(Effect.succeed({ name: "probe" }), () => Effect.promise(() => gate))
+    )
+    const service = await startService(Probe, layer, quiet)
+    let closed = 0
+    const closing = [1, 2].map(async () => {
+      await service.close()
+      closed++
+    })
+    for (let tick = 0; tick < 10; tick++) await setImmediate()
+    assert.strictEqual(closed, 0)
+    release()
+    await Promise.all(closing)
   })
 
   it("ends its iterations, and rejects later ones", async () => {

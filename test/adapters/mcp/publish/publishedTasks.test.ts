@@ -248,6 +248,23 @@ describe("the end of a published task", () => {
     })
   )
 
+  it.effect("is a cancellation for the client that cancels, once the call has ended", () =>
+    Effect.gen(function* () {
+      const end = yield* Deferred.make<JsonObject>()
+      const task = { id: "t1", createdAt: 0, result: Deferred.await(end), cancel: Effect.void }
+      const { cancel, startLegacy } = yield* makePublishedTasks({
+        start: () => Effect.succeed(task),
+        find: () => Effect.die("not started")
+      })
+      yield* startLegacy("work", {}, [])
+      const cancelling = yield* Effect.forkChild(cancel({ taskId: "t1" }, "legacy"), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(cancelling.pollUnsafe())
+      yield* Deferred.succeed(end, { content: [], isError: true })
+      assert.deepInclude(yield* Fiber.join(cancelling), { taskId: "t1", status: "cancelled" })
+    })
+  )
+
   it.effect("is its completion also where a client cancels afterwards", () =>
     Effect.gen(function* () {
       const { cancel, cancelled, end, startLegacy, state } = yield* makeTasks

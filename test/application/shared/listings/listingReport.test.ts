@@ -58,7 +58,7 @@ describe("the report of a listing", () => {
 
   it.effect("logs rounded integers and the reason of missing pages once", () =>
     Effect.gen(function* () {
-      const listing = { rounded: [omit("a", "/default")], incomplete: "a page was repeated" }
+      const listing = { rounded: [{ name: "a", places: ["/default"] }], incomplete: "a page was repeated" }
       const logs = yield* logsOf([
         ["tools", listing],
         ["tools", listing]

@@ -65,16 +65,16 @@ describe("an office that a command publishes", () => {
 describe("a Server that cannot be reached", () => {
   const place = () => ["agent", "--server", unusedUrl(), "--office", "team"]
 
-  it.live.each([[["mcp"]], [["members"]]])("fails the command: %j", ([words]) =>
+  it.live.each(["mcp", "members"])("fails the command: %s", (word) =>
     Effect.gen(function* () {
-      const { failure } = yield* a2cInProcess(...place(), ...words)
+      const { failure } = yield* a2cInProcess(...place(), word)
       assert.include(String(failure), "Cannot reach")
     }).pipe(Effect.scoped)
   )
 
-  it.live.each([[["mcp", "--http", "0"]], [["watch"]]])("is tried again by the command: %j", ([words]) =>
+  it.live.each(["mcp --http 0", "watch"])("is tried again by the command: %s", (words) =>
     Effect.gen(function* () {
-      const { prints } = yield* a2cRunning(...place(), ...words)
+      const { prints } = yield* a2cRunning(...place(), ...words.split(" "))
       yield* prints("join failed, retrying", "stderr")
     }).pipe(Effect.scoped)
   )
