@@ -141,6 +141,61 @@ describe("a call that waits for answers", () => {
     })
   )
 
+  it.effect.each(["the first request", "a request with an answer"])("is interrupted with %s", (which) =>
+    Effect.gen(function* () {
+      const runRound = yield* makeInputRounds
+      let interrupted = 0
+      const work = ({ answer }: InputResponder) =>
+        (which === "the first request"
+          ? Effect.void
+          : answer({ mode: "form", message: "who?", schema: { type: "object" } })
+        ).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Effect.sync(() => void interrupted++))
+        )
+      const round = { modes: ["form"] as const, sendProgress: undefined, requestState: undefined, responses: {} }
+      const first = yield* Effect.forkChild(runRound(work, round))
+      yield* TestClock.adjust(0)
+      if (which === "the first request") yield* Fiber.interrupt(first)
+      else {
+        const { inputRequests, requestState } = yield* Fiber.join(first)
+        const responses = Object.fromEntries(
+          Object.keys(asObject(inputRequests)).map((id) => [id, { action: "decline" }])
+        )
+        const next = { ...round, requestState: String(requestState), responses }
+        const second = yield* Effect.forkChild(runRound(work, next))
+        yield* TestClock.adjust(0)
+        assert.strictEqual(interrupted, 0)
+        yield* Fiber.interrupt(second)
+        yield* Effect.flip(runRound(work, next))
+      }
+      assert.strictEqual(interrupted, 1)
+    })
+  )
+
+  it.effect("does not ask again what another responder has answered meanwhile", () =>
+    Effect.gen(function* () {
+      const runRound = yield* makeInputRounds
+      const work = ({ answer }: InputResponder) => {
+        const ask = (message: string) => answer({ mode: "form", message, schema: { type: "object" } })
+        const withdrawn = Effect.delay(Effect.timeoutOption(ask("b"), "1 second"), "1 second")
+        return Effect.all([ask("a"), withdrawn], { concurrency: "unbounded" }).pipe(
+          Effect.andThen(Effect.sleep("1 second")),
+          Effect.as<JsonObject>({ done: true })
+        )
+      }
+      const round = { modes: ["form"] as const, sendProgress: undefined }
+      const asking = yield* runRound(work, { ...round, requestState: undefined, responses: {} })
+      assert.deepStrictEqual(messagesOf(asking), ["a"])
+      yield* TestClock.adjust("3 seconds")
+      const responses = { question_1: { action: "decline" } }
+      const next = { ...round, requestState: String(asking["requestState"]), responses }
+      const answered = yield* Effect.forkChild(runRound(work, next))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(answered), { done: true })
+    })
+  )
+
   it.effect("is one of 1024 at once", () =>
     Effect.gen(function* () {
       const { answersTo, round } = yield* world
