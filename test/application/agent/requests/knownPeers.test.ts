@@ -186,7 +186,7 @@ describe("an Agent", () => {
     ["notify:update_desktop", "client:get_desktop"],
     ["notify:update_finder", "client:get_finder"],
     ["notify:update_skills", "client:get_skills"]
-  ])("requests the part of a Computer that has changed: %s", ([event, request]) =>
+  ] as const)("requests the part of a Computer that has changed: %s", ([event, request]) =>
     Effect.gen(function* () {
       const { agent, opened, sent } = yield* agentAt({ now: passing })
       const { onMessage } = yield* opened
