@@ -39,7 +39,7 @@ const skillOffice = Effect.fnUntraced(function* (world: World) {
           const chunk = binary.subarray(offset, offset + 20)
           const reply = {
             blob_handle: "h",
-            mime_type: "application/pdf",
+            mime_type: "application/octet-stream",
             total_size: binary.length,
             sha256: sha256Of(binary),
             chunk_offset: offset,

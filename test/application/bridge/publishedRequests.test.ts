@@ -546,6 +546,32 @@ describe("what is not in a published office", () => {
   )
 })
 
+describe("a prompt that is not listed any more", () => {
+  it.effect("is one of the latest thousand", () =>
+    Effect.gen(function* () {
+      const { received, session, view } = yield* published()
+      const list = (names: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const prompts = names.map((name) => ({ name }))
+          yield* SubscriptionRef.set(
+            view,
+            officeWith(new Map([["desk", { ...desk, servers: [{ ...server, prompts }] }]]))
+          )
+          yield* request(session, "prompts/list", {})
+        })
+      yield* list(Array.from({ length: 1001 }, (_, n) => `p${n}`))
+      yield* list(["greet"])
+      yield* list([])
+      for (const name of ["desk__greet", "desk__p1000"]) yield* request(session, "prompts/get", { name })
+      assert.deepStrictEqual(
+        received.map(([, , asked]) => Object(asked).params),
+        [{ name: "greet" }, { name: "p1000" }]
+      )
+      yield* Effect.flip(request(session, "prompts/get", { name: "desk__p0" }))
+    })
+  )
+})
+
 describe("a prompt that another MCP server has now", () => {
   it.effect("is that of the other server, also after the list of the earlier one", () =>
     Effect.gen(function* () {
