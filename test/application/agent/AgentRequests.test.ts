@@ -252,3 +252,31 @@ describe("a chunk of an upload", () => {
     })
   )
 })
+
+describe("the first request of an Agent to an MCP server", () => {
+  it.effect("follows those that tell whether the Server and the Computer pass it, once", () =>
+    Effect.gen(function* () {
+      const events: Array<string> = []
+      const replies: { readonly [event: string]: JsonObject } = {
+        "server:list_room": { sessions: [], a2c_features: ["mcp"] },
+        "client:get_tools": { tools: [], a2c_features: ["mcp"] },
+        "client:mcp": { result: {} }
+      }
+      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
+        line,
+        maxBytes: () => Number.POSITIVE_INFINITY,
+        notify: () => Effect.void,
+        request: (event, body) => {
+          events.push(event)
+          const { req_id } = asObject(Result.getOrThrow(body.value()))
+          return Effect.succeed([textBody(JSON.stringify({ ...replies[event], req_id }))])
+        }
+      }
+      const { mcpRequest } = makeAgentRequests(member as OfficeMember, "agent-1", "O1")
+      const request = { server: "s", method: "prompts/get", params: {} } as const
+      yield* mcpRequest("pc-1", request)
+      yield* mcpRequest("pc-1", request)
+      assert.deepStrictEqual(events, ["server:list_room", "client:get_tools", "client:mcp", "client:mcp"])
+    })
+  )
+})
