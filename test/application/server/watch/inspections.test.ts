@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Queue } from "effect"
+import { lineNamed, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
+import { formatVersion } from "../../../../src/domain/wire/version.ts"
 import { elapse, line, olga, openStream, startWatched, type Watched } from "./watchedServer.ts"
 
 const features = { a2c_features: ["inspection"] }
@@ -7,11 +9,12 @@ const features = { a2c_features: ["inspection"] }
 const inspection = { servers: [], consent: [], parts: [] }
 
 /** A Computer that replies to inspections with the values of a queue. */
-const reporting = Effect.fnUntraced(function* (server: Watched, name = "pc", office = "O") {
+const reporting = Effect.fnUntraced(function* (server: Watched, name = "pc", office = "O", version = PROTOCOL_VERSION) {
   const replies = yield* Queue.unbounded<unknown>()
   const requests: Array<unknown> = []
   const computer = yield* server.computer(name, {
     office,
+    version,
     auth: features,
     answer: (event, value) => {
       requests.push({ event, value })
@@ -94,6 +97,65 @@ describe("the inspection of an office", () => {
       for (const revision of [1, 1, 2]) yield* reply({ revision, inspection })
       yield* elapse()
       assert.lengthOf(stream.tagged("Inspected"), 2)
+    })
+  )
+
+  it.effect("asks no Computer again when the operator watches the same office once more", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { requests } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* elapse()
+      yield* focus(server, stream.snapshot.stream)
+      yield* elapse()
+      assert.lengthOf(requests, 1)
+    })
+  )
+
+  it.effect("turns to the office of the same id on another line", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const later = lineNamed("0.3")
+      const { requests } = yield* reporting(server, "pc", "O", formatVersion(later.version))
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* server.watch.execute(
+        { _tag: "Focus", stream: stream.snapshot.stream, line: later.name, office: "O" },
+        olga
+      )
+      yield* elapse()
+      assert.lengthOf(requests, 1)
+    })
+  )
+
+  it.effect("waits for a report for as long as its Computer may wait for a change", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { requests, reply } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* reply({ revision: 1, inspection })
+      yield* elapse("24 seconds")
+      assert.lengthOf(requests, 2)
+      yield* reply({ revision: 2, inspection })
+      yield* elapse()
+      assert.lengthOf(stream.tagged("Inspected"), 2)
+    })
+  )
+
+  it.effect("asks a Computer that joins later for each stream that watches its office", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const streams = [yield* openStream(server), yield* openStream(server)]
+      for (const { snapshot } of streams) yield* focus(server, snapshot.stream)
+      const { reply } = yield* reporting(server)
+      for (const _ of streams) yield* reply({ revision: 1, inspection })
+      yield* elapse()
+      assert.deepStrictEqual(
+        streams.map(({ tagged }) => tagged("Inspected").length),
+        [1, 1]
+      )
     })
   )
 

@@ -1,10 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import { settle } from "../parts.ts"
-import { elapse, makeCall, olga, openStream, outcomesOf, startWatched, toolResult } from "./watchedServer.ts"
-import { maxQueuedEvents } from "../../../../src/application/shared/page/StreamBuffer.ts"
+import {
+  elapse,
+  makeCall,
+  olga,
+  openStream,
+  outcomesOf,
+  startCall,
+  startWatched,
+  toolResult,
+  type Watched
+} from "./watchedServer.ts"
+import { maxCallsPerBatch, maxQueuedEvents } from "../../../../src/application/shared/page/StreamBuffer.ts"
 
 /** A Server whose only stream has shown a call and is closed. */
 const closedStream = Effect.gen(function* () {
@@ -45,6 +55,102 @@ describe("an ended call", () => {
       assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
       yield* TestClock.adjust("10 minutes")
       assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+    })
+  )
+})
+
+/** Opens a stream that the returned effect closes. */
+const openClosable = Effect.fnUntraced(function* (server: Watched) {
+  const scope = yield* Scope.make()
+  const stream = yield* Scope.provide(openStream(server), scope)
+  return { stream, close: Scope.close(scope, Exit.void) }
+})
+
+describe("a stream beside others", () => {
+  it.effect("shows the node every second, also when another one closes", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { close } = yield* openClosable(server)
+      const stream = yield* openStream(server)
+      yield* TestClock.adjust("500 millis")
+      yield* close
+      yield* elapse("600 millis")
+      yield* elapse("1 second")
+      assert.strictEqual(stream.tagged("Node").length, 2)
+    })
+  )
+
+  it.effect("shows the node every second, also when another one opens", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const stream = yield* openStream(server)
+      yield* TestClock.adjust("500 millis")
+      yield* server.watch.open
+      yield* elapse("600 millis")
+      assert.strictEqual(stream.tagged("Node").length, 1)
+    })
+  )
+
+  it.effect("shows a running call once, although another one closes", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      yield* server.computer("pc", { answer: () => Effect.never })
+      const agent = yield* server.agent()
+      const { close } = yield* openClosable(server)
+      const stream = yield* openStream(server)
+      yield* startCall(agent)
+      yield* elapse()
+      yield* close
+      yield* elapse()
+      assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: running"])
+    })
+  )
+
+  it.effect("shows ended calls that an earlier one, which is not read, has no space for", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
+      const agent = yield* server.agent()
+      yield* server.watch.open
+      for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(agent)
+      const stream = yield* openStream(server)
+      yield* makeCall(agent)
+      yield* elapse()
+      assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: ok"])
+    })
+  )
+})
+
+describe("a stream after others", () => {
+  it.effect("counts no calls that ended before it", () =>
+    Effect.gen(function* () {
+      const server = yield* closedStream
+      const stream = yield* openStream(server)
+      yield* elapse("1100 millis")
+      assert.deepStrictEqual(
+        stream.tagged("Activity").map(({ offices }) => offices),
+        [[]]
+      )
+    })
+  )
+
+  it.effect("shows the end of a call of its snapshot, though it has no space for other ended calls", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const gate = yield* Deferred.make<void>()
+      yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
+      yield* server.computer("slow", { answer: () => Effect.as(Deferred.await(gate), toolResult("ok")) })
+      const agent = yield* server.agent()
+      yield* startCall(agent, { computer: "slow", tool_name: "slow" })
+      const { next } = yield* server.watch.open
+      for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(agent)
+      yield* Deferred.succeed(gate, undefined)
+      yield* settle
+      const reading = yield* Effect.forkChild(next, { startImmediately: true })
+      yield* elapse()
+      const { events = [] } = (yield* Fiber.join(reading)) ?? {}
+      const calls = events.flatMap((event) => (event._tag === "Call" ? [event.call] : []))
+      assert.include(outcomesOf(calls), "slow: ok")
     })
   )
 })

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
+import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { maxEndedCalls, maxRunningCalls } from "../../../../src/application/server/watch/CallTable.ts"
 import { maxSnapshotMembers } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
+import { settle } from "../parts.ts"
 import {
   elapse,
   line,
@@ -89,6 +91,42 @@ describe("the snapshot of a stream", () => {
         tool: "fs:read"
       })
       assert.deepStrictEqual([id, reqId, startedAt], [`${node}/1`, "r", 0])
+    })
+  )
+
+  it.effect("has the last status of a call that another stream shows, with the decision before it", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const computer = yield* server.computer("pc", { answer: () => Effect.never })
+      const agent = yield* server.agent()
+      const other = yield* openStream(server)
+      yield* startCall(agent)
+      yield* elapse()
+      assert.strictEqual(other.tagged("Call").length, 1)
+      const report = (status: object) =>
+        computer.notify("server:update_tool_call", { computer: "pc", req_id: "r", ...status })
+      yield* report({ status: "decided", allowed: true, decided_by: "operator:otto" })
+      yield* report({ status: "progress", progress: 3 })
+      yield* elapse()
+      const { snapshot } = yield* server.watch.open
+      const decision = { _tag: "Decided", computer: "pc", isAllowed: true, by: "operator:otto" } as const
+      assert.deepStrictEqual(
+        snapshot.calls.map(({ decision, status }) => ({ decision, status })),
+        [{ decision, status: { _tag: "Progressing", computer: "pc", progress: 3 } }]
+      )
+    })
+  )
+
+  it.effect("counts a connection that has not authenticated yet", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched({ authenticator: { ...allowAll, authenticate: () => Effect.never } })
+      yield* Effect.forkChild(server.connect("agent"), { startImmediately: true })
+      yield* settle
+      const { snapshot } = yield* server.watch.open
+      assert.deepStrictEqual(
+        snapshot.nodes.map(({ connections }) => connections),
+        [1]
+      )
     })
   )
 

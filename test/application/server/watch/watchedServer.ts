@@ -162,7 +162,7 @@ export const readStream = Effect.fnUntraced(function* ({ next }: PageStream) {
 export const elapse = (duration: Duration.Input = "100 millis") => Effect.andThen(settle, TestClock.adjust(duration))
 
 /** A stream of a Server, and its reader. */
-export const openStream = Effect.fnUntraced(function* ({ watch }: Watched) {
+export const openStream = Effect.fnUntraced(function* ({ watch }: Pick<Watched, "watch">) {
   const stream = yield* watch.open
   return { ...stream, ...(yield* readStream(stream)) }
 })

@@ -1,39 +1,56 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Result } from "effect"
+import { Effect, Exit, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { decodeHead, jsonBody } from "../../../../../src/application/ports/Body.ts"
-import { encodeNodeReply, nodeRequestCodec } from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
+import {
+  encodeNodeError,
+  encodeNodeReply,
+  type NodeRequest,
+  nodeRequestCodec
+} from "../../../../../src/application/server/watch/nodes/NodeRequest.ts"
 import { makeOtherNodes } from "../../../../../src/application/server/watch/nodes/otherNodes.ts"
 import { makeStreamBuffer, maxQueuedEvents } from "../../../../../src/application/shared/page/StreamBuffer.ts"
+import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import type { PageEvent } from "../../../../../src/domain/page/PageEvent.ts"
-import { makeParts } from "../../parts.ts"
+import { notFound } from "../../../../../src/domain/model/ProtocolError.ts"
+import { makeParts, settle } from "../../parts.ts"
+import { olga } from "../watchedServer.ts"
 
 const snapshot = { stream: "s", members: [], calls: [], nodes: [] }
 
+/** The other nodes of a Server: `two`, which gives these replies. */
+const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
+  Effect.gen(function* () {
+    const requests: Array<NodeRequest["_tag"]> = []
+    const { connections, context, notifications } = yield* makeParts({}, ({ nodeLink, registry }) => ({
+      registry: { ...registry, state: () => ({ ...registry.state(), nodes: [registry.node, "two"] }) },
+      nodeLink: {
+        ...nodeLink,
+        startRequest: (_node, _to, _event, body, _timeout, onReply) => {
+          const request = Result.getOrThrow(decodeHead(body, nodeRequestCodec.decode))
+          requests.push(request._tag)
+          queueMicrotask(() => onReply(Exit.succeed([jsonBody(replyTo(request))])))
+          return () => undefined
+        }
+      }
+    }))
+    const nodes = { serveOperators: () => Effect.void, startRequest: () => () => undefined }
+    const acceptConnection = () => Effect.die("no connection")
+    return { requests, others: makeOtherNodes({ connections, context, notifications, nodes, acceptConnection }) }
+  })
+
 /** A stream that follows another node, whose every batch has omitted two calls and dropped three events. */
 const following = Effect.gen(function* () {
-  const requests: Array<string> = []
-  const { connections, context, notifications } = yield* makeParts({}, ({ nodeLink, registry }) => ({
-    registry: { ...registry, state: () => ({ ...registry.state(), nodes: [registry.node, "two"] }) },
-    nodeLink: {
-      ...nodeLink,
-      startRequest: (_node, _to, _event, body, _timeout, onReply) => {
-        const { _tag } = Result.getOrThrow(decodeHead(body, nodeRequestCodec.decode))
-        requests.push(_tag)
-        const messages = [{ _tag: "Batch", at: 0, events: [], omittedCalls: 2, droppedEvents: 3 }]
-        const reply = _tag === "OpenPage" ? snapshot : { messages, isLast: false }
-        queueMicrotask(() => onReply(Exit.succeed([jsonBody(encodeNodeReply(reply))])))
-        return () => undefined
-      }
-    }
-  }))
-  const nodes = { serveOperators: () => Effect.void, startRequest: () => () => undefined }
-  const acceptConnection = () => Effect.die("no connection")
-  const others = makeOtherNodes({ connections, context, notifications, nodes, acceptConnection })
+  const messages = [{ _tag: "Batch", at: 0, events: [], omittedCalls: 2, droppedEvents: 3 }]
+  const { others, requests } = yield* otherNodes(({ _tag }) =>
+    encodeNodeReply(_tag === "OpenPage" ? snapshot : { messages, isLast: false })
+  )
   const buffer = makeStreamBuffer([])
   yield* others.follow(buffer)
   return { buffer, reads: () => requests.filter((tag) => tag === "Next").length }
 })
+
+const call = { line: "0.2", office: "O", computer: "pc", tool: "t", params: {}, timeout: 1 }
 
 describe("a stream that follows another node", () => {
   it.effect("counts what the other node has omitted and dropped", () =>
@@ -56,6 +73,37 @@ describe("a stream that follows another node", () => {
       buffer.take(0)
       yield* TestClock.adjust("5 seconds")
       assert.isAbove(reads(), 1)
+    })
+  )
+})
+
+describe("a call at another node", () => {
+  it.effect("ends with the error of that node, and is closed there", () =>
+    Effect.gen(function* () {
+      const { others, requests } = yield* otherNodes(({ _tag }) =>
+        _tag === "Next" ? encodeNodeError(notFound("The stream has ended")) : encodeNodeReply({ stream: "s" })
+      )
+      const messages = yield* Effect.scoped(Effect.flatMap(others.call(call, olga, { node: "two" }), Stream.runCollect))
+      assert.deepStrictEqual(messages, [{ _tag: "Failed", error: { code: 404, message: "The stream has ended" } }])
+      yield* settle
+      assert.deepStrictEqual(requests, ["OpenCall", "Next", "Close"])
+    })
+  )
+
+  it.effect("has all messages up to those of the last reply", () =>
+    Effect.gen(function* () {
+      const started: PageCallMessage = { _tag: "Started", as: "agent", name: "operator:olga" }
+      const result: PageCallMessage = { _tag: "Result", result: { content: [] } }
+      const replies = [
+        { messages: [started], isLast: false },
+        { messages: [], isLast: false },
+        { messages: [result], isLast: true }
+      ]
+      const { others } = yield* otherNodes(({ _tag }) =>
+        encodeNodeReply((_tag === "Next" ? replies.shift() : undefined) ?? { stream: "s" })
+      )
+      const messages = yield* Effect.flatMap(others.call(call, olga, { node: "two" }), Stream.runCollect)
+      assert.deepStrictEqual(messages, [started, result])
     })
   )
 })

@@ -189,7 +189,9 @@ describe("a request of an operator to a Computer", () => {
       yield* TestClock.adjust("9 seconds")
       assert.isUndefined(request.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(request)).code, 408)
+      const { code, message } = yield* Fiber.join(request)
+      assert.strictEqual(code, 408)
+      assert.match(message, /\b10 ?s/)
     })
   )
 

@@ -34,6 +34,16 @@ const begin = Effect.fnUntraced(function* ({ watch }: Watched, operator: Operato
   return { messages, finished: Fiber.join(fiber), close: Scope.close(scope, Exit.void) }
 })
 
+/** Starts a call whose messages are read by `next` only; no more come after an empty one. */
+const slowReader = Effect.fnUntraced(function* ({ watch }: Watched) {
+  const pull = yield* Stream.toPull(yield* watch.call(request, olga))
+  const next = Effect.catch(
+    Effect.map(pull, (messages): ReadonlyArray<PageCallMessage> => messages),
+    () => Effect.succeed<ReadonlyArray<PageCallMessage>>([])
+  )
+  return { next }
+})
+
 /** An office with a Computer that replies when the test says so. */
 const office = Effect.gen(function* () {
   const server = yield* startWatched()
@@ -106,6 +116,34 @@ describe("a call of an operator", () => {
         ["Started", "Status", "Result"]
       )
       assert.deepInclude(messages[1], { status: { _tag: "WaitingForConsent", computer: "pc" } })
+    })
+  )
+
+  it.effect("ends with the result for a slow reader, which misses the first statuses", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { next } = yield* slowReader(server)
+      assert.deepStrictEqual(yield* next, [started])
+      // The reading of the second message starts the call.
+      const second = yield* Effect.forkChild(next, { startImmediately: true })
+      yield* settle
+      const call = server.pc.received.at(-1)?.value as { readonly req_id: string }
+      const report = (progress: number) =>
+        server.pc.notify("server:update_tool_call", {
+          computer: "pc",
+          req_id: call.req_id,
+          status: "progress",
+          progress
+        })
+      yield* report(0)
+      yield* Fiber.join(second)
+      for (let progress = 1; progress <= 100; progress += 1) yield* report(progress)
+      yield* settle
+      yield* server.reply(0)
+      yield* settle
+      let last: PageCallMessage | undefined
+      for (let read = yield* next; read.length > 0; read = yield* next) last = read.at(-1)
+      assert.strictEqual(last?._tag, "Result")
     })
   )
 

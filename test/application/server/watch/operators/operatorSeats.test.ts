@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
 import { allowAll } from "../../../../../src/application/ports/Authenticator.ts"
 import { allGrants, type Grants } from "../../../../../src/domain/model/Identity.ts"
+import { lineNamed } from "../../../../../src/domain/wire/lines.ts"
+import { formatVersion } from "../../../../../src/domain/wire/version.ts"
 import { settle } from "../../parts.ts"
 import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
@@ -69,6 +71,20 @@ describe("the membership of an operator", () => {
       yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("done")) })
       yield* Effect.flatMap(call(server, olga), Stream.runDrain)
       assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+    })
+  )
+
+  it.effect("is separate in offices of one id on different lines", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const later = lineNamed("0.3")
+      const computer = yield* server.computer("pc", {
+        version: formatVersion(later.version),
+        answer: () => Effect.never
+      })
+      yield* begin(server)
+      yield* begin(server, olga, { line: later.name })
+      assert.strictEqual(computer.received.filter(({ event }) => event === "client:tool_call").length, 1)
     })
   )
 
