@@ -6,7 +6,7 @@ import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { NodeLink, type NodeMessageHandler } from "../../../../src/application/ports/NodeLink.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { LinkClosed, requestUsing, type Link, type ReplyExit } from "../../../../src/application/ports/Transport.ts"
-import { makeClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
+import { makeClusterNodes, operatorsTarget } from "../../../../src/application/server/cluster/ClusterNodes.ts"
 import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
@@ -182,9 +182,9 @@ const startHandler = Effect.fnUntraced(function* (given: Parameters<typeof makeP
   const parts = yield* makeParts(given, ({ nodeLink }) => ({
     nodeLink: { ...nodeLink, serve: (served) => Effect.sync(() => void (handler = served)) }
   }))
-  yield* makeClusterNodes(parts.context, parts.connections)
+  const nodes = yield* makeClusterNodes(parts.context, parts.connections)
   assert.isDefined(handler)
-  return { ...parts, handler }
+  return { ...parts, handler, nodes }
 })
 
 describe("a message from another node", () => {
@@ -251,6 +251,30 @@ describe("a message from another node", () => {
       assert.strictEqual(connection.lastActivityAt, 20_000)
       ends[1]?.(Exit.succeed([]))
       assert.strictEqual(connection.lastActivityAt, 30_000)
+    })
+  )
+
+  it.effect("counts as activity of its member when it is a notification", () =>
+    Effect.gen(function* () {
+      const parts = yield* startHandler()
+      const connection = yield* openMember(parts, makeLink("pc").link, "computer")
+      yield* TestClock.adjust("10 seconds")
+      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+      assert.strictEqual(connection.lastActivityAt, 10_000)
+    })
+  )
+
+  it.effect("for the operators ends when the other node cancels it", () =>
+    Effect.gen(function* () {
+      const { handler, nodes } = yield* startHandler()
+      const ended = yield* Deferred.make<void>()
+      yield* nodes.serveOperators(() => Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined)))
+      const cancel = handler.startRequest(operatorsTarget, "a2c:operators", jsonBody({}), minute, () =>
+        assert.fail("reply")
+      )
+      yield* settle
+      cancel()
+      yield* Deferred.await(ended)
     })
   )
 

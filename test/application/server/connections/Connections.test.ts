@@ -4,6 +4,7 @@ import { AdmissionRejected, type Link } from "../../../../src/application/ports/
 import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
+import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { makeLink, recordMetrics, settle } from "../parts.ts"
 
@@ -46,6 +47,18 @@ describe("the set of connections of a Server", () => {
       open(makeLink("a").link)
       assert.isUndefined(connections.get("a"))
       assert.deepStrictEqual(connections.all(), [])
+    })
+  )
+
+  it.effect("forgets the deferred notifications of a connection that a limit closes", () =>
+    Effect.gen(function* () {
+      const { connections, open } = yield* start({})
+      const { link } = makeLink("a")
+      yield* connections.reserve(link)
+      const connection = open(link)
+      connection.notificationBacklog = makeBacklog()
+      connections.closeForLimit(connection, "joinTimeout", "too late")
+      assert.isUndefined(connection.notificationBacklog)
     })
   )
 

@@ -3,6 +3,7 @@ import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { startIdleReaper } from "../../../../src/application/server/connections/idleReaper.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
 
@@ -58,6 +59,21 @@ describe("the scan of all connections", () => {
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(closed, [])
       connection.lookups = 0
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual(closed.length, 1)
+    })
+  )
+
+  it.effect("keeps the connections of both members of a call, also of one from another node", () =>
+    Effect.gen(function* () {
+      const { closed, connection } = yield* start({ idleTimeout: Duration.seconds(10), joinTimeout: Duration.infinity })
+      for (const calls of [connection.calls, connection.inboundCalls]) {
+        const call = new InFlightCall("O", (ended) => void calls.delete(ended))
+        calls.add(call)
+        yield* TestClock.adjust("30 seconds")
+        assert.deepStrictEqual(closed, [])
+        call.cancel()
+      }
       yield* TestClock.adjust("12 seconds")
       assert.strictEqual(closed.length, 1)
     })

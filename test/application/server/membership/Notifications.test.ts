@@ -73,6 +73,22 @@ describe("a notification", () => {
     })
   )
 
+  it.effect("about the Agent that has left is sent at once, after those that are deferred", () =>
+    Effect.gen(function* () {
+      const { notifications, open } = yield* makeParts({ limits: { notificationBacklogBytes: 100 } })
+      const { link, sent, setBacklog } = makeLink("a")
+      const connection = yield* open(link)
+      setBacklog(101)
+      const membership = { office: "O", role: "agent", name: "ada" } as const
+      notifications.notify(["a"], updated)
+      notifications.notify(["a"], { _tag: "Entered", membership })
+      assert.deepStrictEqual(eventsOf(sent), [])
+      notifications.notify(["a"], { _tag: "Left", membership })
+      assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop", "notify:enter_office", "notify:leave_office"])
+      assert.isUndefined(connection.notificationBacklog)
+    })
+  )
+
   it.effect("closes the connection when it is the 8193rd that is deferred", () => {
     const { entries, layer } = recordLogs()
     return Effect.gen(function* () {

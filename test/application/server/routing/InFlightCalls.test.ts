@@ -34,6 +34,28 @@ describe("a call in flight to a Computer of another node", () => {
     })
   )
 
+  it.effect(
+    "counts with lookups towards the limit of its Agent, and lookups on their own towards that of a Computer",
+    () =>
+      Effect.gen(function* () {
+        const { inFlightCalls, open, requestBudget } = yield* makeParts({
+          limits: { callsPerAgent: 3, callsPerComputer: 2 }
+        })
+        const agent = yield* open(makeLink("a").link)
+        const codes = () => ["far", undefined].map((target) => inFlightCalls.checkLimits(agent, target, 0)?.code)
+        inFlightCalls.add(agent, "other", makeCall(), 1)
+        inFlightCalls.addLookup(agent, 10)
+        assert.deepStrictEqual(codes(), [undefined, undefined])
+        inFlightCalls.addLookup(agent, 100)
+        assert.deepStrictEqual([codes(), inFlightCalls.size(), requestBudget.totalBytes()], [[429, 429], 3, 111])
+        inFlightCalls.removeLookup(agent, 100)
+        assert.deepStrictEqual(
+          [codes(), inFlightCalls.size(), requestBudget.totalBytes()],
+          [[undefined, undefined], 2, 11]
+        )
+      })
+  )
+
   it.effect("counts towards the limit of its Computer only", () =>
     Effect.gen(function* () {
       const { agent, inFlightCalls } = yield* start

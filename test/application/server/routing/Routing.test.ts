@@ -1,25 +1,56 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Option } from "effect"
+import { Duration, Effect, Exit, Fiber, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
+import { type ReplyExit, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
+import type { ClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
 import { makeRouting } from "../../../../src/application/server/routing/Routing.ts"
+import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
 import { makeLink, makeParts, makeRequest, openMember } from "../parts.ts"
+
+/** A Computer of another node. */
+const remote: Member = {
+  sid: "far",
+  node: "two",
+  version: "0.2.0",
+  membership: { office: "O", role: "computer", name: "remote" },
+  joinRevision: 1
+}
 
 /** An Agent `ada`, a Computer `pc` whose requests the test ends, and the observed calls. */
 const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
   const observed: Array<CompletedCall> = []
   const replies: Array<(exit: ReplyExit) => void> = []
-  const parts = yield* makeParts({ limits, callObservers: [(call) => void observed.push(call)] })
-  const nodes = { serveOperators: () => Effect.void, startRequest: () => () => undefined }
+  const timeouts: Array<number> = []
+  const notified: Array<readonly [node: string, event: string, body: unknown]> = []
+  const parts = yield* makeParts({ limits, callObservers: [(call) => void observed.push(call)] }, (given) => ({
+    nodeLink: {
+      ...given.nodeLink,
+      notify: (node, _sids, event, body) => void notified.push([node, event, Result.getOrThrow(body.value())])
+    },
+    registry: {
+      ...given.registry,
+      findComputer: (office, name) =>
+        name === remote.membership.name ? Option.some(remote) : given.registry.findComputer(office, name)
+    }
+  }))
+  const nodes: ClusterNodes = {
+    serveOperators: () => Effect.void,
+    startRequest: (_member, _event, _body, timeout, onReply) => {
+      timeouts.push(Duration.toMillis(timeout))
+      replies.push(onReply)
+      return () => undefined
+    }
+  }
   const route = makeRouting(parts.context, parts.connections, parts.inFlightCalls, nodes, parts.notifications)
   const agent = yield* openMember(parts, makeLink("ada").link, "agent")
   const pc = makeLink("pc", {
-    startRequest: (_event, _body, _timeout, onReply) => {
+    startRequest: (_event, _body, timeout, onReply) => {
+      timeouts.push(Duration.toMillis(timeout))
       replies.push(onReply)
       return () => undefined
     }
@@ -27,8 +58,12 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
   const computer = yield* openMember(parts, pc.link, "computer")
   const call = (name: string) =>
     route(makeRequest(agent, "client:get_tools", { agent: "ada", req_id: "r", computer: name }), calls.getTools)
+  const callTool = (name: string, timeout = 30) => {
+    const body = { agent: "ada", req_id: "r", computer: name, tool_name: "t", params: {}, timeout }
+    return route(makeRequest(agent, "client:tool_call", body), calls.toolCall)
+  }
   const reply = (exit: ReplyExit) => Effect.sync(() => replies.shift()?.(exit))
-  return { ...parts, agent, call, computer, observed, reply }
+  return { ...parts, agent, call, callTool, computer, notified, observed, reply, sent: pc.sent, timeouts }
 })
 
 const begin = { startImmediately: true }
@@ -90,6 +125,48 @@ describe("the routing of a call", () => {
       assert.deepStrictEqual([agent.lastActivityAt, computer.lastActivityAt], [10_000, 0])
     })
   )
+
+  for (const computer of ["pc", "remote"]) {
+    it.effect(`waits for as long as it states and five seconds, or for half a minute, for ${computer}`, () =>
+      Effect.gen(function* () {
+        const { call, callTool, timeouts } = yield* start()
+        yield* Effect.forkChild(callTool(computer, 7), begin)
+        yield* Effect.forkChild(call(computer), begin)
+        assert.deepStrictEqual(timeouts, [12_000, 30_000])
+      })
+    )
+
+    it.effect(`is cancelled at ${computer} when its caller ends, and reported`, () =>
+      Effect.gen(function* () {
+        const { callTool, notified, observed, sent } = yield* start()
+        const calling = yield* Effect.forkChild(callTool(computer), begin)
+        yield* Fiber.interrupt(calling)
+        const cancelled = ["notify:tool_call_cancel", { agent: "ada", req_id: "r" }] as const
+        assert.deepStrictEqual(
+          [...notified, ...sent.map(({ body, event }) => ["here", event, Result.getOrThrow(body.value())])],
+          [[computer === "pc" ? "here" : "two", ...cancelled]]
+        )
+        assert.deepStrictEqual(
+          observed.map(({ outcome }) => ("_tag" in outcome ? outcome.code : outcome)),
+          [4103]
+        )
+      })
+    )
+
+    it.effect(`is cancelled at ${computer} when it times out, but not after a reply`, () =>
+      Effect.gen(function* () {
+        const { callTool, notified, reply, sent } = yield* start()
+        const timeout = Duration.seconds(35)
+        const timed = yield* Effect.forkChild(Effect.flip(callTool(computer)), begin)
+        yield* reply(Exit.fail(new RequestTimeout({ timeout })))
+        assert.deepInclude({ ...(yield* Fiber.join(timed)) }, { code: 408 })
+        const replied = yield* Effect.forkChild(callTool(computer), begin)
+        yield* reply(Exit.succeed([jsonBody({})]))
+        yield* Fiber.join(replied)
+        assert.strictEqual(notified.length + sent.length, 1)
+      })
+    )
+  }
 
   it.effect("reports its start and its end to observers", () =>
     Effect.gen(function* () {
