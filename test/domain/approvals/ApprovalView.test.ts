@@ -54,6 +54,17 @@ describe("the view of an approval", () => {
     assert.strictEqual(view.previousArguments, '{\n  "path": "b.md"\n}')
   })
 
+  it("has all of a question, and in a list the beginning of its message without a long schema", () => {
+    const properties = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`field ${index}`, {}]))
+    const input = { mode: "form", message: "x".repeat(600), schema: { type: "object", properties } } as const
+    assert.deepStrictEqual<unknown>(open({ input }).input, input)
+    assert.deepStrictEqual<unknown>(open({ input }, "list").input, { mode: "form", message: "x".repeat(500) })
+    const short = { mode: "form", message: "Name?", schema: { type: "object" } } as const
+    assert.deepStrictEqual<unknown>(open({ input: short }, "list").input, short)
+    const url = { mode: "url", message: "x".repeat(600), url: "https://a.example" } as const
+    assert.deepStrictEqual<unknown>(open({ input: url }, "list").input, { ...url, message: "x".repeat(500) })
+  })
+
   it("leaves the arguments before out of a list", () => {
     assert.notProperty(open({ previousParams: { path: "b.md" } }, "list"), "previousArguments")
   })

@@ -62,6 +62,14 @@ describe("name of a caller", () => {
     for (const kind of kinds) assert.strictEqual(callerName(kind(name)), name)
   })
 
+  it("differs for the names that a distinguished one looks like", () => {
+    for (const kind of kinds) {
+      const word = callerName(kind("operator:ann")).split(" ")[0] ?? ""
+      const names = ["operator:ann", `${word} operator:ann`, `${word} ${word} operator:ann`]
+      assert.strictEqual(new Set(names.map((name) => callerName(kind(name)))).size, names.length)
+    }
+  })
+
   it("is that of an operator where its Server proves it", () => {
     assert.strictEqual(callerName(officeCaller("operator:ann", 1, true)), "operator:ann")
     assert.strictEqual(callerName(officeCaller("operator:ann", 1, false)), "agent operator:ann")

@@ -49,6 +49,19 @@ describe("NotificationBacklog", () => {
     assert.deepStrictEqual(reduced(entered("a"), desktop("a"), left("a")), [])
   })
 
+  it.each(computerParts)("drops an update of the part %s before a join or a leave", (part) => {
+    const updated: Notification = { _tag: "Updated", part, computer: "a" }
+    const other: Notification = { _tag: "Updated", part, computer: "b" }
+    for (const move of [entered("a"), left("a")]) assert.deepStrictEqual(reduced(updated, other, move), [other, move])
+  })
+
+  it("keeps the cancellation of each call of each Agent once", () => {
+    const cancelled = (agent: string, reqId: string): Notification => ({ _tag: "Cancelled", agent, reqId })
+    const calls = [cancelled("ada", "1"), cancelled("eve", "1"), cancelled("ada", "2")]
+    assert.deepStrictEqual(reduced(...calls), calls)
+    assert.deepStrictEqual(reduced(cancelled("ada", "1"), cancelled("ada", "1")), [cancelled("ada", "1")])
+  })
+
   it("keeps a leave that is followed by a join, because the member may be another one", () => {
     assert.deepStrictEqual(reduced(left("a"), entered("a")), [left("a"), entered("a")])
     assert.deepStrictEqual(reduced(left("a"), entered("a"), left("a")), [left("a")])

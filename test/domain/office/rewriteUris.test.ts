@@ -78,6 +78,16 @@ describe("URI of an app in a tool or result", () => {
     })
   })
 
+  it("leads the app of a block of a result to the office", () => {
+    const block = { type: "text", text: "ui://form" }
+    assert.deepStrictEqual(
+      withOfficeUris({ content: [{ ...block, _meta: { ui: { resourceUri: "ui://form" } } }] }, place),
+      {
+        content: [{ ...block, _meta: { ui: { resourceUri: "ui://desk/draw/form" } } }]
+      }
+    )
+  })
+
   it("stays as it is when it is no text", () => {
     const result = { content: [{ type: "resource_link", uri: 7 }], _meta: { ui: { resourceUri: 7 } } }
     assert.deepStrictEqual(withOfficeUris(result, place), result)

@@ -46,6 +46,16 @@ describe("makeRuleDecider", () => {
     )
   })
 
+  it.each(["ask", "deny"] as const)("decides by a rule that names a tool with a slash: %s", (action) => {
+    const rules: ReadonlyArray<Rule> = [
+      { action: "allow", tool: ["files/read"], subject: ["agent"] },
+      { action, tool: ["files/read"] }
+    ]
+    const call = { ...policyCall, tool: "files/read", shortName: "files/read", originalName: "files/read" }
+    assert.strictEqual(decideByRules(rules, call)?.action, action)
+    assert.strictEqual(makeRuleDecider(rules)(call)?.action, action)
+  })
+
   it.each([
     ["server", { server: "files" }],
     ["short name", { shortName: "other" }],

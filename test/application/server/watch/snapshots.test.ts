@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
+import { TestClock } from "effect/testing"
 import { maxEndedCalls, maxRunningCalls } from "../../../../src/application/server/watch/CallTable.ts"
 import { maxSnapshotMembers } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
@@ -42,6 +43,22 @@ describe("the snapshot of a stream", () => {
           features: { inspection: true, operatorCalls: true, approvals: false }
         }
       ])
+    })
+  )
+
+  it.effect("has the time at which a member has joined its office last", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      yield* TestClock.adjust("5 seconds")
+      const computer = yield* server.computer()
+      const times = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) =>
+        snapshot.members.map(({ joinedAt }) => joinedAt)
+      )
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* times, [5000])
+      yield* computer.request("server:join_office", { role: "computer", name: "pc", office_id: "P" })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* times, [10_000])
     })
   )
 

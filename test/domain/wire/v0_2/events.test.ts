@@ -152,3 +152,18 @@ describe("acknowledgement", () => {
     assert.strictEqual(new Set(numbers).size, numbers.length)
   })
 })
+
+describe("the status of a call", () => {
+  it.each([
+    { _tag: "WaitingForConsent", computer: "pc" },
+    { _tag: "WaitingForConsent", computer: "pc", approval: { id: "a", server: "s", tool: "t", waitSeconds: 9 } },
+    { _tag: "Decided", computer: "pc", isAllowed: true, by: "ann" },
+    { _tag: "WaitingForServers", computer: "pc", servers: ["s"] },
+    { _tag: "Progressing", computer: "pc", progress: 1 }
+  ] as const)("names the caller, whose call it is: %j", (status) => {
+    const body = (agent?: string) =>
+      line.encodeCallStatus({ reqId: "r", status, ...(agent !== undefined && { agent }) })
+    assert.deepInclude<unknown>(body("ada"), { agent: "ada", computer: "pc", req_id: "r" })
+    assert.notProperty(body(), "agent")
+  })
+})
