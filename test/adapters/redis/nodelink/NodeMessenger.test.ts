@@ -7,10 +7,12 @@ import {
   MessageReader,
   MessageWriter,
   frameKinds,
-  decodeHeader
+  decodeHeader,
+  toBytes
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
-import { requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
+import { rejectedReply, requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
+import { unavailable } from "../../../../src/domain/model/ProtocolError.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
@@ -144,6 +146,32 @@ describe("sending node", () => {
     assert.strictEqual(messenger.load().queuedBytes, 0)
     messenger.startRequest("another node", memberOf(), "echo", jsonBody("x".repeat(2 * mib)), minute, () => {})
     assert.isAbove(messenger.load().queuedBytes, 2 * mib)
+  })
+
+  it("waits for a reply for three seconds after the timeout", () => {
+    const { messenger } = messengerOf("here")
+    const ends: Array<unknown> = []
+    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), Duration.seconds(2), (exit) => ends.push(exit))
+    // Up to one tick more: it may have begun just after one.
+    for (let tick = 0; tick < 20; tick++) messenger.tick()
+    assert.deepStrictEqual([ends.length, messenger.load().outboundRequests], [0, 1])
+    messenger.tick()
+    assert.deepStrictEqual([ends.length, messenger.load().outboundRequests], [1, 0])
+  })
+
+  it("sends no more of a request that the other node has rejected", async () => {
+    const { messenger, sent } = messengerOf("here")
+    const ends: Array<unknown> = []
+    const body = RawBody.unparsed(Buffer.alloc(5 * mib + 1, "x"))
+    messenger.startRequest("there", memberOf(), "echo", body, minute, (exit) => ends.push(outcomeOf(exit)))
+    await turn()
+    assert.strictEqual(messenger.load().queuedBytes, 5 * mib)
+    const rejected = rejectedReply(1, unavailable("full"))
+    const fields = encodeFields(rejected.maxFieldBytes, rejected.kind, rejected.writeFields)
+    messenger.onMessage(messageOf("there", [1, 0], Buffer.concat([fields, toBytes(rejected.content)])))
+    assert.deepStrictEqual([ends.length, messenger.load().queuedBytes], [1, 0])
+    await turn()
+    assert.deepStrictEqual(framesIn(sent.at(-1)?.message ?? Buffer.alloc(0)), [[frameKinds.discard, 1]])
   })
 
   it("waits longer for a reply by the time of an extension", () => {
@@ -332,6 +360,23 @@ describe("node that reconnects", () => {
     messenger.onBroadcast(announcementOf(4))
     assert.strictEqual(messenger.load().inboundRequests, 0)
     assert.lengthOf(cancelled, 1)
+  })
+
+  it("has not lost requests by the announcement of its first connection", () => {
+    const { messenger } = messengerOf("here")
+    const ends: Array<unknown> = []
+    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    for (const generation of [1, 2]) {
+      assert.deepStrictEqual(ends, [])
+      messenger.onBroadcast(
+        messageOf(
+          "there",
+          [generation, 0],
+          encodeFields(1, frameKinds.connected, () => undefined)
+        )
+      )
+    }
+    assert.deepStrictEqual(ends, ["NodeUnreachable"])
   })
 
   it("ends the requests of its previous connection by the first message of the new one", () => {

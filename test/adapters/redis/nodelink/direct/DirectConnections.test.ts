@@ -97,6 +97,36 @@ for (const secure of [false, true]) {
       })
     )
 
+    live("takes the place of an earlier one of its node, whose messages count no more", () =>
+      Effect.gen(function* () {
+        const lost: Array<string> = []
+        const one = yield* listening("one", secure)
+        const two = yield* listening("two", secure)
+        const first = yield* opened(one.connections, two.address, (reason) => void lost.push(reason))
+        const second = yield* opened(one.connections, two.address)
+        yield* until(() => lost.length === 1)
+        second.send("second")
+        two.connections.startReading("one", first.id)
+        yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+        assert.deepStrictEqual(two.received, [])
+        two.connections.startReading("one", second.id)
+        yield* until(() => two.received.length === 1)
+        assert.deepStrictEqual(two.received, ["second"])
+      })
+    )
+
+    live("is closed with either of its nodes", () =>
+      Effect.gen(function* () {
+        const lost: Array<string> = []
+        const one = yield* listening("one", secure)
+        const two = yield* listening("two", secure)
+        yield* opened(one.connections, two.address, (reason) => void lost.push(reason))
+        yield* opened(two.connections, one.address, (reason) => void lost.push(reason))
+        two.connections.close()
+        yield* until(() => lost.length === 2)
+      })
+    )
+
     live("reports its loss to the node that opened it", () =>
       Effect.gen(function* () {
         const lost: Array<string> = []
