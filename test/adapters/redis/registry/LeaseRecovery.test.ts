@@ -34,7 +34,7 @@ describe("the lease of a node", () => {
     })
   )
 
-  it.effect("that has expired requests a reconciliation, and keeps the known nodes", () =>
+  it.effect("requests a reconciliation when it has expired, and keeps the known nodes", () =>
     Effect.gen(function* () {
       const { recovery, sync } = yield* makeScriptedRegistry(replying({ renew: ["unknown_node", [], 0] }))
       yield* recovery.heartbeat
@@ -76,7 +76,7 @@ describe("a reconciliation", () => {
     })
   )
 
-  it.effect("that fails ends, and is repeated by the next heartbeat", () =>
+  it.effect("ends when it fails, and is repeated by the next heartbeat", () =>
     Effect.gen(function* () {
       let fails = true
       const { called, recovery, sync } = yield* makeScriptedRegistry((call) =>

@@ -31,7 +31,7 @@ const s1 = memberJson("s1")
 const s2 = memberJson("s2", { membership: other, of: "n2", since: 2 })
 
 describe("a message of Redis", () => {
-  it.effect("about a join and a leave at another node is reported", () =>
+  it.effect("reports a join and a leave at another node", () =>
     Effect.gen(function* () {
       const { called, changes, publish } = yield* withMember()
       publish(entered(1, 2))
@@ -45,7 +45,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("about a lost node is reported", () =>
+  it.effect("reports a lost node", () =>
     Effect.gen(function* () {
       const { changes, publish } = yield* withMember()
       publish({ gone: "n2" })
@@ -53,7 +53,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("that is invalid changes nothing", () =>
+  it.effect("changes nothing when it is invalid", () =>
     Effect.gen(function* () {
       const { changes, publish, sync } = yield* withMember()
       publish({ office: "O" })
@@ -62,7 +62,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("after a missed one reads a snapshot", () =>
+  it.effect("reads a snapshot after a missed one", () =>
     Effect.gen(function* () {
       const { calls, publish, tags } = yield* withMember(replying({ snapshot: snapshotReply(3, s1, s2) }))
       publish(entered(2, 3))
@@ -71,7 +71,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("after a missed one reads nothing while nodes reconcile, which ends with a snapshot", () =>
+  it.effect("reads nothing after a missed one while nodes reconcile, which ends with a snapshot", () =>
     Effect.gen(function* () {
       const { called, publish, sync } = yield* withMember()
       sync.startReconciling()
@@ -81,7 +81,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("with all members of a known office counts only when no node reconciles", () =>
+  it.effect("counts with all members of a known office only when no node reconciles", () =>
     Effect.gen(function* () {
       const { publish, sync, tags } = yield* withMember()
       const all = { office: "O", to: 2, all: [] }
@@ -94,7 +94,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("with all members of an office that a session joins counts also while nodes reconcile", () =>
+  it.effect("counts with all members of an office that a session joins, also while nodes reconcile", () =>
     Effect.gen(function* () {
       const { connect, local, publish, sync, tags } = yield* withMember()
       connect("s3")
@@ -105,7 +105,7 @@ describe("a message of Redis", () => {
     })
   )
 
-  it.effect("about a member of this node without a session requests a reconciliation, which removes it", () =>
+  it.effect("requests a reconciliation, which removes a member of this node without a session", () =>
     Effect.gen(function* () {
       const { publish, sync, tags } = yield* withMember()
       publish({ office: "O", from: 1, to: 2, entered: memberJson("lost", { membership: other, since: 2 }) })

@@ -8,8 +8,8 @@ const hash = (text: string) => createHash("sha256").update(text).digest("hex")
 
 const unlimited = { offices: Number.POSITIVE_INFINITY, membersPerOffice: Number.POSITIVE_INFINITY }
 
-describe("the scripts of a node", () => {
-  it.effect("restore a member with its time, and with hashes of its subject and its reconnect key", () =>
+describe("the caller of scripts", () => {
+  it.effect("restores a member with its time, and with hashes of its subject and its reconnect key", () =>
     Effect.gen(function* () {
       const { calls, connect, connectMember, local, scripts } = yield* makeScriptedRegistry()
       connectMember("s1", computerIn("O", "PC"), { joinedAt: 70, revision: 5, subject: "ann", reconnectKey: "key" })
@@ -46,7 +46,7 @@ describe("the scripts of a node", () => {
     })
   )
 
-  it.effect("join a member at a time, until a second later by the clock of Redis", () =>
+  it.effect("joins a member at a time, until a second later by the clock of Redis", () =>
     Effect.gen(function* () {
       const { calls, connect, scripts } = yield* makeScriptedRegistry(replying({ renew: ["ok", [node], 90_000] }))
       yield* scripts.renew(Duration.seconds(3))
@@ -61,7 +61,7 @@ describe("the scripts of a node", () => {
     })
   )
 
-  it.effect("join in place of another connection on request, and without limits", () =>
+  it.effect("joins in place of another connection on request, and without limits", () =>
     Effect.gen(function* () {
       const { calls, connect, scripts } = yield* makeScriptedRegistry()
       yield* scripts.join(connect("s1").session, computerIn("O"), { takeOver: true }, unlimited)
@@ -70,7 +70,7 @@ describe("the scripts of a node", () => {
     })
   )
 
-  it.effect("look for a Computer by its exact name and its key, and for several offices", () =>
+  it.effect("looks for a Computer by its exact name and its key, and for several offices", () =>
     Effect.gen(function* () {
       const { calls, scripts } = yield* makeScriptedRegistry(({ name }) =>
         Effect.succeed(name === "areInUse" ? [1, 0] : 1)

@@ -130,7 +130,7 @@ describe("a join in Redis", () => {
     })
   )
 
-  it.effect("that changes nothing is not sent", () =>
+  it.effect("is not sent when it changes nothing", () =>
     Effect.gen(function* () {
       const { calls, connectMember, join } = yield* makeScriptedRegistry()
       const registration = connectMember("s1", membership)
@@ -139,34 +139,31 @@ describe("a join in Redis", () => {
     })
   )
 
-  it.effect(
-    "to another office that fails during a reconciliation, which has left the member out, requests one more",
-    () =>
-      Effect.gen(function* () {
-        const gate = yield* Deferred.make<string>()
-        const registry = yield* makeScriptedRegistry((call) =>
-          call.name === "join" ? Deferred.await(gate) : agreeing(call)
-        )
-        const { connectMember, join, sync } = registry
-        const agree = () => {
-          sync.startReconciling()
-          sync.tryMarkInSync()
-        }
-        agree()
-        const registration = connectMember("s1", membership)
-        const moving = yield* Effect.forkChild(
-          Effect.result(join(registration.session, computerIn("P"), {}, capacity)),
-          { startImmediately: true }
-        )
-        agree()
-        assert.deepStrictEqual(registry.local.reconcileState().joined, [])
-        yield* Deferred.succeed(gate, "office_full")
-        yield* Fiber.join(moving)
-        assert.isTrue(sync.needsReconcile())
+  it.effect("requests a reconciliation when it fails during one, which has left the member out", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<string>()
+      const registry = yield* makeScriptedRegistry((call) =>
+        call.name === "join" ? Deferred.await(gate) : agreeing(call)
+      )
+      const { connectMember, join, sync } = registry
+      const agree = () => {
+        sync.startReconciling()
+        sync.tryMarkInSync()
+      }
+      agree()
+      const registration = connectMember("s1", membership)
+      const moving = yield* Effect.forkChild(Effect.result(join(registration.session, computerIn("P"), {}, capacity)), {
+        startImmediately: true
       })
+      agree()
+      assert.deepStrictEqual(registry.local.reconcileState().joined, [])
+      yield* Deferred.succeed(gate, "office_full")
+      yield* Fiber.join(moving)
+      assert.isTrue(sync.needsReconcile())
+    })
   )
 
-  it.effect("that is interrupted is pending no longer", () =>
+  it.effect("is pending no longer when it is interrupted", () =>
     Effect.gen(function* () {
       const { fiber, local } = yield* joining()
       assert.deepStrictEqual(local.reconcileState().pendingJoins, ["s1"])

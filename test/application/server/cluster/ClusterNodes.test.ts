@@ -264,7 +264,7 @@ describe("a message from another node", () => {
     })
   )
 
-  it.effect("for the operators ends when the other node cancels it", () =>
+  it.effect("ends for the operators when the other node cancels it", () =>
     Effect.gen(function* () {
       const { handler, nodes } = yield* startHandler()
       const ended = yield* Deferred.make<void>()

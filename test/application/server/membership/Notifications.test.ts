@@ -73,7 +73,7 @@ describe("a notification", () => {
     })
   )
 
-  it.effect("about the Agent that has left is sent at once, after those that are deferred", () =>
+  it.effect("is sent at once when the Agent has left, after those that are deferred", () =>
     Effect.gen(function* () {
       const { notifications, open } = yield* makeParts({ limits: { notificationBacklogBytes: 100 } })
       const { link, sent, setBacklog } = makeLink("a")

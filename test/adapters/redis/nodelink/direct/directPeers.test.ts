@@ -123,7 +123,7 @@ describe("the address of another node", () => {
     assert.deepStrictEqual(takeDone(), [])
   })
 
-  it("that does not work is reported once, and fails no request", () => {
+  it("is reported once when it does not work, and fails no request", () => {
     const { ends, messenger, opened, request, warned } = connecting()
     request()
     opened[0]?.onLost("refused")
@@ -133,7 +133,7 @@ describe("the address of another node", () => {
 })
 
 describe("a message to a node", () => {
-  it("that was not received fails its requests, but not those to a later connection of the node", async () => {
+  it("fails its requests when it was not received, but not those to a later connection of the node", async () => {
     const { ends, messenger, published, request, takeDone } = connecting()
     request()
     await turn()
@@ -146,7 +146,7 @@ describe("a message to a node", () => {
     assert.deepStrictEqual([ends, messenger.load().outboundRequests, takeDone()], [["NodeUnreachable"], 1, []])
   })
 
-  it("that Redis rejects is reported once for each connection", async () => {
+  it("is reported once for each connection when Redis rejects it", async () => {
     const { ends, messenger, published, request, warned } = start()
     for (const _ of [1, 2]) {
       request()
