@@ -77,6 +77,22 @@ describe("a stream that follows another node", () => {
   )
 })
 
+describe("the office that a stream watches", () => {
+  it.effect("is the last one that its operator has chosen", () =>
+    Effect.gen(function* () {
+      const focused: Array<string> = []
+      const { others, requests } = yield* otherNodes((request) => {
+        if (request._tag === "Execute" && request.command._tag === "Focus") focused.push(request.command.office)
+        return encodeNodeReply(request._tag === "OpenPage" ? snapshot : { messages: [], isLast: false })
+      })
+      const { focus } = yield* others.follow(makeStreamBuffer([]))
+      while (!requests.includes("Next")) yield* TestClock.adjust("10 millis")
+      for (const office of ["O", "P"]) yield* focus({ line: "0.2", office }, olga)
+      assert.deepStrictEqual(focused, ["O", "P"])
+    })
+  )
+})
+
 describe("a call at another node", () => {
   it.effect("ends with the error of that node, and is closed there", () =>
     Effect.gen(function* () {
