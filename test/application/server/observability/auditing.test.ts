@@ -50,6 +50,11 @@ describe("the audit of a call", () => {
       }
     ]))
 
+  it("names the approver who has decided about the call", () => {
+    const decision = { _tag: "Decided", computer: "pc-1", isAllowed: true, by: "operator:ann" } as const
+    assert.strictEqual(fieldsOf({ decision })[0]?.["decided_by"], "operator:ann")
+  })
+
   it("has no tool when the request names none", () =>
     assert.isUndefined(fieldsOf({ request: jsonBody({}) })[0]?.["tool"]))
 
