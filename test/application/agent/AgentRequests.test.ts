@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Logger, Result } from "effect"
+import { Duration, Effect, Fiber, Logger, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
 import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
 import { asObject, type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
 import { firstText } from "../../firstText.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
+import type { ContentBlock } from "../../../src/domain/model/ContentBlock.ts"
 import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
 import { lineNamed } from "../../../src/domain/wire/lines.ts"
 import type { ConnectedAgent } from "../../../src/main/entrypoints/promise.ts"
@@ -277,6 +279,38 @@ describe("the first request of an Agent to an MCP server", () => {
       yield* mcpRequest("pc-1", request)
       yield* mcpRequest("pc-1", request)
       assert.deepStrictEqual(events, ["server:list_room", "client:get_tools", "client:mcp", "client:mcp"])
+    })
+  )
+})
+
+describe("the blobs of a result", () => {
+  it.effect.each([
+    ["a call", 5, ({ callTool }: AgentRequests) => callTool({ computer: "pc-1", tool: "show", timeout: 5 })],
+    ["a started call", 60, ({ task }: AgentRequests) => task("pc-1", "t1").result]
+  ] as const)("are read in the time for them together: %s", ([, seconds, call]) =>
+    Effect.gen(function* () {
+      const picture: ContentBlock = { type: "image", data: "", mimeType: "image/png", _meta: { a2c_blob_handle: "h" } }
+      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
+        line,
+        maxBytes: () => Number.POSITIVE_INFINITY,
+        notify: () => Effect.void,
+        request: (event, body) => {
+          const { req_id } = asObject(Result.getOrThrow(body.value()))
+          const result = { content: [picture, picture], isError: false }
+          const task = { tool: "show", state: "completed", createdAt: 1, updatedAt: 2, version: 3, result }
+          return event === "client:get_blob"
+            ? Effect.never
+            : Effect.succeed([textBody(JSON.stringify({ ...result, result: task, req_id }))])
+        }
+      }
+      const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
+      const agent = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
+      const calling = yield* Effect.forkChild(call(agent))
+      yield* TestClock.adjust(Duration.seconds(seconds - 1))
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(calling.pollUnsafe())
+      assert.deepStrictEqual((yield* Fiber.join(calling)).content, [picture, picture])
     })
   )
 })
