@@ -50,7 +50,7 @@ describe("the audit of a call", () => {
       }
     ]))
 
-  it("names the approver who has decided about the call", () => {
+  it("names the approver of the call", () => {
     const decision = { _tag: "Decided", computer: "pc-1", isAllowed: true, by: "operator:ann" } as const
     assert.strictEqual(fieldsOf({ decision })[0]?.["decided_by"], "operator:ann")
   })
