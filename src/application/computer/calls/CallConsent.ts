@@ -57,6 +57,8 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   const policy = yield* makeCallPolicy(computer, approvals, configOf)
   const auditDecision = yield* makeDecisionAudit(computer)
   const digestOf = (entry: CatalogueEntry) => approvals.digestOf(entry, configOf(entry.server))
+  const isGone = (tool: string): boolean => !servers.snapshot().catalogue.entries.has(tool)
+
   /** True while the tool is as it was with this digest. */
   const isUnchanged = (tool: string, digest: string): boolean => {
     const current = servers.snapshot().catalogue.entries.get(tool)
@@ -140,8 +142,8 @@ export const makeCallConsent = Effect.fnUntraced(function* (
       return end(undefined)
     }
     const digest = digestOf(entry)
-    /** A decision covers the tool as it was decided about. */
-    const changed = () => (isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
+    /** A decision covers the tool as it was decided about. One that is gone may be back soon: its server may restart. */
+    const changed = () => (isGone(tool) || isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
     const revision = policy.revision()
     const deciding = policy.decide(entry, { caller, place, params })
     const decided = isSuccess(deciding)

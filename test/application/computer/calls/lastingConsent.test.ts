@@ -43,6 +43,22 @@ const consenting = Effect.gen(function* () {
 
 type Consenting = Effect.Success<typeof consenting>
 
+describe("a call that waits for consent", () => {
+  it.effect.each([
+    ["is lost", 4003, true, ({ alpha }: Consenting) => alpha.crash("crash")],
+    ["is stopped", 4002, false, ({ computer }: Consenting) => Effect.orDie(computer.stop("alpha"))],
+    ["offers it no longer", 4002, false, ({ alpha }: Consenting) => alpha.setTools([])]
+  ] as const)("fails with its tool when the MCP server %s meanwhile", ([, code, isRetryable, change]) =>
+    Effect.gen(function* () {
+      const given = yield* consenting
+      given.duringPrompt(Effect.andThen(change(given), settle))
+      const result = yield* given.call()
+      assert.deepStrictEqual([errorCodeOf(result), "retry_after" in (result.meta ?? {})], [code, isRetryable])
+      assert.isEmpty(given.ran)
+    })
+  )
+})
+
 describe("lasting consent", () => {
   const covers = (title: string, change: (given: Consenting) => Effect.Effect<unknown>) =>
     it.effect(`covers a tool ${title}`, () =>

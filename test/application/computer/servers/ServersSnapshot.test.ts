@@ -223,7 +223,10 @@ describe("ServersSnapshot", () => {
           { ...alpha, resources: [{ uri: "ui://form", mimeType: "text/html;profile=mcp-app" }] }
         ]
         const snapshotOf = makeSnapshots()
-        const texts = states.map((state) => fingerprintsOf(snapshotOf({ alpha: state }))["toolList"])
+        // Each one follows the first: it differs by one listing alone.
+        const texts = states.flatMap((state) =>
+          [alpha, state].map((next) => fingerprintsOf(snapshotOf({ alpha: next }))["toolList"])
+        )
         assert.lengthOf([...new Set(texts)], states.length)
       })
   )

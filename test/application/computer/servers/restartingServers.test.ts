@@ -2,8 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { asObject } from "../../../../src/domain/json.ts"
+import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
+import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
 import { counted, dead, joined, setupOf } from "../testComputer.ts"
@@ -12,17 +13,21 @@ const restarting = "MCP server 'alpha' is restarting, try again"
 const document = "dpe://h/doc"
 
 /** A Computer in an office whose server `alpha` was lost and starts again in half a second. */
-const restartingAlpha = Effect.gen(function* () {
+const restartingAlphaOn = Effect.fnUntraced(function* (protocol?: LineName, more: JsonObject = {}) {
   const memory = yield* makeMemoryMcpServer({
     tools: [tool("echo"), tool("banned"), tool("old")],
     resources: [resource("file:///a"), resource(document, ["T"])]
   })
   const alpha = counted(memory)
-  const { request, computer } = yield* joined({
-    servers: { alpha },
-    configure: { alpha: { forbidden_tools: ["banned"], tool_meta: { old: { alias: "renamed" } } } },
-    settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
-  })
+  const { request, computer } = yield* joined(
+    {
+      servers: { alpha },
+      configure: { alpha: { forbidden_tools: ["banned"], tool_meta: { old: { alias: "renamed" } }, ...more } },
+      settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
+    },
+    undefined,
+    protocol
+  )
   const call = (name: string) =>
     Effect.map(computer.callTool({ tool: name, params: {} }), (result) => ({
       code: errorCodeOf(result),
@@ -35,6 +40,8 @@ const restartingAlpha = Effect.gen(function* () {
   yield* TestClock.adjust(0)
   return { alpha, request, call, computer }
 })
+
+const restartingAlpha = restartingAlphaOn()
 
 describe("an MCP server that is restarting", () => {
   it.effect("fails calls of its tools with a retryable error and the time until it starts", () =>
@@ -117,6 +124,19 @@ describe("an MCP server that is restarting", () => {
         assert.property(reply, "retry_after")
       }
       assert.propertyVal(yield* request("client:get_resources", { mcp_server: "beta" }), "code", 404)
+    })
+  )
+
+  it.effect("fails requests by its identity on a line with bundle IDs, and none by its name", () =>
+    Effect.gen(function* () {
+      const { request } = yield* restartingAlphaOn("0.3", { bundle_id: "com-x-alpha" })
+      const answers = yield* Effect.forEach(["com-x-alpha", "alpha"], (mcp_server) =>
+        request("client:get_resources", { mcp_server })
+      )
+      assert.deepStrictEqual(
+        answers.map((answer) => asObject(answer)["code"]),
+        [503, 4014]
+      )
     })
   )
 })
