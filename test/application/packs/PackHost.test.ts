@@ -326,6 +326,25 @@ describe("pack host", () => {
   )
 
   scoped(
+    "times out a call that waits for others of its pack",
+    Effect.gen(function* () {
+      const limits = { concurrency: 1, timeout: Duration.seconds(5) }
+      const { host, packs, put } = yield* makeHost({ limits })
+      packs.set("slow 1", { call: () => Effect.never })
+      yield* put(entry("slow"))
+      yield* host.rescan
+      const [first, queued] = yield* Effect.forEach(["first", "queued"], () =>
+        Effect.forkChild(callRoute(host, "/tools/slow"), { startImmediately: true })
+      )
+      yield* TestClock.adjust("5 seconds")
+      for (const call of [first, queued]) {
+        assert.isDefined(call?.pollUnsafe())
+        assert.strictEqual((yield* Effect.flip(Fiber.join(call ?? assert.fail())))._tag, "PackTimeoutError")
+      }
+    })
+  )
+
+  scoped(
     "limits in-flight and queued calls of a pack",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })

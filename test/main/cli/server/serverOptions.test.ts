@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Exit, Redacted } from "effect"
 import { SignJWT } from "jose"
 import { makeAuthenticator } from "../../../../src/main/cli/server/authentication.ts"
 import { type ServerCommandOptions, serverFlags } from "../../../../src/main/cli/server/flags.ts"
@@ -202,6 +202,9 @@ const limitNames: { readonly [Name in keyof typeof limitFlags]: string } = {
   totalRequestBytes: "max-total-requests"
 }
 
+/** The limits that cannot be turned off. */
+const alwaysLimited = ["nameLength", "officeLength", "requestIdLength"]
+
 describe("a limit of a2c server", () => {
   it.effect.each(Object.entries(limitNames))("%s is set by --%s, and no other one", ([name, flag]) =>
     Effect.gen(function* () {
@@ -209,6 +212,17 @@ describe("a limit of a2c server", () => {
         Effect.map(Effect.flatMap(parse(args), toServerOptions), ({ layer }): object => layer.limits)
       const set = name.endsWith("Timeout") ? Duration.seconds(77) : 77
       assert.deepStrictEqual<object>(yield* limitsOf([`--${flag}`, "77"]), { ...(yield* limitsOf([])), [name]: set })
+    })
+  )
+
+  it.effect.each(Object.entries(limitNames))("%s is none with --%s 0, or must be larger", ([name, flag]) =>
+    Effect.gen(function* () {
+      const limit = Effect.map(
+        Effect.flatMap(parse([`--${flag}`, "0"]), toServerOptions),
+        ({ layer }): unknown => Object(layer.limits)[name]
+      )
+      if (alwaysLimited.includes(name)) return assert.isTrue(Exit.isFailure(yield* Effect.exit(limit)))
+      assert.deepStrictEqual(yield* limit, name.endsWith("Timeout") ? Duration.infinity : Number.POSITIVE_INFINITY)
     })
   )
 })
