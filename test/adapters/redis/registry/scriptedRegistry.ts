@@ -13,7 +13,7 @@ import type { Membership } from "../../../../src/domain/model/Membership.ts"
 export const node = "n1"
 
 /** A call of a script. */
-export interface ScriptCall {
+interface ScriptCall {
   readonly name: ScriptName
   readonly args: ReadonlyArray<string>
   /** In seconds; missing for the default. */
