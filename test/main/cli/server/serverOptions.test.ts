@@ -215,7 +215,7 @@ describe("a limit of a2c server", () => {
     })
   )
 
-  it.effect.each(Object.entries(limitNames))("%s is none with --%s 0, or must be larger", ([name, flag]) =>
+  it.effect.each(Object.entries(limitNames))("%s is unlimited by --%s 0, or must be larger", ([name, flag]) =>
     Effect.gen(function* () {
       const limit = Effect.map(
         Effect.flatMap(parse([`--${flag}`, "0"]), toServerOptions),
