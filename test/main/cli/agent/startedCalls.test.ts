@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect } from "effect"
-import type { ComputerOptions } from "../../../../src/main/entrypoints/promise.ts"
+import { Clock, ConfigProvider, Effect } from "effect"
+import type { ComputerOptions, RunningComputer } from "../../../../src/main/entrypoints/promise.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
 import { a2cInProcess, a2cRunning } from "../inProcess.ts"
@@ -33,15 +33,34 @@ const until = async (run: () => Promise<Outcome>, fits: (outcome: Outcome) => bo
   return fits(outcome) ? outcome.stdout : until(run, fits)
 }
 
+/** A clock that is ahead of the clock of the machine. */
+const clockAhead = (millis: number): Clock.Clock => {
+  const real = Effect.runSync(Clock.clockWith(Effect.succeed))
+  const now = () => real.currentTimeMillisUnsafe() + millis
+  return Object.assign(Object.create(real), { currentTimeMillisUnsafe: now, currentTimeMillis: Effect.sync(now) })
+}
+
+interface Desk {
+  readonly computer: RunningComputer
+  /** Runs a command as one that is called this much later. */
+  readonly runAfter: (millis: number, ...words: ReadonlyArray<string>) => Promise<Outcome>
+}
+
 /** The commands of an Agent in an office with the Computer `desk`. */
-const withDesk = (use: (run: Run, office: PromiseOffice) => Promise<void>, options: Partial<ComputerOptions> = {}) =>
+const withDesk = (
+  use: (run: Run, office: PromiseOffice, desk: Desk) => Promise<void>,
+  options: Partial<ComputerOptions> = {}
+) =>
   inOffice(async (office) => {
     const alpha = await office.mcpServer({ tools })
-    await office.computer({ config: { servers: { alpha } }, approve: ["*"], ...options })
+    const computer = await office.computer({ config: { servers: { alpha } }, approve: ["*"], ...options })
     const user = ConfigProvider.layer(ConfigProvider.fromEnv({ env: { XDG_RUNTIME_DIR: await office.folder() } }))
     const words = ["agent", "--server", office.server.url, "--office", "team"]
-    const run: Run = (...more) =>
-      Effect.runPromise(Effect.provide(Effect.scoped(a2cInProcess(...words, ...more)), user))
+    const command = (more: ReadonlyArray<string>) =>
+      Effect.provide(Effect.scoped(a2cInProcess(...words, ...more)), user)
+    const run: Run = (...more) => Effect.runPromise(command(more))
+    const runAfter: Desk["runAfter"] = (millis, ...more) =>
+      Effect.runPromise(Effect.provideService(command(more), Clock.Clock, clockAhead(millis)))
     if (options.approvers !== undefined || options.onInput !== undefined) {
       // Approvals of started calls are open while their Agent is connected.
       const watching = Effect.provide(a2cRunning(...words, "watch", "--log-level", "debug"), user)
@@ -52,7 +71,7 @@ const withDesk = (use: (run: Run, office: PromiseOffice) => Promise<void>, optio
         ({ failure }) => failure === undefined
       )
     }
-    await use(run, office)
+    await use(run, office, { computer, runAfter })
   })
 
 /** Starts a call; gives the ID of its task. */
@@ -136,6 +155,20 @@ describe("a2c agent approvals", () => {
         assert.include((await run("task", task)).stdout, "written")
         assert.strictEqual((await run("approvals")).stdout, "no call of this Agent waits for an approval\n")
         assert.include(messageOf(await run("approvals", "allow", short)), `with the id '${short}'`)
+      },
+      { ...waiting, approve: [] }
+    ))
+
+  it("allows a tool for a time from the decision on", () =>
+    withDesk(
+      async (run, _, { computer, runAfter }) => {
+        const task = await start(run, "write")
+        const [short = ""] = (await open(run, "write")).split(" ")
+        const decidedAt = Date.now() + 3_600_000
+        assert.isUndefined((await runAfter(3_600_000, "approvals", "allow", short, "5m")).failure)
+        const [grant] = await computer.grants()
+        assert.isAtLeast(grant?.until ?? 0, decidedAt + 300_000)
+        assert.include((await run("task", task)).stdout, "written")
       },
       { ...waiting, approve: [] }
     ))
