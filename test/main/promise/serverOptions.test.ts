@@ -8,7 +8,7 @@ import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
 import type { ServerOptions } from "../../../src/main/entrypoints/promise.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
-import { loopbackAddress } from "../../loopbackAddress.ts"
+import { loopbackAddress, unusedUrl } from "../../loopbackAddress.ts"
 import { codeOf, inOffice, waitLimit, type PromiseOffice } from "./promiseOffice.ts"
 import { type OptionRows, testOptions } from "./optionRows.ts"
 
@@ -293,6 +293,24 @@ const pageRows: OptionRows<PageOptions> = {
 
 describe("runServer", () => {
   testOptions(optionRows)
+})
+describe("redis of runServer", () => {
+  it("listens for other nodes at its address alone", async () => {
+    // The port is taken by a Server; Redis is not needed to see it.
+    const outcomes = await Promise.all(
+      [false, true].map((isGiven) =>
+        inOffice(async ({ server }) => {
+          const { hostname: host, port } = new URL(server.url)
+          const address = isGiven ? { address: { host, port: Number(port) } } : {}
+          const starting = inOffice(() => Promise.resolve(), {
+            redis: { url: unusedUrl().replace("http", "redis"), ...address }
+          })
+          return codeOf(starting)
+        })
+      )
+    )
+    assert.deepStrictEqual(outcomes, ["resolved", "listen_failed"])
+  })
 })
 describe("page of runServer", () => {
   testOptions(pageRows)
