@@ -10,8 +10,8 @@ const mebibyte = 1024 * 1024
 /** The limit of the bytes that all clients have not read. */
 const totalBacklog = 128
 
-/** MiB above the limit at the peak: messages under way in both directions, and garbage of the last second. */
-const maxExcess = 150
+/** MiB above the limit at the peak: messages under way in both directions, and garbage of the last second: 130 to 165. */
+const maxExcess = 200
 
 /**
  * MiB that may stay: the allocator of glibc keeps 20 to 70 freed by the messages under way, and V8 up to 45 for new
