@@ -109,6 +109,12 @@ const repairError = (error: unknown): MessageError => {
 const isReason = (error: unknown): boolean => (isJsonObject(error) ? Object.keys(error).length > 0 : isText(error))
 
 /**
+ * True for an object that states the version of JSON-RPC, also by a misspelt name. Another one without a result and an error
+ * can be the keepalive of an event stream, or an entry of a log.
+ */
+const statesVersion = (value: JsonObject): boolean => "jsonrpc" in value || Object.values(value).includes("2.0")
+
+/**
  * Repairs a decoded message where its meaning is plain: it drops what is null or unknown, and a response that is neither a
  * result nor an error becomes an error. Gives the same object for a valid message, and `undefined` for a value that is not a
  * message.
@@ -132,8 +138,7 @@ export const repairMessage = (value: unknown, requestId?: RequestId): JsonRpcMes
   if (isJsonObject(result) && !isReason(error)) {
     return id === undefined ? undefined : unlessEqual(value, { jsonrpc, id, result: repairResult(result) })
   }
-  // An object without a result and an error can be the keepalive of an event stream, or an entry of a log.
-  const isResponse = error !== null || "result" in value || (isRequestId(givenId) && "jsonrpc" in value)
+  const isResponse = error !== null || "result" in value || (isRequestId(givenId) && statesVersion(value))
   if (!isResponse || (id === undefined && error === null)) return undefined
   const reason = error === null ? ("result" in value ? invalidResult : emptyResponse) : repairError(error)
   return unlessEqual(value, { jsonrpc, ...(id !== undefined && { id }), error: reason })

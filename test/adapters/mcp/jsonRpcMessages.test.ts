@@ -56,7 +56,15 @@ describe("repairMessage", () => {
       "a response with nothing",
       { jsonrpc: "2.0", id: 1 },
       { code: -32603, message: "the response has neither a result nor an error" }
-    ]
+    ],
+    ...["jsorpc", "JSONRPC", "json-rpc", "version"].map(
+      (name) =>
+        [
+          `a response with nothing but a misspelt outcome, and ${name}`,
+          { [name]: "2.0", id: 1, reslt: result },
+          { code: -32603, message: "the response has neither a result nor an error" }
+        ] as const
+    )
   ])("takes the error from %s", (_, given, expected) => {
     assert.deepStrictEqual<unknown>(repairMessage(given), { jsonrpc: "2.0", id: 1, error: expected })
   })
@@ -78,6 +86,8 @@ describe("repairMessage", () => {
     [{ result }],
     [{ id: null, result: null }],
     [{ id: 1, level: "info" }],
+    [{ id: 1, version: "2.0.1", msg: "called" }],
+    [{ jsorpc: "2.0" }],
     [[]],
     ["text"],
     [null]

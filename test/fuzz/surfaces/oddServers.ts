@@ -140,8 +140,12 @@ const works = async (server: OddServer, { hostsOf, restart }: OddOffice) =>
     () => `${server.name} does not work any more`
   )
 
+/** An object with an id alone may be an entry of a log: it ends no call. */
 const isResponse = (value: unknown): boolean =>
-  isJsonObject(value) && value["id"] === idWord && typeof value["method"] !== "string"
+  isJsonObject(value) &&
+  value["id"] === idWord &&
+  typeof value["method"] !== "string" &&
+  (["jsonrpc", "result", "error"].some((name) => name in value) || Object.values(value).includes("2.0"))
 
 const isNotice = (value: unknown): boolean =>
   isJsonObject(value) && lists.some((list) => noticeOf(list) === value["method"]) && !("id" in value)

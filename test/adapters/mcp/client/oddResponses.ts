@@ -42,6 +42,7 @@ export const failedResponses: ReadonlyArray<OddResponse & { readonly reason: str
   ["a list as result", `{"jsonrpc":"2.0","id":{id},"result":[]}`, "not an MCP result"],
   ["a text as result", `{"jsonrpc":"2.0","id":{id},"result":"ok"}`, "not an MCP result"],
   ["neither result nor error", `{"jsonrpc":"2.0","id":{id}}`, "neither a result nor an error"],
+  ["misspelt members", `{"jsorpc":"2.0","id":{id},"reslt":{}}`, "neither a result nor an error"],
   ["a text as error", `{"jsonrpc":"2.0","id":{id},"error":"disk is full"}`, "disk is full"],
   ["an error without a code", `{"jsonrpc":"2.0","id":{id},"error":{"message":"disk is full"}}`, "disk is full"],
   ["a text as code", `{"jsonrpc":"2.0","id":{id},"error":{"code":"-32000","message":"no disk"}}`, "no disk"],
