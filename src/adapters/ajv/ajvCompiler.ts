@@ -20,12 +20,15 @@ const multipleOf: FuncKeywordDefinition = {
 const isOldDraft = ({ $schema }: JsonObject): boolean =>
   typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
 
+/** Compiles the meta schema of a draft once per process: it takes more time than most schemas. */
+const metaValidators = { old: new Ajv(options), recent: new Ajv2020(options) }
+
 /** Compiles a schema of any draft, independently of other schemas. */
 export type AjvCompiler = (schema: JsonObject) => ValidateFunction
 
 const makeAjvCompiler = (): AjvCompiler => {
-  const old = new Ajv(options)
-  const recent = new Ajv2020(options)
+  const old = new Ajv({ ...options, validateSchema: false })
+  const recent = new Ajv2020({ ...options, validateSchema: false })
   for (const ajv of [old, recent]) ajv.removeKeyword("multipleOf").addKeyword(multipleOf)
   /** The built-in meta schemas and references. */
   const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
@@ -42,10 +45,12 @@ const makeAjvCompiler = (): AjvCompiler => {
   }
 
   return (schema) => {
-    const ajv = isOldDraft(schema) ? old : recent
+    const isOld = isOldDraft(schema)
+    const ajv = isOld ? old : recent
     // The draft is chosen above: an unknown `$schema` must not prevent compilation. A schema with `$async`
     // would return a promise, which is truthy and may reject unhandled.
     const { $async: _never, $schema: _draft, ...rules } = schema
+    void (isOld ? metaValidators.old : metaValidators.recent).validateSchema(rules, true)
     try {
       return ajv.compile(rules)
     } finally {
