@@ -20,9 +20,12 @@ const editDistance = (one: string, other: string): number => {
 const closestMatch = (word: string, names: ReadonlyArray<string>): string | undefined => {
   const longer = names.find((name) => word !== "" && name.startsWith(word))
   if (longer !== undefined) return longer
+  const maxEdits = Math.max(1, Math.floor(word.length / 3))
   const [best] = names
+    // Counting the edits of a long word takes long, and each character more is an edit.
+    .filter((name) => Math.abs(name.length - word.length) <= maxEdits)
     .map((name) => ({ name, editCount: editDistance(word, name) }))
-    .filter(({ editCount }) => editCount <= Math.max(1, Math.floor(word.length / 3)))
+    .filter(({ editCount }) => editCount <= maxEdits)
     .sort((left, right) => left.editCount - right.editCount)
   return best?.name
 }
