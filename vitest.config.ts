@@ -55,7 +55,8 @@ const sdks = ["examples/sdks/*.test.ts"]
 const peers = ["test/peers/*.test.ts"]
 
 /** The files that take longest. */
-const slow = /test\/(?:simulation|main|examples|fuzz|adapters\/(?:registry|socketio\/client\/keepalive))/
+const slow =
+  /test\/(?:simulation|main|examples|fuzz|conformance|adapters\/(?:registry|mcp\/contract|packs\/loading|socketio))/
 
 /** Starts the slow files first: the last ones would leave the other processors idle. */
 class SlowFilesFirst extends BaseSequencer {
@@ -66,12 +67,35 @@ class SlowFilesFirst extends BaseSequencer {
   }
 }
 
-/** What measures the memory, or the errors, timers and sockets of its whole process. */
-const isolated = [
-  "test/fuzz/**/*.test.ts",
-  "test/adapters/packs/uploads.test.ts",
+/**
+ * What starts other programs, waits for real timeouts, or measures the memory, the errors, timers and sockets of its whole
+ * process: `npm run processes`.
+ */
+const processes = [
+  "test/adapters/ajv/scarcity.test.ts",
   "test/adapters/byteLink.test.ts",
-  "test/adapters/tcp/tcp.test.ts"
+  "test/adapters/http/unreadResponses.test.ts",
+  "test/adapters/mcp/client/http/olderTransport.test.ts",
+  "test/adapters/mcp/client/stdio/{LineCodec,stdio}.test.ts",
+  "test/adapters/mcp/contract.test.ts",
+  "test/adapters/packs/install/NpmInstaller.test.ts",
+  "test/adapters/packs/loading/NodePackLoader.test.ts",
+  "test/adapters/packs/uploads.test.ts",
+  "test/adapters/process/{CommandInput,gcTuning}.test.ts",
+  "test/adapters/proxies.test.ts",
+  "test/adapters/socketio/client/{keepalive,oddUpgrades}.test.ts",
+  "test/adapters/tcp/tcp.test.ts",
+  "test/adapters/vrl/VerelEngine.test.ts",
+  "test/domain/devices/{fuzz,speed}.test.ts",
+  "test/fuzz/**/*.test.ts",
+  "test/main/cli/{failures,secretFlags,terminalOutput,toolsFlags}.test.ts",
+  "test/main/cli/arguments/argumentSource.test.ts",
+  "test/main/cli/server/{limitFlags,officePage}.test.ts",
+  "test/main/entrypoints/nodeVersion.test.ts",
+  "test/promise.test.ts",
+  "test/readme.test.ts",
+  "test/release/archiveLinks.test.ts",
+  "test/simulation/simulation.test.ts"
 ]
 
 /** More than processors, since most tests of processes wait. */
@@ -97,7 +121,7 @@ export default defineConfig({
             ...commands,
             ...redis,
             ...page,
-            ...isolated,
+            ...processes,
             ...site,
             ...peers
           ],
@@ -106,7 +130,7 @@ export default defineConfig({
           sequence: { groupOrder: 0 }
         }
       },
-      { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
+      { extends: true, test: { name: "processes", include: processes, maxWorkers } },
       { extends: true, test: { name: "live", include: live, maxWorkers, sequence: { groupOrder: 1 } } },
       ...Object.entries({ commands, redis, page }).map(([name, include]) => ({
         extends: true as const,

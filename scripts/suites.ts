@@ -28,6 +28,15 @@ export const suites: ReadonlyArray<Suite> = [
     runs: "ci"
   },
   {
+    name: "processes",
+    command: "npm run processes",
+    proves:
+      "MCP servers, packs, documented programs and commands as real processes; real timeouts; memory and sockets of a process",
+    minutes: 3,
+    after: "MCP client, packs, process, transport, commands, docs",
+    runs: "ci"
+  },
+  {
     name: "commands",
     command: "npm run commands",
     proves: "the command works as real processes: Servers, Computers, Agents, devices, packs, published offices",
