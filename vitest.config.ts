@@ -31,6 +31,13 @@ const live = [
   "test/simulation/faults.test.ts"
 ]
 
+/** Conformance over polling and the stock Socket.IO server: `npm run transports`. */
+const transports = [
+  "test/application/agent/{officeShare,skills,transfer}.test.ts",
+  "test/application/server/connections/Limits.test.ts",
+  "test/conformance/!(coverage|gate).test.ts"
+]
+
 /** The `a2c` command as real processes: `npm run commands`. */
 const commands = ["test/main/*.test.ts", "test/main/cli/{a2c,unknownHome}.test.ts"]
 
@@ -68,22 +75,24 @@ class SlowFilesFirst extends BaseSequencer {
 }
 
 /**
- * What starts other programs, waits for real timeouts, or measures the memory, the errors, timers and sockets of its whole
- * process: `npm run processes`.
+ * What starts other programs, waits for real timeouts, has official clients as judges, or measures the memory, the errors,
+ * timers and sockets of its whole process: `npm run processes`.
  */
 const processes = [
-  "test/adapters/ajv/scarcity.test.ts",
+  "test/adapters/ajv/{AjvValidator,scarcity}.test.ts",
   "test/adapters/byteLink.test.ts",
   "test/adapters/http/unreadResponses.test.ts",
   "test/adapters/mcp/client/http/olderTransport.test.ts",
   "test/adapters/mcp/client/stdio/{LineCodec,stdio}.test.ts",
   "test/adapters/mcp/contract.test.ts",
+  "test/adapters/mcp/publish/oddSessions.test.ts",
   "test/adapters/packs/install/NpmInstaller.test.ts",
   "test/adapters/packs/loading/NodePackLoader.test.ts",
   "test/adapters/packs/uploads.test.ts",
   "test/adapters/process/{CommandInput,gcTuning}.test.ts",
   "test/adapters/proxies.test.ts",
-  "test/adapters/socketio/client/{keepalive,oddUpgrades}.test.ts",
+  "test/adapters/socketio/client/*.test.ts",
+  "test/adapters/socketio/connection/{backlog,protocol}.test.ts",
   "test/adapters/tcp/tcp.test.ts",
   "test/adapters/vrl/VerelEngine.test.ts",
   "test/domain/devices/{fuzz,speed}.test.ts",
@@ -127,7 +136,18 @@ export default defineConfig({
           ],
           isolate: false,
           maxWorkers,
+          env: { A2C_TRANSPORTS: "memory,socket.io" },
           sequence: { groupOrder: 0 }
+        }
+      },
+      {
+        extends: true,
+        test: {
+          name: "transports",
+          include: transports,
+          isolate: false,
+          maxWorkers,
+          env: { A2C_TRANSPORTS: "polling,stock" }
         }
       },
       { extends: true, test: { name: "processes", include: processes, maxWorkers } },

@@ -28,10 +28,18 @@ export const suites: ReadonlyArray<Suite> = [
     runs: "ci"
   },
   {
+    name: "transports",
+    command: "npm run transports",
+    proves: "each conformance case holds over polling and with the stock Socket.IO server, too",
+    minutes: 1,
+    after: "transport, wire, conformance cases",
+    runs: "ci"
+  },
+  {
     name: "processes",
     command: "npm run processes",
     proves:
-      "MCP servers, packs, documented programs and commands as real processes; real timeouts; memory and sockets of a process",
+      "MCP servers, packs, documented programs and commands as real processes; real timeouts; official clients; memory of a process",
     minutes: 3,
     after: "MCP client, packs, process, transport, commands, docs",
     runs: "ci"

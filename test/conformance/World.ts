@@ -313,13 +313,18 @@ export const buildWorld = Effect.fnUntraced(function* (
   }
 })
 
-/** Mutation tests run each case many times, and in memory only. */
-const socketTransports = process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling", "stock"] as const)
+/** All transports, or those of this run: the fast tests leave some to a suite, and mutation tests run in memory only. */
+const transportsOfRun: ReadonlyArray<string> = (
+  process.env["A2C_TRANSPORTS"] ?? "memory,socket.io,polling,stock"
+).split(",")
+
+const socketTransports = (["socket.io", "polling", "stock"] as const).filter((way) => transportsOfRun.includes(way))
 
 type Case = (world: World) => Effect.Effect<void, unknown, Scope.Scope>
 
 /** Runs a conformance test in memory only: what it asserts takes minutes, or the virtual time that only this transport has. */
 export const conformInMemory = (title: string, body: Case, conditions: Conditions = {}): void => {
+  if (!transportsOfRun.includes("memory")) return
   it.effect(`${title} [memory]`, () => Effect.flatMap(buildWorld("memory", conditions), body))
 }
 

@@ -9,7 +9,7 @@ export default defineConfig({
   test: {
     silent: true,
     include,
-    env: { A2C_FUZZ_ROUNDS: "200", A2C_TRANSPORT: "memory" },
+    env: { A2C_FUZZ_ROUNDS: "200", A2C_TRANSPORTS: "memory" },
     pool: "threads",
     // A thread for each file of tests would load Effect for each file and mutant.
     isolate: false,
