@@ -9,6 +9,7 @@ import type {
 } from "../../src/application/ports/NodeLink.ts"
 import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
+import { until } from "../until.ts"
 
 export type LinkOf = NodeLink["Service"]
 
@@ -49,17 +50,6 @@ export const request = (
     )
     return Effect.sync(cancel)
   })
-
-/** Waits until a condition holds, without virtual time. */
-export const until = (what: () => boolean): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    what()
-      ? Effect.void
-      : Effect.andThen(
-          Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 1))),
-          until(what)
-        )
-  )
 
 /** A handler that replies by event name, or not at all. */
 const answering = (

@@ -12,6 +12,7 @@ import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
 import { cli, node, program, temporaryFile, temporaryFolder } from "./processes.ts"
+import { fetchText } from "../fetchText.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
@@ -41,8 +42,6 @@ const act = Effect.fnUntraced(function* (url: string, args: ReadonlyArray<string
 })
 
 const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ message })]
-
-const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
 /** Waits until the condition holds. Fails after a minute. */
 const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
@@ -131,7 +130,7 @@ describe("a2c server observability", () => {
       )
       assert.strictEqual((yield* act(url, ["call", "echo"])).code, 2)
 
-      const samples = parsePrometheus(yield* textOf(`${url}/metrics`))
+      const samples = parsePrometheus(yield* fetchText(`${url}/metrics`))
       const called = (outcome: string) => samples.get(`a2c_calls_total{event="client:tool_call",outcome="${outcome}"}`)
       assert.deepStrictEqual([called("ok"), called("tool_error")], [3, 1])
       assert.strictEqual(samples.get('a2c_call_duration_seconds_count{event="client:tool_call"}'), 4)
@@ -163,7 +162,7 @@ describe("a2c server observability", () => {
       yield* compute(url)
       assert.strictEqual((yield* act(url, echo("hi"))).code, 0)
       const metrics = Effect.map(
-        textOf(`${url}/metrics`),
+        fetchText(`${url}/metrics`),
         (text) =>
           new Set(
             [...parsePrometheus(text).keys()].map((series) => /^\w+?(?=_bucket|_sum|_count|{|$)/.exec(series)?.[0])
@@ -190,7 +189,7 @@ describe("a2c server observability", () => {
         () => Effect.forkScoped(Effect.forever(Effect.ignore(calling))),
         { discard: true }
       )
-      const read = Effect.map(textOf(`${url}/metrics`), (text) => {
+      const read = Effect.map(fetchText(`${url}/metrics`), (text) => {
         const samples = parsePrometheus(text)
         const of = (name: string) => samples.get(name) ?? 0
         const calls = of('a2c_calls_total{event="client:tool_call",outcome="ok"}')
@@ -204,7 +203,7 @@ describe("a2c server observability", () => {
         assert.strictEqual(last.latencies, last.calls)
         assert.isAtMost(last.pending, 8)
       }
-      const status = JSON.parse(yield* textOf(`${url}/status`)) as { recent: { perSecond: number } }
+      const status = JSON.parse(yield* fetchText(`${url}/status`)) as { recent: { perSecond: number } }
       assert.isAbove(status.recent.perSecond, 1)
     })
   )

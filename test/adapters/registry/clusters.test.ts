@@ -9,7 +9,8 @@ import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
-import { makeEcho, memberOf, outcomeOf, request, until } from "../nodeLink.contract.ts"
+import { makeEcho, memberOf, outcomeOf, request } from "../nodeLink.contract.ts"
+import { until } from "../../until.ts"
 
 const openNode = Effect.fnUntraced(function* (url: string, options: Partial<RedisCluster.RedisClusterOptions> = {}) {
   const layer = RedisCluster.layer({ url: Redacted.make(url), ...options })

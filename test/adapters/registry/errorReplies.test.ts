@@ -9,16 +9,10 @@ import { startRedis, type TestRedis, withoutRedis } from "../../fixtures/redis.t
 import { allCommands, openFaultyRedis, sendCommands } from "../../fixtures/redisErrors.ts"
 import { makeEcho, request } from "../nodeLink.contract.ts"
 import { answered, outcome, redisNodes, type TestNode } from "./cluster.ts"
+import { until } from "../../until.ts"
 
 /** More than this is a busy loop; the backoff and the heartbeats of a node take a small part of it. */
 const maxCommandsPerSecond = 200
-
-const until = (condition: () => boolean) =>
-  Effect.sync(condition).pipe(
-    Effect.repeat({ schedule: Schedule.spaced("10 millis"), until: (is) => is }),
-    Effect.timeout("30 seconds"),
-    Effect.orDie
-  )
 
 const isUp = ({ registry }: TestNode) => registry.state().available
 

@@ -7,11 +7,9 @@ import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 import { recordGauges } from "../../recordGauges.ts"
 import { engines } from "./engines.ts"
+import { until } from "../../until.ts"
 
 const query = "EIO=4&a2c_version=0.2.0"
-
-/** Waits until a condition holds, without virtual time. */
-const until = (condition: () => boolean) => Effect.repeat(Effect.sleep(1), { until: condition })
 
 for (const [engine, makeServer] of engines) {
   const site = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {

@@ -17,7 +17,7 @@ import {
 } from "../../../src/application/ports/McpSession.ts"
 import { Unreachable } from "../../../src/application/ports/Transport.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
-import { settle } from "../server/parts.ts"
+import { settle } from "../../settle.ts"
 import { firstText } from "../../firstText.ts"
 
 const echo = { name: "echo", description: "Echoes", paramsSchema: { type: "object" }, returnSchema: null }

@@ -14,6 +14,7 @@ import {
   settled
 } from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
+import { settle } from "../../settle.ts"
 
 /** A registry whose joins wait until the latch is open. */
 const slowOffices = (open: Latch.Latch) =>
@@ -96,7 +97,7 @@ it.effect("cancels the pending joins of a closed connection", () =>
     for (const office of offices) {
       yield* Effect.forkChild(Effect.exit(join(c1, "computer", "pc-1", office)), { startImmediately: true })
     }
-    yield* Effect.repeat(Effect.yieldNow, { times: 10 })
+    yield* settle
     const closing = yield* Effect.forkChild(c1.close, { startImmediately: true })
     yield* open.open
     yield* Fiber.join(closing)

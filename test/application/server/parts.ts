@@ -110,9 +110,6 @@ export const makeParts = Effect.fnUntraced(function* (
   }
 })
 
-/** Lets forked fibers run, without virtual time. */
-export const settle = Effect.repeat(Effect.yieldNow, { times: 20 })
-
 type Parts = Effect.Success<ReturnType<typeof makeParts>>
 type Open = Effect.Success<ReturnType<Parts["open"]>>
 

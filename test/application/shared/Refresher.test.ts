@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRefresher } from "../../../src/application/shared/Refresher.ts"
-
-const settle = TestClock.adjust(0)
+import { settle } from "../../settle.ts"
 
 /** A refresher, and how often it has started and completed the refreshes of each key, each behind its latch. */
 const makeWorld = Effect.fnUntraced(function* (minInterval?: Duration.Duration) {

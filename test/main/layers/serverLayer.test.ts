@@ -7,6 +7,7 @@ import { Agent } from "../../../src/application/agent/Agent.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { serverLayer, type ServerLayerOptions } from "../../../src/main/layers/serverLayer.ts"
+import { fetchText } from "../../fetchText.ts"
 
 /** Starts a Server; gives its URL and its warnings. */
 const start = Effect.fnUntraced(function* (options: ServerLayerOptions) {
@@ -40,16 +41,14 @@ const canJoin = (url: string) =>
     Effect.map(Result.isSuccess)
   )
 
-const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
-
 describe("serverLayer", () => {
   it.live("serves members and its pages with the stock server", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { url } = yield* start({ engine: "socket.io" })
         assert.isTrue(yield* canJoin(url))
-        assert.include(yield* textOf(`${url}/healthz`), "ok")
-        assert.include(yield* textOf(`${url}/smcp/?EIO=4&transport=polling`), "400")
+        assert.include(yield* fetchText(`${url}/healthz`), "ok")
+        assert.include(yield* fetchText(`${url}/smcp/?EIO=4&transport=polling`), "400")
       })
     )
   )
@@ -59,7 +58,7 @@ describe("serverLayer", () => {
       Effect.gen(function* () {
         const { url, warnings } = yield* start({ httpServer: yield* hostServer("127.0.0.1") })
         assert.isTrue(yield* canJoin(url))
-        assert.strictEqual(yield* textOf(`${url}/healthz`), "host")
+        assert.strictEqual(yield* fetchText(`${url}/healthz`), "host")
         assert.deepStrictEqual(warnings, [])
       })
     )

@@ -10,7 +10,8 @@ import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../../src/domain/model/ProtocolError.ts"
 import { startRedis, withoutRedis } from "../../../fixtures/redis.ts"
 import { guardChild } from "../../../childGuard.ts"
-import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request, until } from "../../nodeLink.contract.ts"
+import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request } from "../../nodeLink.contract.ts"
+import { until } from "../../../until.ts"
 
 const mib = 1024 * 1024
 const minute = Duration.minutes(1)

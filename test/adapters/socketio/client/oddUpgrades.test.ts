@@ -6,6 +6,7 @@ import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
 import { serverLayer, type ServerLayerOptions } from "../../../../src/main/layers/serverLayer.ts"
 import { type HttpProxy, openHttpProxy, type Upgrades } from "./HttpProxy.ts"
+import { until } from "../../../until.ts"
 
 const quiet = Logger.layer([])
 
@@ -20,8 +21,6 @@ const join = ({ url }: HttpProxy) =>
   ).pipe(Effect.map((context) => Context.get(context, Agent)))
 
 /** Waits for a fact of the proxy. */
-const until = (condition: () => boolean) => Effect.repeat(Effect.sleep("5 millis"), { until: condition })
-
 /** Requests the members until the Server answers. */
 const answers = (agent: Agent["Service"]) => Effect.retry(agent.members, { schedule: Schedule.spaced("20 millis") })
 

@@ -13,6 +13,7 @@ import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServe
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { fetchText } from "../../../fetchText.ts"
 
 /** An HTTP server of the host that listens. */
 const hostServer = Effect.acquireRelease(
@@ -82,8 +83,6 @@ const received = (socket: Socket, event: string) =>
   })
 
 const statusOf = (url: string) => Effect.promise(async () => (await fetch(url)).status)
-const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
-
 /** The status of the response to an upgrade, 101 for an accepted one. */
 const upgradeStatus = (url: string) =>
   Effect.callback<number>((resume) => {
@@ -106,7 +105,7 @@ describe("an office on an HTTP server of the host", () => {
       const { url } = yield* mount({ httpServer })
       assert.strictEqual(url, originOf(httpServer))
       assert.deepStrictEqual((yield* echo(yield* member({ url }), { a: 1 }))?._tag, "Success")
-      assert.strictEqual(yield* textOf(`${url}/smcp-docs`), "host")
+      assert.strictEqual(yield* fetchText(`${url}/smcp-docs`), "host")
     })
   )
 
@@ -144,10 +143,10 @@ describe("an office on an HTTP server of the host", () => {
       yield* connected(socket)
       yield* first.unmount
       assert.strictEqual(yield* Effect.promise(() => socket.emitWithAck("echo", 1)), 1)
-      assert.strictEqual(yield* textOf(`${first.url}/other`), "host")
+      assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
       assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
       yield* second.unmount
-      assert.strictEqual(yield* textOf(`${first.url}/other`), "host")
+      assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
       yield* connected(yield* socketOf(first.url))
     })
   )
@@ -165,7 +164,7 @@ describe("an office on an HTTP server of the host", () => {
       const { unmount, url } = yield* mount({ httpServer })
       yield* unmount
       assert.deepStrictEqual(state(), before)
-      assert.strictEqual(yield* textOf(`${url}/smcp/`), "host")
+      assert.strictEqual(yield* fetchText(`${url}/smcp/`), "host")
     })
   )
 
@@ -178,7 +177,7 @@ describe("an office on an HTTP server of the host", () => {
       httpServer.prependListener("request", ({ url: path }) => void paths.push(path))
       const link = yield* member({ url, transports: ["polling"] })
       assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
-      assert.strictEqual(yield* textOf(`${url}/later`), "host")
+      assert.strictEqual(yield* fetchText(`${url}/later`), "host")
       assert.deepStrictEqual(paths, ["/later", "/later"])
     })
   )
@@ -213,7 +212,7 @@ describe("an office on an HTTP server of the host", () => {
       const second = yield* mount({ httpServer, paths: ["/second"] })
       assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
       yield* second.unmount
-      assert.strictEqual(yield* textOf(`${first.url}/smcp/`), "host")
+      assert.strictEqual(yield* fetchText(`${first.url}/smcp/`), "host")
       assert.include(events, "request")
     })
   )
@@ -244,14 +243,14 @@ describe("two offices on an HTTP server of the host", () => {
       yield* first.unmount
       yield* polls[0]?.closed ?? Effect.void
       for (const path of ["/", "/smcp/", "/smcp/?EIO=4&transport=polling"]) {
-        assert.strictEqual(yield* textOf(`${origin}${path}`), "host")
+        assert.strictEqual(yield* fetchText(`${origin}${path}`), "host")
       }
       assert.strictEqual((yield* works(second))._tag, "Success")
       assert.strictEqual((yield* works(first))._tag, "Failure")
       yield* second.unmount
       assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
       assert.strictEqual(httpServer.listenerCount("upgrade"), 0)
-      assert.strictEqual(yield* textOf(`${origin}/second/`), "host")
+      assert.strictEqual(yield* fetchText(`${origin}/second/`), "host")
     })
   )
 
@@ -286,11 +285,11 @@ describe("two offices on an HTTP server of the host", () => {
     Effect.gen(function* () {
       const { first, httpServer, listeners, origin, second, works } = yield* two
       yield* second.unmount
-      assert.strictEqual(yield* textOf(`${origin}/second/`), "host")
+      assert.strictEqual(yield* fetchText(`${origin}/second/`), "host")
       assert.strictEqual((yield* works(first))._tag, "Success")
       yield* first.unmount
       assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
-      assert.strictEqual(yield* textOf(`${origin}/smcp/`), "host")
+      assert.strictEqual(yield* fetchText(`${origin}/smcp/`), "host")
     })
   )
 
@@ -303,10 +302,10 @@ describe("two offices on an HTTP server of the host", () => {
       const second = yield* mount({ httpServer, paths: ["/second"] })
       httpServer.on("request", () => void calls.push("after"))
       yield* first.unmount
-      assert.strictEqual(yield* textOf(`${originOf(httpServer)}/`), "host")
+      assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
       assert.deepStrictEqual(calls, ["between", "after"])
       yield* second.unmount
-      assert.strictEqual(yield* textOf(`${originOf(httpServer)}/`), "host")
+      assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
       assert.deepStrictEqual(calls, ["between", "after", "between", "after"])
     })
   )
@@ -323,7 +322,7 @@ describe("two offices on an HTTP server of the host", () => {
         const link = yield* member({ url: present.url, transports: ["websocket"] })
         yield* present.unmount
         yield* link.closed
-        assert.strictEqual(yield* textOf(`${origin}/`), "host")
+        assert.strictEqual(yield* fetchText(`${origin}/`), "host")
         assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
         assert.strictEqual(httpServer.listenerCount("request"), 1)
         present = next
@@ -346,7 +345,7 @@ describe("two offices on a Socket.IO server of the host", () => {
         yield* isFirst ? one.unmount : two.unmount
         yield* link.closed
         assert.strictEqual((yield* at(isFirst ? "/two" : "/one"))?._tag, "Success")
-        assert.strictEqual(yield* textOf(`${origin}/`), "host")
+        assert.strictEqual(yield* fetchText(`${origin}/`), "host")
         yield* isFirst ? two.unmount : one.unmount
         yield* connected(yield* socketOf(`${origin}/host`))
       }

@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { TestClock } from "effect/testing"
 import { makeOpenApprovals } from "../../../../src/application/agent/approvals/openApprovals.ts"
 import { ServerTimeout } from "../../../../src/application/agent/AgentErrors.ts"
 import type { ApprovalView } from "../../../../src/domain/approvals/ApprovalView.ts"
-
-const settle = TestClock.adjust(0)
+import { settle } from "../../../settle.ts"
 
 /** The approvals of an Agent whose Computers list these, by Computer. */
 const following = Effect.gen(function* () {

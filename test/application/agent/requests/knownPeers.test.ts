@@ -6,7 +6,7 @@ import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, type MessageHandler, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { approvalCodecs } from "../../../../src/domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
-import { settle } from "../../server/parts.ts"
+import { settle } from "../../../settle.ts"
 
 interface Peers {
   readonly serverFeatures: ReadonlyArray<string>

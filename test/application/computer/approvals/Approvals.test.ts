@@ -11,8 +11,7 @@ import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/
 import type { Approver, Caller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-
-const settle = TestClock.adjust(0)
+import { settle } from "../../../settle.ts"
 
 const toolNamed = (name: string, description = "", server = "notes"): CatalogueEntry => ({
   tool: { name, description, paramsSchema: {}, returnSchema: null },

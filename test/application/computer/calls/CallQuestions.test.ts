@@ -19,8 +19,7 @@ import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
 import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
-
-const settle = TestClock.adjust(0)
+import { settle } from "../../../settle.ts"
 
 const form: InputRequest = {
   mode: "form",

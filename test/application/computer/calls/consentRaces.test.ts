@@ -16,8 +16,8 @@ import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { firstText } from "../../../firstText.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { testComputer } from "../testComputer.ts"
+import { settle } from "../../../settle.ts"
 
-const settle = TestClock.adjust(0)
 const ann: Approver = { _tag: "page", name: "operator:ann" }
 const once: ApprovalAnswer = { action: "allow", scope: "once" }
 const always: ApprovalAnswer = { action: "allow", scope: "tool" }

@@ -6,8 +6,7 @@ import type { JsonObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { setupOf, testComputer } from "../testComputer.ts"
-
-const settle = TestClock.adjust(0)
+import { settle } from "../../../settle.ts"
 
 /** A Computer with two servers whose user allows each tool lastingly. */
 const consenting = Effect.gen(function* () {

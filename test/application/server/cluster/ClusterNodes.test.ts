@@ -17,7 +17,8 @@ import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { recordGauges } from "../../../recordGauges.ts"
-import { makeLink, makeParts, openMember, recordMetrics, settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
+import { makeLink, makeParts, openMember, recordMetrics } from "../parts.ts"
 
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)

@@ -6,7 +6,8 @@ import { Limits } from "../../../../src/application/server/connections/Limits.ts
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
-import { makeLink, recordMetrics, settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
+import { makeLink, recordMetrics } from "../parts.ts"
 
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   const { exceeded, metrics } = recordMetrics()

@@ -17,6 +17,7 @@ import {
 } from "../../../conformance/joinedMembers.ts"
 import { buildWorld, conform, type Peer, type World } from "../../../conformance/World.ts"
 import { withWallClock } from "../../../wallClock.ts"
+import { settle } from "../../../settle.ts"
 
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
   peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
@@ -333,7 +334,7 @@ describe("the limit of the memory of requests in progress", () => {
           padding: "x".repeat(padding)
         })
       const first = yield* Effect.forkChild(joining(40_000), { startImmediately: true })
-      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      yield* settle
       assert.include(assertDenied(yield* joining(20_000)), "memory")
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(yield* Fiber.join(first), [true, null])

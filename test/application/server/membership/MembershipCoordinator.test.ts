@@ -10,7 +10,8 @@ import { type ReplyExit, RequestTimeout } from "../../../../src/application/port
 import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
-import { makeLink, makeParts, recordLogs, settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
+import { makeLink, makeParts, recordLogs } from "../parts.ts"
 
 const start = Effect.fnUntraced(function* (...given: Parameters<typeof makeParts>) {
   const parts = yield* makeParts(...given)

@@ -3,7 +3,8 @@ import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { Body } from "../../../../src/application/ports/Body.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
-import { makeLink, makeParts, recordLogs, recordMetrics, settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
+import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
 
 const updated = { _tag: "Updated", part: "desktop", computer: "pc" } as const
 const cancelled = (reqId: number) => ({ _tag: "Cancelled", agent: "ada", reqId: String(reqId) }) as const

@@ -12,6 +12,7 @@ import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { recordGauges } from "../../../recordGauges.ts"
+import { settle } from "../../../settle.ts"
 
 const hour = Duration.hours(1)
 
@@ -100,7 +101,7 @@ const world = Effect.fnUntraced(function* (delays?: RegistryDelays) {
     yield* Effect.forkIn(Effect.ignore(call(computer)), scope)
     yield* until
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
-    yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+    yield* settle
     return closing
   })
   return { one, two, interruptCall, reached: () => reached }

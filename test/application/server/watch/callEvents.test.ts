@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { toolCancelled, toolTimedOut } from "../../../../src/domain/tools/errorResults.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
-import { settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
 import {
   elapse,
   line,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
-import { settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
 import {
   elapse,
   makeCall,

@@ -7,7 +7,7 @@ import { maxSnapshotMembers } from "../../../../src/application/server/watch/Off
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
-import { settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
 import {
   elapse,
   line,

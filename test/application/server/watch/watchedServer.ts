@@ -17,7 +17,7 @@ import { allGrants, type Grants } from "../../../../src/domain/model/Identity.ts
 import type { Role } from "../../../../src/domain/model/Membership.ts"
 import type { PageBatch, PageCall, PageEvent } from "../../../../src/domain/page/PageEvent.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
-import { settle } from "../parts.ts"
+import { settle } from "../../../settle.ts"
 import type { PageStream } from "../../../../src/application/shared/page/PageStream.ts"
 import type { Operator } from "../../../../src/application/shared/page/PageSource.ts"
 

@@ -8,7 +8,8 @@ import {
 import { maxNodeMessageBytes } from "../../../../../src/adapters/redis/nodelink/messageFormat.ts"
 import { NodeMessenger } from "../../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
 import { jsonBody } from "../../../../../src/application/ports/Body.ts"
-import { makeEcho, memberOf, outcomeOf, until, valueOf } from "../../../nodeLink.contract.ts"
+import { makeEcho, memberOf, outcomeOf, valueOf } from "../../../nodeLink.contract.ts"
+import { until } from "../../../../until.ts"
 
 const loopback = "127.0.0.1"
 

@@ -13,7 +13,8 @@ import { makeStreamBuffer, maxQueuedEvents } from "../../../../../src/applicatio
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import type { PageEvent } from "../../../../../src/domain/page/PageEvent.ts"
 import { notFound } from "../../../../../src/domain/model/ProtocolError.ts"
-import { makeParts, settle } from "../../parts.ts"
+import { settle } from "../../../../settle.ts"
+import { makeParts } from "../../parts.ts"
 import { olga } from "../watchedServer.ts"
 
 const snapshot = { stream: "s", members: [], calls: [], nodes: [] }

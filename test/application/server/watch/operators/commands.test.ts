@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { cancelGrace } from "../../../../../src/application/server/watch/commands.ts"
 import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
-import { settle } from "../../parts.ts"
+import { settle } from "../../../../settle.ts"
 import {
   elapse,
   line,

@@ -4,7 +4,7 @@ import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand
 import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
 import { allGrants } from "../../../../../src/domain/model/Identity.ts"
 import { TestClock } from "effect/testing"
-import { settle } from "../../parts.ts"
+import { settle } from "../../../../settle.ts"
 import {
   elapse,
   line,

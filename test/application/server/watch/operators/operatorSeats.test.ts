@@ -4,7 +4,7 @@ import { allowAll } from "../../../../../src/application/ports/Authenticator.ts"
 import { allGrants, type Grants } from "../../../../../src/domain/model/Identity.ts"
 import { lineNamed } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
-import { settle } from "../../parts.ts"
+import { settle } from "../../../../settle.ts"
 import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
 
