@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -366,6 +367,13 @@ describe("publishStdio", () => {
   }
   const lineOf = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`
 
+  /** What was written; Node 26 reads one chunk at a time. */
+  const textIn = (stream: Readable): string => {
+    let text = ""
+    for (let chunk = stream.read() as Buffer | null; chunk !== null; chunk = stream.read()) text += chunk.toString()
+    return text
+  }
+
   it.live("answers piped requests before the end of input", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
@@ -376,7 +384,7 @@ describe("publishStdio", () => {
         )
       )
       yield* Fiber.join(published)
-      const lines = String(stdout.read()).trimEnd().split("\n")
+      const lines = textIn(stdout).trimEnd().split("\n")
       const ids = lines.map((line) => (JSON.parse(line) as { readonly id: number }).id)
       assert.deepStrictEqual(ids, [1, 2])
     }).pipe(Effect.scoped)
@@ -451,7 +459,7 @@ describe("publishStdio", () => {
       const { published, stdin, stdout } = yield* overStreams(session)
       stdin.end(`${lineOf(initialize)}${line}\n`)
       yield* Fiber.join(published)
-      const answers = String(stdout.read())
+      const answers = textIn(stdout)
         .trimEnd()
         .split("\n")
         .map((text) => JSON.parse(text) as JsonObject)
