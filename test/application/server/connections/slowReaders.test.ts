@@ -5,6 +5,7 @@ import type { ServerMetrics } from "../../../../src/application/server/observabi
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/joinedMembers.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 import { recordGauges } from "../../../recordGauges.ts"
+import { settle } from "../../../settle.ts"
 
 /** A world in which a test stops and resumes the reading of members. */
 interface SlowWorld extends World {
@@ -153,7 +154,7 @@ describe("a member that reads too slowly", () => {
       const leaving = yield* Effect.forkChild(a1.request("server:leave_office", { office_id: "O1" }), {
         startImmediately: true
       })
-      yield* Effect.repeat(Effect.yieldNow, { times: 10 })
+      yield* settle
       world.goOn(a1)
       assert.deepStrictEqual(yield* Fiber.join(leaving), [true, null])
       const before = a1.received().length
@@ -171,7 +172,7 @@ describe("a member that reads too slowly", () => {
       yield* c1.answers(() => Effect.succeed([{ text: "x".repeat(10_000) }]))
       world.stop(a1)
       const calls = yield* Effect.forEach(["1", "2", "3"], (id) => Effect.forkChild(calling(a1, id)))
-      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      yield* settle
       world.goOn(a1)
       for (const call of calls) {
         const [answer] = yield* Fiber.join(call)
@@ -190,9 +191,9 @@ describe("a member that reads too slowly", () => {
         yield* c1.answers(() => Effect.succeed([{ text: "x".repeat(10_000) }]))
         world.stop(a1)
         const first = yield* Effect.forkChild(calling(a1, "1"))
-        yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+        yield* settle
         const second = yield* Effect.forkChild(calling(a1, "2"))
-        yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+        yield* settle
         world.goOn(a1)
         yield* Fiber.join(first)
         const [refused] = yield* Fiber.join(second)
@@ -234,7 +235,7 @@ describe("a member that reads too slowly", () => {
         yield* c1.answers(() => Effect.succeed([{ text: "x".repeat(10_000) }]))
         world.stop(a1)
         yield* Effect.forEach(["1", "2", "3"], (id) => Effect.forkChild(Effect.exit(calling(a1, id))))
-        yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+        yield* settle
         yield* a1.closed
       })
   )
@@ -278,9 +279,6 @@ const callingAgent = Effect.fnUntraced(function* (world: SlowWorld, office: stri
   }
 })
 
-/** Lets the Server handle everything that has been sent. */
-const handled = Effect.repeat(Effect.yieldNow, { times: 200 })
-
 const offices = ["O1", "O2", "O3"] as const
 
 /** What happens to one of the callers. */
@@ -308,12 +306,12 @@ describe("the total of all backlogs", () => {
       const { silent, slowly, third } = yield* callers(world)
       yield* silent.call(2)
       yield* slowly.call(7)
-      yield* handled
+      yield* settle
       yield* world.elapse("3 seconds")
       assert.deepStrictEqual(closedLines(world), [])
       world.stop(third.agent)
       yield* third.call(5)
-      yield* handled
+      yield* settle
       yield* silent.agent.closed
       const [line] = closedLines(world)
       assert.include(line?.text, "total_backlog_exceeded")
@@ -335,15 +333,15 @@ describe("the total of all backlogs", () => {
       world.slowDown(trickling.agent)
       yield* trickling.computer.answers(() => Effect.succeed([{ text: "x".repeat(100) }]))
       yield* trickling.call(10)
-      yield* handled
+      yield* settle
       yield* trickling.computer.answers(() => Effect.succeed([{ text: "x".repeat(40_000) }]))
       yield* trickling.call(1)
       yield* slowly.call(5)
-      yield* handled
+      yield* settle
       yield* world.elapse("3 seconds")
       assert.deepStrictEqual(closedLines(world), [])
       yield* slowly.call(6)
-      yield* handled
+      yield* settle
       yield* trickling.agent.closed
       assert.strictEqual(closedLines(world).length, 1)
     })
@@ -356,11 +354,11 @@ describe("the total of all backlogs", () => {
       world.stop(large.agent)
       yield* silent.call(3)
       yield* large.call(4)
-      yield* handled
+      yield* settle
       yield* world.elapse("3 seconds")
       world.stop(third.agent)
       yield* third.call(4)
-      yield* handled
+      yield* settle
       yield* large.agent.closed
       assert.strictEqual(closedLines(world).length, 1)
       assert.isAtMost(world.gauge("backlog_bytes"), 100_000)
@@ -399,12 +397,12 @@ describe("the total of all backlogs", () => {
             if (action === "call") yield* caller.call(replies)
             else if (action === "leave") yield* caller.agent.close
             else world[action](caller.agent)
-            yield* handled
+            yield* settle
             assert.isAtMost(world.gauge("backlog_bytes"), limits.totalBacklogBytes)
             yield* world.elapse("400 millis")
           }
           for (const { agent, computer } of callers) yield* Effect.andThen(agent.close, computer.close)
-          yield* handled
+          yield* settle
           assert.deepStrictEqual(
             ["backlog_bytes", "request_bytes", "calls_in_flight", "connections"].map(world.gauge),
             [0, 0, 0, 0]
