@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { startRedis, type TestRedis } from "../fixtures/redis.ts"
 import { type FaultyRedis, openFaultyRedis } from "../fixtures/redisErrors.ts"
-import { temporaryFolder } from "../main/processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 import type { Members, Load } from "./members.ts"
 import { type Execution, Ledger, type Pair } from "./Ledger.ts"
 import {

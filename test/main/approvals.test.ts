@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { live, server } from "./offices.ts"
-import { a2c, cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
+import { a2c, cli, node, temporaryFile } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const changing = fileURLToPath(new URL("../fixtures/changingServer.ts", import.meta.url))
 

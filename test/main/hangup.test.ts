@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { descendants, familyOf, gone, kill } from "../processes.ts"
-import { a2c, type Cli, cli, node, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
+import { a2c, type Cli, cli, node, onTerminal, temporaryFile } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const mcpServers = { everything: { command: process.execPath, args: [everything, "stdio"] } }

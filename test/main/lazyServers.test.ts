@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as FileCatalogueStore from "../../src/adapters/catalogues/FileCatalogueStore.ts"
 import { agentUnderTest } from "../conformance/members.ts"
 import { gone, processes } from "../processes.ts"
 import { makeComputer, makePlace, nodeServer, testTimeout, until } from "./computers.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/dist/index.js")
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
@@ -24,10 +22,7 @@ describe("lazy MCP server in a process", () => {
     "is listed once, runs for a call, stops, and does not start again with its stored catalogue",
     () =>
       Effect.gen(function* () {
-        const folder = yield* Effect.acquireRelease(
-          Effect.sync(() => mkdtempSync(join(tmpdir(), "catalogues-"))),
-          (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-        )
+        const folder = yield* temporaryFolder
         const catalogues = FileCatalogueStore.layer(folder)
         const marker = `marker-${process.hrtime.bigint()}`
         const servers = { memory: nodeServer(memory, marker), everything: nodeServer(everything, "stdio", marker) }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -7,6 +7,7 @@ import { Effect, Exit, type Scope } from "effect"
 import { guardChild } from "../childGuard.ts"
 import { bundledCommand } from "../programs/bundleCommand.ts"
 import { type CommandOutput, recordOutput } from "./output.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 /** The file of the `a2c` command. Vitest bundles it before the tests start. */
 export const cli = bundledCommand
@@ -71,12 +72,6 @@ export const node = (
 
 /** Starts `a2c` with these arguments. The process is killed when the scope closes. */
 export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> => node([cli, ...args])
-
-/** A folder until the scope closes. */
-export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-test-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-)
 
 /** A file in a separate folder until the scope closes. */
 export const temporaryFile = (name: string, contents: string) =>

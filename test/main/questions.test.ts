@@ -9,7 +9,8 @@ import { createRequire } from "node:module"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { computer, live, server } from "./offices.ts"
-import { a2c, cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
+import { a2c, cli, node, temporaryFile } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const mcpServers = { everything: { command: process.execPath, args: [everything] } }

@@ -7,7 +7,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import { kill } from "../processes.ts"
-import { cli, node, program, temporaryFolder } from "./processes.ts"
+import { cli, node, program } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 type Variables = { readonly [name: string]: string }
 

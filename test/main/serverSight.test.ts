@@ -11,7 +11,8 @@ import { metricDefinitions, metricPrefix } from "../../src/application/server/ob
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
-import { cli, node, program, temporaryFile, temporaryFolder } from "./processes.ts"
+import { cli, node, program, temporaryFile } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 import { fetchText } from "../fetchText.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")

@@ -15,7 +15,7 @@ import { type MessageHandler, TransportClient } from "../../src/application/port
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { tarGzOf } from "../adapters/skills/archives.ts"
-import { temporaryFolder } from "../adapters/packs/packs.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 import { skillText } from "../application/computer/content/skills/skillFolders.ts"
 import { link } from "../application/computer/testComputer.ts"
 

@@ -6,7 +6,8 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { descendants, kill, processes } from "../processes.ts"
 import { computer, live, server } from "./offices.ts"
-import { a2c, type Cli, cli, node, sourceCli, temporaryFolder } from "./processes.ts"
+import { a2c, type Cli, cli, node, sourceCli } from "./processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 

@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import { becomes } from "../main/computers.ts"
 import { until } from "../main/nodes.ts"
 import { board, live, type Office, office, published, waits } from "../main/offices.ts"
-import { type Cli, cli, node, temporaryFolder } from "../main/processes.ts"
+import { type Cli, cli, node } from "../main/processes.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 const installed = (path: string) => fileURLToPath(new URL(`./node_modules/${path}`, import.meta.url))
 const inspector = installed(".bin/mcp-inspector")

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect } from "effect"
 import { chromium } from "playwright-core"
 import { chromiumBrowser } from "./chromiumBrowser.ts"
 import { locate } from "./Program.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 /** The browser that the tests use; without one they are skipped. */
 export const chromiumPath = locate(chromiumBrowser)
@@ -26,10 +24,7 @@ const args = [
 
 /** A separate browser, closed with the scope. */
 export const launchChromium = Effect.gen(function* () {
-  const folder = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "chromium-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
+  const folder = yield* temporaryFolder
   const options = { ...(chromiumPath !== undefined && { executablePath: chromiumPath }), args, timeout: browserTimeout }
   return yield* Effect.acquireRelease(
     Effect.promise(() => chromium.launchPersistentContext(folder, options)),

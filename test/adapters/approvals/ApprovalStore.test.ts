@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer } from "effect"
@@ -7,13 +6,9 @@ import * as FileApprovalStore from "../../../src/adapters/approvals/FileApproval
 import * as MemoryApprovalStore from "../../../src/adapters/memory/MemoryApprovalStore.ts"
 import { ApprovalStore } from "../../../src/application/ports/approvals/ApprovalStore.ts"
 import { noApprovals, type StoredApprovals } from "../../../src/domain/approvals/StoredApprovals.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "approvals-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
-
-const file = Effect.map(folder, (path) => join(path, "state", "approvals.json"))
+const file = Effect.map(temporaryFolder, (path) => join(path, "state", "approvals.json"))
 
 const approvals: StoredApprovals = {
   grants: [

@@ -18,9 +18,8 @@ import {
   truncateSync,
   writeFileSync
 } from "node:fs"
-import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
+import { type FileHandle, open } from "node:fs/promises"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text as readText } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
@@ -33,11 +32,7 @@ import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { a2c } from "../../main/processes.ts"
 import { withWallClock } from "../../wallClock.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-audit-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true }))
-)
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const time = Date.UTC(2026, 0, 2, 3, 4, 5)
 
@@ -76,7 +71,7 @@ const program = `
 describe("an audit file", () => {
   it.live("is opened again on request, after another program has renamed it", () =>
     Effect.gen(function* () {
-      const where = yield* folder
+      const where = yield* temporaryFolder
       const file = join(where, "audit")
       const requests = yield* Queue.unbounded<void>()
       const audit = yield* Effect.provide(
@@ -103,7 +98,7 @@ describe("an audit file", () => {
     "opens again when its command gets SIGHUP",
     () =>
       Effect.gen(function* () {
-        const file = join(yield* folder, "audit")
+        const file = join(yield* temporaryFolder, "audit")
         const server = yield* a2c("server", "--port", "0", "--audit", file)
         yield* server.prints("listening on ")
         renameSync(file, `${file}.old`)
@@ -117,7 +112,7 @@ describe("an audit file", () => {
 
   it.live("rotates behind a link in its folder, and keeps the link", () =>
     Effect.gen(function* () {
-      const where = yield* folder
+      const where = yield* temporaryFolder
       mkdirSync(join(where, "data"))
       const [file, real] = [join(where, "audit"), join(where, "data", "log")]
       symlinkSync(real, file)
@@ -135,7 +130,7 @@ describe("an audit file", () => {
 
   it.live("fails the start when it is a folder", () =>
     Effect.gen(function* () {
-      const file = yield* folder
+      const file = yield* temporaryFolder
       const { message } = yield* Effect.flip(Effect.scoped(Layer.build(AuditFile.layer({ file }))))
       assert.match(message, /cannot be written: EISDIR/)
     })
@@ -164,7 +159,7 @@ describe("an audit file", () => {
 
   it.live("fails at the start for a descriptor that is open for reading only", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "input")
+      const file = join(yield* temporaryFolder, "input")
       writeFileSync(file, "")
       const descriptor = openSync(file, "r")
       assert.match(yield* startError(`/dev/fd/${descriptor}`), /is not open for writing$/)
@@ -193,7 +188,7 @@ describe("an audit file", () => {
 
   it.live("fails at the start for the path of a socket", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "socket")
+      const file = join(yield* temporaryFolder, "socket")
       const server = createServer()
       yield* Effect.promise(() => new Promise<void>((resolve) => void server.listen(file, resolve)))
       assert.match(yield* startError(file), /it is a socket/)
@@ -203,7 +198,7 @@ describe("an audit file", () => {
 
   it.live("fails at the start for /dev/tty without a terminal", () =>
     Effect.gen(function* () {
-      const script = join(yield* folder, "write.mjs")
+      const script = join(yield* temporaryFolder, "write.mjs")
       writeFileSync(script, program)
       const child = spawn(process.execPath, [script, "/dev/tty"], {
         detached: true,
@@ -215,7 +210,7 @@ describe("an audit file", () => {
 
   it.live("gives the reader of a pipe all lines, also beyond its capacity", () =>
     Effect.gen(function* () {
-      const pipe = join(yield* folder, "audit")
+      const pipe = join(yield* temporaryFolder, "audit")
       execFileSync("mkfifo", [pipe])
       const held = openSync(pipe, "r+")
       const reader = spawn("cat", [pipe], { stdio: ["ignore", "pipe", "ignore"] })
@@ -232,7 +227,7 @@ describe("an audit file", () => {
 
   it.live("drops and counts the events of a pipe without a reader, and does not wait", () =>
     Effect.gen(function* () {
-      const pipe = join(yield* folder, "audit")
+      const pipe = join(yield* temporaryFolder, "audit")
       execFileSync("mkfifo", [pipe])
       const audit = yield* audited({ file: pipe }, ({ record }) => record({ time, fields: { type: "join" } }))
       assert.strictEqual(audit.lostCount(), 1)
@@ -247,7 +242,7 @@ describe("an audit file", () => {
   ] as const) {
     it.live(`writes to ${title} of the process by ${redirect}`, () =>
       Effect.gen(function* () {
-        const script = join(yield* folder, "write.mjs")
+        const script = join(yield* temporaryFolder, "write.mjs")
         writeFileSync(script, program)
         const command = `'${process.execPath}' '${script}' ${redirect}`
         const child = spawn("bash", ["-c", command], { stdio: ["ignore", "pipe", "ignore"] })
@@ -262,7 +257,7 @@ describe("an audit file", () => {
 
   it.live("leaves a file to which stdout is redirected as it is", () =>
     Effect.gen(function* () {
-      const where = yield* folder
+      const where = yield* temporaryFolder
       const [script, out] = [join(where, "write.mjs"), join(where, "out")]
       writeFileSync(script, program)
       writeFileSync(out, "", { mode: 0o644 })
@@ -276,7 +271,7 @@ describe("an audit file", () => {
   for (const target of ["pipe", "link to a device", "link to a pipe"]) {
     it.live(`keeps the mode of a ${target}, and does not rotate it`, () =>
       Effect.gen(function* () {
-        const where = yield* folder
+        const where = yield* temporaryFolder
         const file = join(where, "audit")
         const pipe = target === "pipe" ? file : join(where, "other")
         execFileSync("mkfifo", ["-m", "622", pipe])
@@ -293,7 +288,7 @@ describe("an audit file", () => {
 
   it.live("holds a JSON object per line and is readable by its owner only", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
         record({ time, fields: { type: "join", name: "desk\n", subject: undefined } })
         record({ time, fields: { type: "leave", name: "desk\n" } })
@@ -308,7 +303,7 @@ describe("an audit file", () => {
 
   it.live("holds equal digests for equal arguments, and never the arguments", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
         for (const params of [
           { a: "sesame", b: 1 },
@@ -330,7 +325,7 @@ describe("an audit file", () => {
 
   it.live("continues an existing file on a new line", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       writeFileSync(file, '{"type":"old"}\n{"type":"torn')
       yield* audited({ file }, ({ record }) => record({ time, fields: { type: "new" } }))
       const lines = readFileSync(file, "utf8").trimEnd().split("\n")
@@ -342,7 +337,7 @@ describe("an audit file", () => {
 
   it.live("rotates when it is full, and keeps the newest files complete", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       for (let round = 0; round < 6; round++) {
         yield* audited({ file, maxBytes: 5000, keep: 2 }, ({ record }) => {
           for (let at = 0; at < 50; at++) record({ time, fields: { type: "x", n: round * 50 + at } })
@@ -364,7 +359,7 @@ describe("an audit file", () => {
 
   /** The lines of the two files of an audit with 1000 bytes each; another program changes the first one after a long line. */
   const changed = Effect.fnUntraced(function* (length: number, change: (file: string) => void) {
-    const file = join(yield* folder, "audit.jsonl")
+    const file = join(yield* temporaryFolder, "audit.jsonl")
     const scope = yield* Scope.make()
     const audit = yield* Effect.provide(
       AuditLog,
@@ -410,7 +405,7 @@ describe("an audit file", () => {
 
   it.live("counts dropped events in the file and on the log when the queue is full", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       const logged: Array<unknown> = []
       const log = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
       const audit = yield* Effect.provide(
@@ -433,7 +428,7 @@ describe("an audit file", () => {
   it.live("warns of dropped events again when the clock was set back", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
-        const file = join(yield* folder, "audit.jsonl")
+        const file = join(yield* temporaryFolder, "audit.jsonl")
         const warnings = yield* Queue.unbounded<unknown>()
         const log = Logger.layer([Logger.make(({ message }) => void Queue.offerUnsafe(warnings, message))])
         const layer = Layer.provide(AuditFile.layer({ file, maxQueued: 10 }), log)
@@ -449,7 +444,7 @@ describe("an audit file", () => {
 
   it.live("continues the full file with a warning when it cannot rotate", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "audit.jsonl")
+      const file = join(yield* temporaryFolder, "audit.jsonl")
       // A folder where the full file should go: renaming to it fails.
       mkdirSync(`${file}.1`)
       const logged: Array<unknown> = []
@@ -467,7 +462,7 @@ describe("an audit file", () => {
 
   it.live("counts events that a failing disk did not write", () =>
     Effect.gen(function* () {
-      const path = yield* folder
+      const path = yield* temporaryFolder
       const file = join(path, "gone", "audit.jsonl")
       mkdirSync(join(path, "gone"))
       const audit = yield* audited({ file, maxBytes: 4096 }, ({ record }) => {
@@ -481,7 +476,7 @@ describe("an audit file", () => {
 
   it.live("fails with the reason when it cannot be opened", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "missing", "audit.jsonl")
+      const file = join(yield* temporaryFolder, "missing", "audit.jsonl")
       const { message } = yield* Effect.flip(Layer.build(AuditFile.layer({ file })))
       assert.match(message, /^The audit .*audit\.jsonl cannot be written: ENOENT/)
     })
@@ -521,7 +516,7 @@ const lostIn = (file: string) =>
 
 /** A test with a test clock, and with a path for the audit. */
 const paused = (title: string, body: (file: string) => Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(Effect.flatMap(folder, (path) => body(join(path, "audit.jsonl")))))
+  it.effect(title, () => Effect.scoped(Effect.flatMap(temporaryFolder, (path) => body(join(path, "audit.jsonl")))))
 
 /** Observes a method of all files. */
 const spyOnFiles = (name: "appendFile" | "chmod") =>

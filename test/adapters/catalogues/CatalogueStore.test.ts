@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Result } from "effect"
@@ -12,11 +11,7 @@ import {
   sealCatalogue,
   type ServerCatalogue
 } from "../../../src/domain/tools/ServerCatalogue.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "catalogues-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const key: CatalogueKey = { computer: "desk", server: "notes", config: "c1" }
 
@@ -64,7 +59,9 @@ contract("catalogues in memory", Effect.succeed(MemoryCatalogueStore.layer))
 describe("folder of catalogues", () => {
   const withFolder = <E>(body: (path: string) => Effect.Effect<void, E, CatalogueStore>) =>
     Effect.scoped(
-      Effect.flatMap(folder, (path) => Effect.provide(body(path), FileCatalogueStore.layer(join(path, "cache"))))
+      Effect.flatMap(temporaryFolder, (path) =>
+        Effect.provide(body(path), FileCatalogueStore.layer(join(path, "cache")))
+      )
     )
   const filesOf = (path: string) => readdirSync(join(path, "cache")).map((name) => join(path, "cache", name))
 

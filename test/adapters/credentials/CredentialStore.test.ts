@@ -1,19 +1,14 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import * as MemoryCredentialStore from "../../../src/adapters/memory/MemoryCredentialStore.ts"
 import * as FileCredentialStore from "../../../src/adapters/credentials/FileCredentialStore.ts"
 import { CredentialStore } from "../../../src/application/ports/CredentialStore.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-credentials-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true }))
-)
 /** A path in a folder that does not exist. */
-const somewhere = Effect.map(folder, (path) => join(path, "config", "a2c", "credentials.json"))
+const somewhere = Effect.map(temporaryFolder, (path) => join(path, "config", "a2c", "credentials.json"))
 
 const read = (server: string) =>
   CredentialStore.use((store) => store.read(server)).pipe(Effect.map(Option.map(Redacted.value)))

@@ -1,14 +1,12 @@
 import { execFileSync, spawn } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readTokenFile } from "../../../src/adapters/credentials/readTokenFile.ts"
-import { afterAll } from "vitest"
+import { folderOfTests } from "../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-token-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileWith = (content: string): string => {
   const file = join(folder, "token")

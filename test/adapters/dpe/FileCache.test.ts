@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type FileCacheOptions, makeFileCache } from "../../../src/adapters/dpe/FileCache.ts"
 import type { DpeRequest, ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
-import { bytesAt, requestOf, temporaryFolder, textRequest } from "./requests.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
+import { bytesAt, requestOf, textRequest } from "./requests.ts"
 
 const promise = <A>(run: () => Promise<A>) => Effect.promise(run)
 const modeOf = (path: string) =>

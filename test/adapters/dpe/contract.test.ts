@@ -4,7 +4,8 @@ import { TestClock } from "effect/testing"
 import { makeFileCache } from "../../../src/adapters/dpe/FileCache.ts"
 import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
-import { bytesAt, requestOf, temporaryFolder, textRequest } from "./requests.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
+import { bytesAt, requestOf, textRequest } from "./requests.ts"
 
 const room = { maxBytes: 1000, lifetime: Duration.hours(1), maxAge: Duration.hours(1) }
 

@@ -1,6 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import type { DpeRequest } from "../../../src/application/computer/ComputerSettings.ts"
@@ -26,9 +24,3 @@ export const bytesAt = (uri: string): Effect.Effect<Buffer> =>
   Effect.promise(async () =>
     uri.startsWith("file:") ? readFile(fileURLToPath(uri)) : Buffer.from(await (await fetch(uri)).arrayBuffer())
   )
-
-/** A temporary folder that is removed with the scope. */
-export const temporaryFolder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "dpe-"))),
-  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-)

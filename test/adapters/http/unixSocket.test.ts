@@ -1,16 +1,11 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync, statSync, symlinkSync } from "node:fs"
 import { createServer } from "node:http"
 import { connect } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { isPrivateFolder, listenOnSocket, makePrivateFolder } from "../../../src/adapters/http/unixSocket.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-socket-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** Opens a connection; gives the error code of a failed one. */
 const tryConnect = (path: string) =>
@@ -33,7 +28,7 @@ const listening = Effect.fnUntraced(function* (path: string) {
 describe("private folder", () => {
   it.live("is made for this user only", () =>
     Effect.gen(function* () {
-      const made = join(yield* folder, "a", "b")
+      const made = join(yield* temporaryFolder, "a", "b")
       yield* makePrivateFolder(made)
       assert.strictEqual(statSync(made).mode & 0o777, 0o700)
       assert.isTrue(yield* isPrivateFolder(made))
@@ -43,7 +38,7 @@ describe("private folder", () => {
 
   it.live("is rejected when others can enter it, or when it is a link", () =>
     Effect.gen(function* () {
-      const base = yield* folder
+      const base = yield* temporaryFolder
       symlinkSync(base, join(base, "link"))
       assert.isFalse(yield* isPrivateFolder(join(base, "link")))
       chmodSync(base, 0o755)
@@ -58,7 +53,7 @@ describe("private folder", () => {
 describe("Unix socket", () => {
   it.live("accepts connections as long as the scope, and leaves no file", () =>
     Effect.gen(function* () {
-      const base = yield* folder
+      const base = yield* temporaryFolder
       const path = join(base, "one")
       const scope = yield* Scope.make()
       yield* Scope.provide(listening(path), scope)
@@ -71,7 +66,7 @@ describe("Unix socket", () => {
 
   it.live("replaces the socket of another server, whose end leaves the new one", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "one")
+      const path = join(yield* temporaryFolder, "one")
       const first = yield* Scope.make()
       yield* Scope.provide(listening(path), first)
       yield* listening(path)
@@ -83,7 +78,7 @@ describe("Unix socket", () => {
 
   it.live("fails in a folder that is absent", () =>
     Effect.gen(function* () {
-      const path = join(yield* folder, "absent", "one")
+      const path = join(yield* temporaryFolder, "absent", "one")
       const error = yield* Effect.flip(Effect.scoped(listenOnSocket(createServer(), path)))
       assert.include(error.message, `Cannot listen on ${path}`)
     })

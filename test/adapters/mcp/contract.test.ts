@@ -15,11 +15,11 @@ import {
   type McpProgress,
   type McpSession
 } from "../../../src/application/ports/McpSession.ts"
-import type { JsonObject } from "../../../src/domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../src/domain/model/InputRequest.ts"
 import { decodeEndpoint, StreamableParameters } from "../../../src/domain/config/endpointParameters.ts"
 import { page, prompt, question, template } from "../../fixtures/contractWorld.ts"
 import { listed, openInMemory, openPublished } from "../../fixtures/contractMemory.ts"
+import { textOf } from "../../textOf.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
 const publishedFixture = fileURLToPath(new URL("../../fixtures/publishedServer.ts", import.meta.url))
@@ -89,11 +89,6 @@ const overSse = (server: ReturnType<typeof serving>): Open =>
     Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
     Effect.provide(Live)
   )
-
-const textOf = (result: JsonObject): string => {
-  const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
-  return block?.text ?? ""
-}
 
 /**
  * Differences of a session behind a published one. Failed calls have a result that explains the failure. The

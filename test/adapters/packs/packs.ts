@@ -1,16 +1,10 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
 import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-
-/** Makes an empty folder outside this project; the scope removes it. */
-export const temporaryFolder = Effect.acquireRelease(
-  Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "a2c-packs-")))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 export const write = (folder: string, files: { readonly [name: string]: string }) =>
   Effect.sync(() => {

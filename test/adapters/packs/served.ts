@@ -1,7 +1,5 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { connect } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { it } from "@effect/vitest"
 import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
@@ -12,6 +10,7 @@ import type { PackView } from "../../../src/application/packs/PackTable.ts"
 import { type PackCall, PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/PackManifest.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
   endpoint: `/tools/${tool}`,
@@ -132,10 +131,7 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     session: yield* server.connect,
     rescan: Effect.void
   })
-  const folder = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-served-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
+  const folder = yield* temporaryFolder
   const { url } = yield* Effect.provideService(
     serveTools({ port: 0, key: "allowAll", uploadFolder: folder, ...options }),
     PackHost,

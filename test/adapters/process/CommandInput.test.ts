@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -9,6 +8,7 @@ import * as CommandInput from "../../../src/adapters/process/CommandInput.ts"
 import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { Input } from "../../../src/domain/config/computerConfig.ts"
 import { gone } from "../../processes.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 type CommandInputConfig = Extract<Input, { readonly type: "command" }>
 
@@ -35,11 +35,6 @@ const timedOut = Effect.fnUntraced(function* (command: string, file: string) {
   const passing = Effect.forever(Effect.andThen(soon, TestClock.adjust(minute)))
   return yield* Effect.raceFirst(Fiber.join(running), passing)
 })
-
-const directory = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "command-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
 
 const inputs = Effect.map(CommandInput.make(), (value) => Inputs.layer({ runCommand: value })).pipe(
   Layer.unwrap,
@@ -93,7 +88,7 @@ describe("CommandInput", () => {
 
   it.effect("reports stderr of a command that timed out", () =>
     Effect.gen(function* () {
-      const file = join(yield* directory, "ready")
+      const file = join(yield* temporaryFolder, "ready")
       const { message } = yield* timedOut(`echo 'Password:' >&2; echo > ${file}; sleep 600`, file)
       assert.strictEqual(message, "timed out after 1m, stderr: Password:")
     })
@@ -123,7 +118,7 @@ describe("CommandInput", () => {
 
   it.live("passes arguments without shell expansion", () =>
     Effect.gen(function* () {
-      const path = join(yield* directory, "touched")
+      const path = join(yield* temporaryFolder, "touched")
       const nasty = `$(touch ${path}) \`touch ${path}\` "; touch ${path}; '`
       assert.strictEqual(yield* run("printf '%s' \"$2\" #", { key: nasty }), nasty)
       assert.isFalse(existsSync(path))
@@ -146,7 +141,7 @@ describe("CommandInput", () => {
 
   it.effect("kills a command with its child processes at the timeout", () =>
     Effect.gen(function* () {
-      const pidFile = join(yield* directory, "pid")
+      const pidFile = join(yield* temporaryFolder, "pid")
       const { message } = yield* timedOut(`sleep 600 & echo $! > ${pidFile}; wait`, pidFile)
       assert.strictEqual(message, "timed out after 1m")
       yield* TestClock.withLive(gone([Number(readFileSync(pidFile, "utf8"))]))
@@ -155,7 +150,7 @@ describe("CommandInput", () => {
 
   it.effect("kills a command that ignores SIGTERM", () =>
     Effect.gen(function* () {
-      const pidFile = join(yield* directory, "pid")
+      const pidFile = join(yield* temporaryFolder, "pid")
       yield* timedOut(`trap '' TERM; echo $$ > ${pidFile}; while :; do sleep 0.1; done`, pidFile)
       yield* TestClock.withLive(gone([Number(readFileSync(pidFile, "utf8"))]))
     })

@@ -7,7 +7,7 @@ import { makeMemorySkillFiles } from "../../../src/adapters/memory/MemorySkillFi
 import * as NodeSkillFiles from "../../../src/adapters/skills/NodeSkillFiles.ts"
 import { SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
-import { temporaryFolder } from "../packs/packs.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 import { tarGzOf } from "./archives.ts"
 import { testSkillFiles } from "./contract.ts"
 

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Queue, Result } from "effect"
@@ -15,6 +13,7 @@ import {
 import { MembershipObservers, type ObservedEvent } from "../../../src/application/server/observability/observers.ts"
 import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 import { engines } from "./engines.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const minute = Duration.minutes(1)
 const origin = "https://app.example"
@@ -148,10 +147,7 @@ for (const [engine, makeServer] of engines) {
 
 it.live("serves on a Unix socket with the largest messages that any Server may take", () =>
   Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-"))),
-      (path) => Effect.promise(() => rm(path, { recursive: true }))
-    )
+    const folder = yield* temporaryFolder
     const path = join(folder, "socket")
     yield* TransportServer.use(({ serve }) =>
       serve(() => Effect.succeed((_event, body) => Effect.succeed([body])))

@@ -1,12 +1,11 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
-import { mkdtemp, realpath, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, type Scope } from "effect"
 import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
 import * as NodeLandingFolder from "../../../src/adapters/uploads/NodeLandingFolder.ts"
 import { LandingFolder } from "../../../src/application/ports/files/LandingFolder.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** A folder for uploads, and access to its files. */
 interface Site {
@@ -28,11 +27,6 @@ const memorySite = Effect.gen(function* (): Effect.fn.Return<Site> {
     write: (name, bytes) => void files.set(`${folder}/${name}`, bytes)
   }
 })
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.promise(async () => realpath(await mkdtemp(join(tmpdir(), "a2c-uploads-")))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-)
 
 const makeNodeSite = Effect.fnUntraced(function* (
   layer: Layer.Layer<LandingFolder>

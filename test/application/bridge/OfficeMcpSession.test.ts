@@ -16,6 +16,7 @@ import {
   tool
 } from "../../conformance/members.ts"
 import { makePlace } from "../../main/computers.ts"
+import { textOf } from "../../textOf.ts"
 
 /** The MCP session of an office with the Computer `desk` and these servers. */
 const bridged = Effect.fnUntraced(function* (
@@ -35,9 +36,6 @@ const bridged = Effect.fnUntraced(function* (
 })
 
 const listed = (page: { readonly items: ReadonlyArray<JsonObject> }, key: string) => page.items.map((item) => item[key])
-const textOf = (result: JsonObject): string =>
-  (result["content"] as ReadonlyArray<{ readonly text?: string }>).map(({ text = "" }) => text).join("\n")
-
 describe("OfficeMcpSession", () => {
   it.effect("lists every tool under its Computer's name, next to the tools of the office", () =>
     Effect.gen(function* () {

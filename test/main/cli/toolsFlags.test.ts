@@ -1,8 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { request as httpRequest } from "node:http"
-import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type {
@@ -16,9 +15,9 @@ import { usedPort } from "../../loopbackAddress.ts"
 import { a2c } from "../processes.ts"
 import { type FlagRow, type FlagRows, testFlags } from "./flagRows.ts"
 import { a2cInProcess, a2cRunning } from "./inProcess.ts"
+import { folderOfTests } from "../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 /** The event of this process by which the tool `show` says that it hangs. */
 const hangs = "a2c-flags-hangs"

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { cli, node, sourceCli, temporaryFile, temporaryFolder } from "../processes.ts"
+import { cli, node, sourceCli, temporaryFile } from "../processes.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** Fails like Node without HOME for a user id without an account. */
 const withoutAccount = `data:text/javascript,

@@ -4,7 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { readKeyFile, watchKeyFile, watchTlsFiles } from "../../../src/main/config/serverFiles.ts"
-import { temporaryFolder } from "../../adapters/packs/packs.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const keysOf = (...subjects: ReadonlyArray<string>): string =>
   JSON.stringify({

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
@@ -12,9 +11,9 @@ import { readConfigFiles } from "../../../src/main/config/configFiles.ts"
 import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { tool } from "../../conformance/members.ts"
 import { testOptions, type OptionRow } from "../promise/optionRows.ts"
+import { folderOfTests } from "../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-config-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const read = Effect.fnUntraced(function* (entry: object) {
   const file = join(folder, "mcp.json")

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -7,13 +6,11 @@ import { Context, Deferred, Effect, Layer, Logger, Schedule } from "effect"
 import { Policy } from "../../../src/application/ports/approvals/Policy.ts"
 import { policyCall as call } from "../../domain/policy/policyCall.ts"
 import { policyOfFile } from "../../../src/main/config/policyFile.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** Writes a policy file in a temporary folder. */
 const policyFile = Effect.fnUntraced(function* (text: string) {
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-policy-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-  )
+  const folder = yield* temporaryFolder
   const file = join(folder, "policy.yaml")
   writeFileSync(file, text)
   return file

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -8,6 +7,7 @@ import { Computer } from "../../../src/application/computer/Computer.ts"
 import { diffSetups, type Setup } from "../../../src/domain/config/Setup.ts"
 import { readConfigFiles } from "../../../src/main/config/configFiles.ts"
 import { watchConfig } from "../../../src/main/config/watchConfig.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const named = (name: string) =>
   JSON.stringify({ servers: { [name]: { type: "stdio", server_parameters: { command: "x" } } } })
@@ -31,10 +31,7 @@ const listening = Effect.fnUntraced(function* (first: Setup) {
 
 /** Watches a file that contains the server `one` at the start. */
 const followed = Effect.fnUntraced(function* (meanwhile: (file: string) => void) {
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-follow-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-  )
+  const folder = yield* temporaryFolder
   const file = join(folder, "mcp.json")
   writeFileSync(file, named("one"))
   const { setup, sources } = yield* readConfigFiles([file])

@@ -11,6 +11,7 @@ import { McpSessionError, type McpProgress } from "../../../../src/application/p
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { appCapability } from "../../../../src/domain/tools/appTools.ts"
 import { overStreams, type Peer, clientKinds } from "./clients.ts"
+import { textOf } from "../../../textOf.ts"
 
 const textResult = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
@@ -87,11 +88,6 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions =
     interrupted: Deferred.await(interrupted)
   }
 })
-
-const textOf = (result: JsonObject): string => {
-  const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
-  return block?.text ?? ""
-}
 
 const call = (peer: Peer, name: string, args: JsonObject = {}) => peer.request("tools/call", { name, arguments: args })
 

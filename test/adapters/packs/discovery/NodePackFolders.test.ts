@@ -6,7 +6,8 @@ import { Effect, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as NodeFolders from "../../../../src/adapters/packs/discovery/NodePackFolders.ts"
 import { PackFolders } from "../../../../src/application/ports/packs/PackFolders.ts"
-import { temporaryFolder, write } from "../packs.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
+import { write } from "../packs.ts"
 
 const scan = (folder: string) => PackFolders.use((folders) => folders.scan(folder))
 

@@ -7,7 +7,8 @@ import { Effect, Layer, Schedule } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
-import { callOf, load, ignoreProgress, sourceOf, temporaryFolder, write } from "../packs.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
+import { callOf, load, ignoreProgress, sourceOf, write } from "../packs.ts"
 
 const silent = () => Effect.void
 

@@ -4,17 +4,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import type { PackError } from "../../../../src/application/ports/packs/PackLoader.ts"
-import {
-  callOf,
-  packSource,
-  fixture,
-  load,
-  loadText,
-  ignoreProgress,
-  sourceOf,
-  temporaryFolder,
-  write
-} from "../packs.ts"
+import { callOf, packSource, fixture, load, loadText, ignoreProgress, sourceOf, write } from "../packs.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 

@@ -1,6 +1,5 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -14,9 +13,9 @@ import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
 import { joinSilently } from "./silentComputer.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const output = join(folder, "output")
 const argumentsFile = join(folder, "arguments.json")

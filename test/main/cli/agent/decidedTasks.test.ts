@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
@@ -13,13 +10,11 @@ import { textResult, tool } from "../../../conformance/members.ts"
 import { configOf } from "../../computers.ts"
 import { type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
 
 /** The commands of one user in an office whose Agents decide about their calls, and the id of a started call. */
 const started = Effect.gen(function* () {
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-run-"))),
-    (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-  )
+  const folder = yield* temporaryFolder
   const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
   const { url } = yield* Effect.provideContext(Server, server)
   const { connect } = yield* makeMemoryMcpServer({ tools: [tool("write", () => Effect.succeed(textResult("ran")))] })

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { CheckCommandOptions } from "../../../../src/main/cli/computer/flags.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileOf = (name: string, text: string): string => {
   const path = join(folder, name)

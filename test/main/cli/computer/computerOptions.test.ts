@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { toComputerOptions } from "../../../../src/main/cli/computer/computerOptions.ts"
 import { makeDpeResolver } from "../../../../src/main/cli/computer/makeDpeResolver.ts"
@@ -18,11 +17,11 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
 import { a2cInProcess, a2cRunning } from "../inProcess.ts"
 import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
 const parse = parserOf(computerFlags)
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileWith = (name: string, text: string): string => {
   const path = join(folder, name)

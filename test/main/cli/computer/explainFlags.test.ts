@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as FileApprovalStore from "../../../../src/adapters/approvals/FileApprovalStore.ts"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
@@ -15,9 +14,9 @@ import { tool } from "../../../conformance/members.ts"
 import { configOf as computerConfig } from "../../computers.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileWith = (name: string, text: string): string => {
   const path = join(folder, name)

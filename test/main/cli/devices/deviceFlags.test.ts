@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe, it } from "@effect/vitest"
+import { describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
@@ -17,9 +16,9 @@ import type { CommandOutput } from "../../output.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cRunning } from "../inProcess.ts"
 import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileWith = (name: string, text: string): string => {
   const path = join(folder, name)

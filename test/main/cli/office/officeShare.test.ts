@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Fiber, Layer, Result, Schedule } from "effect"
@@ -10,17 +9,13 @@ import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { a2cInProcess } from "../inProcess.ts"
-
-const runtimeFolder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-run-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+import { temporaryFolder } from "../../../temporaryFolder.ts"
 
 const config = Result.getOrThrow(parseComputerConfig({ servers: {} }))
 
 /** An office with a Computer, and the commands of one user. */
 const place = Effect.gen(function* () {
-  const folder = yield* runtimeFolder
+  const folder = yield* temporaryFolder
   const layer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config }))

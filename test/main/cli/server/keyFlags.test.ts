@@ -1,14 +1,13 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { KeyCommandOptions } from "../../../../src/main/cli/server/flags.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
 

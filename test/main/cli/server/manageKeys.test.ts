@@ -4,7 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { hashApiKey } from "../../../../src/adapters/auth/apiKeyEntries.ts"
-import { temporaryFile, temporaryFolder } from "../../processes.ts"
+import { temporaryFile } from "../../processes.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
 import { a2cInProcess } from "../inProcess.ts"
 
 const key = (...args: ReadonlyArray<string>) => a2cInProcess("server", "key", ...args)

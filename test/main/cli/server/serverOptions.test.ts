@@ -1,9 +1,8 @@
 import { generateKeyPairSync } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Exit, Redacted } from "effect"
 import { SignJWT } from "jose"
 import { makeAuthenticator } from "../../../../src/main/cli/server/authentication.ts"
@@ -12,11 +11,11 @@ import type { limitFlags } from "../../../../src/main/cli/server/limitFlags.ts"
 import { toServerOptions } from "../../../../src/main/cli/server/serverOptions.ts"
 import { handshake } from "../../../adapters/auth/handshakes.ts"
 import { type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
 const parse = parserOf(serverFlags)
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 
 const fileWith = (name: string, text: string): string => {
   const path = join(folder, name)

@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { TestClock } from "effect/testing"
 import { runServer, type ServerOptions } from "../../../../src/main/entrypoints/promise.ts"
@@ -10,12 +9,12 @@ import type { HealthCommandOptions, StatusCommandOptions } from "../../../../src
 import { makeVictim } from "../../../adapters/http/victim.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { folderOfTests } from "../../../folderOfTests.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const tls = { cert: pem("first.cert"), key: pem("first.key") }
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-flags-"))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = folderOfTests()
 const authorities = join(folder, "ca.pem")
 writeFileSync(authorities, tls.cert)
 const token = join(folder, "token")
