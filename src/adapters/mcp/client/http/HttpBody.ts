@@ -29,15 +29,22 @@ const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 const makeSizeScanner = (isEventStream: boolean) => {
   let size = 0
   let tail: Uint8Array = Buffer.from("\n")
-  /** Returns the size in bytes of the current message: of the current event, else of the whole body. */
+  /** Returns the size in bytes of the largest message with bytes in this chunk: of an event, else of the whole body. */
   return (chunk: Uint8Array): number => {
+    const before = size
     size += chunk.length
     if (!isEventStream) return size
     const text = Buffer.concat([tail, chunk])
-    const end = Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
-    if (end >= 0) size = text.length - end
+    const ends = eventSeparators.map((separator) => text.indexOf(separator)).filter((end) => end >= 0)
+    if (ends.length === 0) {
+      tail = text.subarray(-3)
+      return size
+    }
+    // Events that begin in the chunk are smaller than it.
+    const ended = before + Math.min(...ends) - tail.length
+    size = text.length - Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
     tail = text.subarray(-3)
-    return size
+    return Math.max(ended, size)
   }
 }
 

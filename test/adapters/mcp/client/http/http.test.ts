@@ -243,7 +243,7 @@ describe("failing Streamable HTTP server", () => {
         yield* Effect.flip(open(peer, { timeout: "PT0.1S" })),
         yield* Effect.flip(open(peer, { timeout: 0.1, sse_read_timeout: 300 }, "sse"))
       ]) {
-        assert.strictEqual(failure.reason, "unavailable")
+        assert.strictEqual(failure.reason, "unavailable", failure.message)
         assert.include(failure.message, "0.1 seconds")
       }
     })
@@ -266,7 +266,7 @@ describe("failing Streamable HTTP server", () => {
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer())
         const failure = yield* Effect.flip(session.callTool(what, {}))
-        assert.strictEqual(failure.reason, "unavailable")
+        assert.strictEqual(failure.reason, "unavailable", failure.message)
         assert.include(failure.message, "exceeds")
         assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
       })
@@ -376,7 +376,7 @@ describe("failing SSE server", () => {
       const peer = yield* makeHttpPeer(() => undefined)
       yield* peer.stop
       const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
-      assert.strictEqual(failure.reason, "unavailable")
+      assert.strictEqual(failure.reason, "unavailable", failure.message)
       assert.include(failure.message, "refused")
     })
   )
