@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises"
 import { createServer, type Server, type Socket } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.ts"
@@ -18,6 +15,7 @@ import {
   runServer,
   type ServerOptions
 } from "../../../src/main/entrypoints/promise.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** An office for promises, whose participants are closed at the end. */
 export interface PromiseOffice {
@@ -44,21 +42,28 @@ export const inOffice = async <A>(
   use: (office: PromiseOffice) => Promise<A>,
   options: Partial<ServerOptions> = {}
 ): Promise<A> => {
-  await using stack = new AsyncDisposableStack()
-  const server = stack.use(await runServer({ authenticate: "allowAll", ...quiet, ...options }))
-  const acquire: PromiseOffice["acquire"] = (effect) => {
-    const scope = Scope.makeUnsafe()
-    stack.defer(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-    return Effect.runPromise(Scope.provide(effect, scope))
+  const scope = Scope.makeUnsafe()
+  const acquire: PromiseOffice["acquire"] = (effect) => Effect.runPromise(Scope.provide(effect, scope))
+  const defer: PromiseOffice["defer"] = (release) =>
+    Effect.runSync(
+      Scope.addFinalizer(
+        scope,
+        Effect.promise(async () => release())
+      )
+    )
+  const closing = <A extends AsyncDisposable>(part: A): A => {
+    defer(() => part[Symbol.asyncDispose]())
+    return part
   }
+  const server = closing(await runServer({ authenticate: "allowAll", ...quiet, ...options }))
   const place = { url: server.url, office: "team", ...quiet }
   // What still joins at the end of the test is given up.
   const ending = new AbortController()
   const parts: PromiseOffice = {
     server,
-    agent: async (more = {}) => stack.use(await connectAgent({ ...place, name: "thinker", ...more }, ending)),
+    agent: async (more = {}) => closing(await connectAgent({ ...place, name: "thinker", ...more }, ending)),
     computer: async (more = {}) =>
-      stack.use(await runComputer({ ...place, name: "desk", config: { servers: {} }, ...more }, ending)),
+      closing(await runComputer({ ...place, name: "desk", config: { servers: {} }, ...more }, ending)),
     acquire,
     mcpServer: async (parts, change = (session) => session) => {
       const published = Effect.gen(function* () {
@@ -68,17 +73,14 @@ export const inOffice = async <A>(
       const { url } = await acquire(published)
       return { type: "streamable", server_parameters: { url } }
     },
-    folder: async () => {
-      const path = await mkdtemp(join(tmpdir(), "a2c-options-"))
-      stack.defer(() => rm(path, { recursive: true, force: true }))
-      return path
-    },
-    defer: (release) => stack.defer(async () => void (await release()))
+    folder: () => acquire(temporaryFolder),
+    defer
   }
   try {
     return await use(parts)
   } finally {
     ending.abort()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
   }
 }
 
