@@ -1,8 +1,7 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { assert, describe, it } from "@effect/vitest"
 import { busyViews, prepareBusyServer } from "./scripted/busyOffice.ts"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import { makeApproval, makeSnapshot, makeWaitingCall, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -44,22 +43,19 @@ const audited: ReadonlyArray<readonly [string, string, (server: ScriptedServer) 
   ["the form for sign-in", "", requireKey]
 ]
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("accessibility", () => {
     for (const [name, hash, prepare] of audited) {
-      it(`has no violations in ${name}, in both themes and at all widths`, options, async () => {
-        await using opened = await browser.open(hash, prepare)
-        const { page } = opened
+      it(`has no violations in ${name}, in both themes and at all widths`, async () => {
+        const { accessibilityFindings, page } = await open(hash, prepare)
         await waitUntil(async () => (await page.getByText("loading", { exact: true }).count()) === 0)
         for (const { themes, width } of widths) {
           await page.setViewportSize({ width, height: 800 })
           for (const colorScheme of themes) {
             await page.emulateMedia({ colorScheme })
-            assert.deepStrictEqual(await opened.accessibilityFindings(), [], `${colorScheme} ${width}`)
+            assert.deepStrictEqual(await accessibilityFindings(), [], `${colorScheme} ${width}`)
           }
           const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
           assert.isAtMost(Number(overflow), 0, `overflow at ${width}`)
@@ -67,31 +63,29 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       })
     }
 
-    it("has no violations in a dialog", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/members")
-      await opened.page.getByRole("button", { name: "Disconnect desk" }).click()
-      await opened.page.getByRole("dialog").waitFor()
-      assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+    it("has no violations in a dialog", async () => {
+      const { accessibilityFindings, page } = await open("#/office/0.2/team/members")
+      await page.getByRole("button", { name: "Disconnect desk" }).click()
+      await page.getByRole("dialog").waitFor()
+      assert.deepStrictEqual(await accessibilityFindings(), [])
     })
 
-    it("has no violations in the outcome of an approval", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/inbox", prepareBusyServer)
-      const { page } = opened
+    it("has no violations in the outcome of an approval", async () => {
+      const { accessibilityFindings, page } = await open("#/office/0.2/team/inbox", prepareBusyServer)
       await page.getByRole("button", { name: "Deny: write_file" }).click()
       await page.getByText("allowed once by operator:ops").waitFor()
-      assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+      assert.deepStrictEqual(await accessibilityFindings(), [])
     })
 
-    it("finds a planted violation", options, async () => {
-      await using opened = await browser.open("")
-      await opened.page.evaluate("document.querySelector('main').append(document.createElement('input'))")
-      assert.match((await opened.accessibilityFindings()).join(), /^label: /)
+    it("finds a planted violation", async () => {
+      const { accessibilityFindings, page } = await open("")
+      await page.evaluate("document.querySelector('main').append(document.createElement('input'))")
+      assert.match((await accessibilityFindings()).join(), /^label: /)
     })
   })
 
-  it("shows the link of the current view at 390 pixels", options, async () => {
-    await using opened = await browser.open("#/offices")
-    const { page } = opened
+  it("shows the link of the current view at 390 pixels", async () => {
+    const { page } = await open("#/offices")
     await page.setViewportSize({ width: 390, height: 800 })
     await page.evaluate(`location.hash = "#/office/0.2/team/parts"`)
     const link = page.getByRole("link", { name: "Devices and packs" })
@@ -102,9 +96,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
   })
 
   describe("keyboard", () => {
-    it("signs in and out, and changes the theme", options, async () => {
-      await using opened = await browser.open("", requireKey)
-      const { page } = opened
+    it("signs in and out, and changes the theme", async () => {
+      const { page } = await open("", requireKey)
       await tabTo(page, "Key or token")
       await page.keyboard.type("operator-key")
       await page.keyboard.press("Enter")
@@ -124,9 +117,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByLabel("Key or token").waitFor()
     })
 
-    it("disconnects a member of the list, and drains a node", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page, server } = opened
+    it("disconnects a member of the list, and drains a node", async () => {
+      const { page, server } = await open("#/offices")
       await tabTo(page, "1 Agent, 1 Computer")
       await page.keyboard.press("Enter")
       await tabTo(page, "Disconnect desk")
@@ -146,13 +138,12 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       ])
     })
 
-    it("allows a tool until it is revoked, denies a call, and turns on the sound", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/inbox", (server) => {
+    it("allows a tool until it is revoked, denies a call, and turns on the sound", async () => {
+      const { page, server } = await open("#/office/0.2/team/inbox", (server) => {
         server.snapshot = makeSnapshot({
           calls: [makeWaitingCall({ id: "a", tool: "write_file" }), makeWaitingCall({ id: "b", tool: "send_mail" })]
         })
       })
-      const { page, server } = opened
       await page.getByRole("button", { name: "Deny: send_mail" }).waitFor()
       await tabTo(page, "Sound for new approvals")
       await page.keyboard.press("Space")
@@ -179,14 +170,13 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       )
     })
 
-    it("finds a tool, opens its form, and runs it", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/tools", (server) => {
+    it("finds a tool, opens its form, and runs it", async () => {
+      const { page } = await open("#/office/0.2/team/tools", (server) => {
         prepareBusyServer(server)
         server.call = async function* () {
           yield { _tag: "Result", result: { content: [{ type: "text", text: "created" }] } }
         }
       })
-      const { page } = opened
       await tabTo(page, "Search tools")
       await page.keyboard.type("create")
       await page.getByText("1 of 15 tools").waitFor()
@@ -205,9 +195,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText("created", { exact: true }).waitFor()
     })
 
-    it("filters, pauses, selects and cancels calls", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/calls", prepareBusyServer)
-      const { page, server } = opened
+    it("filters, pauses, selects and cancels calls", async () => {
+      const { page, server } = await open("#/office/0.2/team/calls", prepareBusyServer)
       await tabTo(page, "Filter")
       await page.keyboard.type("status:running")
       await page.getByText(/^1 call$/).waitFor()
@@ -228,9 +217,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await tabTo(page, "Copy the command")
     })
 
-    it("changes the format of windows", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/desktop", prepareBusyServer)
-      const { page } = opened
+    it("changes the format of windows", async () => {
+      const { page } = await open("#/office/0.2/team/desktop", prepareBusyServer)
       await page.getByRole("cell", { name: "4,812" }).waitFor()
       await tabTo(page, "Markdown")
       await page.keyboard.press("ArrowDown")
@@ -239,9 +227,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("cell", { name: "4,812" }).waitFor()
     })
 
-    it("searches, pages through and opens documents", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/documents", prepareBusyServer)
-      const { page, server } = opened
+    it("searches, pages through and opens documents", async () => {
+      const { page, server } = await open("#/office/0.2/team/documents", prepareBusyServer)
       await page.getByRole("button", { name: "Report of week 1" }).waitFor()
       await tabTo(page, "Keywords")
       await page.keyboard.type("report")

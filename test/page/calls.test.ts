@@ -1,8 +1,7 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { PageCall } from "../../src/domain/page/PageEvent.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import { makeBatch, makeCall, makeSession, makeSnapshot, startTime } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -33,16 +32,13 @@ const phases: ReadonlyArray<readonly [string, Partial<PageCall>]> = [
   ["running", {}]
 ]
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("calls", () => {
-    it("shows each phase as a word in the list and as a bar in the timeline", options, async () => {
+    it("shows each phase as a word in the list and as a bar in the timeline", async () => {
       const calls = phases.map(([phase, changes]) => makeCall({ id: phase, tool: `tool_${phase}`, ...changes }))
-      await using opened = await browser.open(callsView, withCalls(...calls))
-      const { page } = opened
+      const { page } = await open(callsView, withCalls(...calls))
       const list = page.getByRole("listbox", { name: "Calls" })
       for (const [phase] of phases) {
         await list.getByRole("option", { name: new RegExp(`^${phase} tool_${phase}`) }).waitFor()
@@ -51,9 +47,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       }
     })
 
-    it("follows a call from its start to its end", options, async () => {
-      await using opened = await browser.open(callsView)
-      const { page, server } = opened
+    it("follows a call from its start to its end", async () => {
+      const { page, server } = await open(callsView)
       await page.getByText("a2c agent --office team call echo message=hi").waitFor()
       server.send(makeBatch([{ _tag: "Call", call: makeCall() }]))
       await page.getByRole("option", { name: /^running echo/ }).waitFor()
@@ -61,17 +56,16 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("option", { name: /^failed echo .* 1 s$/ }).waitFor()
     })
 
-    it("shows a lane for each Computer", options, async () => {
-      await using opened = await browser.open(callsView, withCalls(ended(1), ended(2, { computer: "printer" })))
-      const lanes = opened.page.locator(".lane-name")
+    it("shows a lane for each Computer", async () => {
+      const { page } = await open(callsView, withCalls(ended(1), ended(2, { computer: "printer" })))
+      const lanes = page.locator(".lane-name")
       await lanes.getByText("printer").waitFor()
       await lanes.getByText("desk").waitFor()
     })
 
-    it("filters while the text is typed, and keeps the filter in the address", options, async () => {
+    it("filters while the text is typed, and keeps the filter in the address", async () => {
       const calls = [ended(1), ended(2, { tool: "read_file", outcome: "tool_error" }), ended(3, { tool: "read_all" })]
-      await using opened = await browser.open(callsView, withCalls(...calls))
-      const { page } = opened
+      const { page } = await open(callsView, withCalls(...calls))
       await page.getByLabel("Filter").fill("tool:read status:failed")
       await page.getByText("1 call, p50 40 ms, p99 40 ms").waitFor()
       assert.strictEqual(await page.locator(".virtual-row").count(), 1)
@@ -79,18 +73,16 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText("1 call, p50 40 ms, p99 40 ms").waitFor()
     })
 
-    it("explains an invalid filter, and shows all calls", options, async () => {
-      await using opened = await browser.open(callsView, withCalls(ended(1), ended(2)))
-      const { page } = opened
+    it("explains an invalid filter, and shows all calls", async () => {
+      const { page } = await open(callsView, withCalls(ended(1), ended(2)))
       await page.getByLabel("Filter").fill("status:broken")
       await page.getByText(/status must be one of .*; found "broken"/).waitFor()
       assert.strictEqual(await page.getByLabel("Filter").getAttribute("aria-invalid"), "true")
       assert.strictEqual(await page.locator(".virtual-row").count(), 2)
     })
 
-    it("stops at the moment of a pause, and continues with the missed calls", options, async () => {
-      await using opened = await browser.open(callsView, withCalls(ended(1)))
-      const { page, server } = opened
+    it("stops at the moment of a pause, and continues with the missed calls", async () => {
+      const { page, server } = await open(callsView, withCalls(ended(1)))
       await page.getByRole("button", { name: "Pause" }).click()
       server.send(makeBatch([{ _tag: "Call", call: ended(2) }], { omittedCalls: 5 }))
       await page.getByText("5 calls were counted, but are not listed").waitFor()
@@ -99,39 +91,37 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await waitUntil(async () => (await page.locator(".virtual-row").count()) === 2)
     })
 
-    it("shows the details of the call that the address names", options, async () => {
+    it("shows the details of the call that the address names", async () => {
       const call = ended(1, { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", outcome: "4004" })
-      await using opened = await browser.open(`${callsView}?call=call-1`, withCalls(call))
-      const details = opened.page.getByRole("region", { name: "Call", exact: true })
+      const { page } = await open(`${callsView}?call=call-1`, withCalls(call))
+      const details = page.getByRole("region", { name: "Call", exact: true })
       for (const text of ["40 ms", "brain", "brain-key", "req-1", "4bf92f3577b34da6a3ce929d0e0e4736", "error 4004"]) {
         await details.getByText(text, { exact: true }).waitFor()
       }
     })
 
-    it("shows captured arguments and results, and the command of the call", options, async () => {
-      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+    it("shows captured arguments and results, and the command of the call", async () => {
+      const { page } = await open(`${callsView}?call=call-1`, (server) => {
         withCalls(ended(1))(server)
         server.replies.GetCallBody = () => ({ params: '{"message":"it\'s"}', result: '{"content":[]}' })
       })
-      const { page } = opened
       await page.getByText('{"content":[]}').waitFor()
       await page
         .getByText(`a2c agent --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`)
         .waitFor()
     })
 
-    it("asks for no arguments where the Server does not capture them", options, async () => {
-      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+    it("asks for no arguments where the Server does not capture them", async () => {
+      const { page, server } = await open(`${callsView}?call=call-1`, (server) => {
         withCalls(ended(1))(server)
         server.session = makeSession({ hasBodies: false })
       })
-      await opened.page.getByText("The arguments are missing").waitFor()
-      assert.deepStrictEqual(opened.server.commands, [])
+      await page.getByText("The arguments are missing").waitFor()
+      assert.deepStrictEqual(server.commands, [])
     })
 
-    it("copies the command", options, async () => {
-      await using opened = await browser.open(`${callsView}?call=call-1`, withCalls(ended(1)))
-      const { page } = opened
+    it("copies the command", async () => {
+      const { page } = await open(`${callsView}?call=call-1`, withCalls(ended(1)))
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
       await page.getByRole("button", { name: "Copy the command" }).click()
       await page.getByText("copied", { exact: true }).waitFor()
@@ -139,32 +129,29 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.include(copied, "a2c agent --office team --protocol 0.2 call echo --computer desk")
     })
 
-    it("cancels a running call after a confirmation", options, async () => {
-      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+    it("cancels a running call after a confirmation", async () => {
+      const { page, server } = await open(`${callsView}?call=call-1`, (server) => {
         withCalls(makeCall())(server)
         server.session = makeSession({ hasBodies: false })
       })
-      const { page, server } = opened
       await page.getByRole("button", { name: "Cancel the call of echo" }).click()
       await page.getByRole("dialog").getByRole("button", { name: "Cancel call" }).click()
       await page.getByRole("dialog").waitFor({ state: "detached" })
       assert.deepStrictEqual(server.commands, [{ _tag: "CancelCall", id: "call-1" }])
     })
 
-    it("selects a call by its bar, and shows its row", options, async () => {
+    it("selects a call by its bar, and shows its row", async () => {
       const calls = Array.from({ length: 100 }, (_, index) => ended(index, { tool: `tool_${index}` }))
-      await using opened = await browser.open(callsView, withCalls(...calls))
-      const { page } = opened
+      const { page } = await open(callsView, withCalls(...calls))
       await page.locator(".lane .call").first().waitFor({ state: "attached" })
       await page.locator(".lane .call").first().dispatchEvent("click")
       await page.getByRole("heading", { name: "tool_0", exact: true }).waitFor()
       await page.getByRole("option", { name: /tool_0 /, selected: true }).waitFor()
     })
 
-    it("keeps the rows of a scrolled list in their place while calls are added", options, async () => {
+    it("keeps the rows of a scrolled list in their place while calls are added", async () => {
       const calls = Array.from({ length: 200 }, (_, index) => ended(index, { tool: `tool_${index}` }))
-      await using opened = await browser.open(callsView, withCalls(...calls))
-      const { page, server } = opened
+      const { page, server } = await open(callsView, withCalls(...calls))
       const row = page.getByRole("option", { name: /tool_100 / })
       await page.locator(".virtual-list").evaluate("document.querySelector('.virtual-list').scrollTop = 3600")
       await row.waitFor()

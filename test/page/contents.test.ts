@@ -1,7 +1,6 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { DocumentSummary } from "../../src/domain/model/messages/requests.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import { makeBatch, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -37,16 +36,14 @@ const withDocuments = (server: ScriptedServer): void => {
   server.replies.GetDocument = ({ uri }) => ({ mimeType: "text/markdown", text: `# Text of ${uri}`, isTruncated: true })
 }
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("desktop", () => {
-    it("shows windows in their order, and marks those of the full screen", options, async () => {
+    it("shows windows in their order, and marks those of the full screen", async () => {
       const windows = ["window://notes/b?fullscreen=true\n\nfirst", "window://files/a\n\nsecond"]
-      await using opened = await browser.open(desktop, withWindows(...windows))
-      const items = opened.page.getByRole("listitem")
+      const { page } = await open(desktop, withWindows(...windows))
+      const items = page.getByRole("listitem")
       await items.getByText("second").waitFor()
       assert.match(
         (await items.nth(0).textContent()) ?? "",
@@ -55,10 +52,9 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.notInclude((await items.nth(1).textContent()) ?? "", "full screen")
     })
 
-    it("renders Markdown, and shows its text on demand", options, async () => {
+    it("renders Markdown, and shows its text on demand", async () => {
       const text = "| key | value |\n|---|---|\n| one | **two** |"
-      await using opened = await browser.open(desktop, withWindows(`window://notes/a\n\n${text}`))
-      const { page } = opened
+      const { page } = await open(desktop, withWindows(`window://notes/a\n\n${text}`))
       await page.getByRole("cell", { name: "two" }).waitFor()
       await page.getByLabel("Text").check()
       await page.getByText("| one | **two** |").waitFor()
@@ -67,9 +63,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("table").waitFor()
     })
 
-    it("fetches the windows again after an update, and highlights the changed ones", options, async () => {
-      await using opened = await browser.open(desktop, withWindows("window://a/1\n\nsame", "window://a/2\n\nold"))
-      const { page, server } = opened
+    it("fetches the windows again after an update, and highlights the changed ones", async () => {
+      const { page, server } = await open(desktop, withWindows("window://a/1\n\nsame", "window://a/2\n\nold"))
       await page.getByText("old").waitFor()
       assert.strictEqual(await page.locator(".window.changed").count(), 0)
       withWindows("window://a/1\n\nsame", "window://a/2\n\nnew")(server)
@@ -79,9 +74,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.locator(".window.changed", { hasText: "window://a/1" }).count(), 0)
     })
 
-    it("does not animate a change for users that prefer reduced motion", options, async () => {
-      await using opened = await browser.open(desktop, withWindows("window://a/1\n\nold"))
-      const { page, server } = opened
+    it("does not animate a change for users that prefer reduced motion", async () => {
+      const { page, server } = await open(desktop, withWindows("window://a/1\n\nold"))
       await page.emulateMedia({ reducedMotion: "reduce" })
       await page.getByText("old").waitFor()
       withWindows("window://a/1\n\nnew")(server)
@@ -92,23 +86,22 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.emulateMedia({ reducedMotion: null })
     })
 
-    it("states that a desktop is empty", options, async () => {
-      await using opened = await browser.open(desktop)
-      await opened.page.getByText("The desktop of this Computer is empty.").waitFor()
+    it("states that a desktop is empty", async () => {
+      const { page } = await open(desktop)
+      await page.getByText("The desktop of this Computer is empty.").waitFor()
     })
 
-    it("shows the error of a Computer", options, async () => {
-      await using opened = await browser.open(desktop, ({ replies }) => {
+    it("shows the error of a Computer", async () => {
+      const { page } = await open(desktop, ({ replies }) => {
         replies.GetDesktop = () => new RejectedCommand(408, "the Computer does not reply")
       })
-      await opened.page.getByText("the Computer does not reply (408)").waitFor()
+      await page.getByText("the Computer does not reply (408)").waitFor()
     })
   })
 
   describe("documents", () => {
-    it("searches by keywords", options, async () => {
-      await using opened = await browser.open(documents, withDocuments)
-      const { page } = opened
+    it("searches by keywords", async () => {
+      const { page } = await open(documents, withDocuments)
       await page.getByText("1 to 20 of 45").waitFor()
       await page.getByLabel("Keywords").fill("report 45")
       await page.getByLabel("Keywords").press("Enter")
@@ -116,9 +109,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByRole("button", { name: "report 1", exact: true }).count(), 0)
     })
 
-    it("keeps typed keywords while the page changes", options, async () => {
-      await using opened = await browser.open(documents, withDocuments)
-      const { page, server } = opened
+    it("keeps typed keywords while the page changes", async () => {
+      const { page, server } = await open(documents, withDocuments)
       await page.getByText("1 to 20 of 45").waitFor()
       await page.getByLabel("Keywords").pressSequentially("report 4")
       server.replies.FindDocuments = ({ keywords }) => ({ documents: [makeDocument(keywords.join("+"))], total: 1 })
@@ -129,9 +121,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("button", { name: "report+45" }).waitFor()
     })
 
-    it("shows further documents page by page", options, async () => {
-      await using opened = await browser.open(documents, withDocuments)
-      const { page } = opened
+    it("shows further documents page by page", async () => {
+      const { page } = await open(documents, withDocuments)
       await page.getByRole("button", { name: "Next" }).click()
       await page.getByText("21 to 40 of 45").waitFor()
       await page.getByRole("button", { name: "Next" }).click()
@@ -141,9 +132,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText("21 to 40 of 45").waitFor()
     })
 
-    it("shows the text of the chosen document, which the address names", options, async () => {
-      await using opened = await browser.open(documents, withDocuments)
-      const { page } = opened
+    it("shows the text of the chosen document, which the address names", async () => {
+      const { page } = await open(documents, withDocuments)
       await page.getByRole("button", { name: "report 2", exact: true }).click()
       await page.getByText("Text of dpe://notes/report 2").waitFor()
       await page.getByText("text/markdown, only the first part").waitFor()
@@ -151,18 +141,17 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText("Text of dpe://notes/report 2").waitFor()
     })
 
-    it("fetches the list again after an update", options, async () => {
-      await using opened = await browser.open(documents, withDocuments)
-      const { page, server } = opened
+    it("fetches the list again after an update", async () => {
+      const { page, server } = await open(documents, withDocuments)
       await page.getByText("1 to 20 of 45").waitFor()
       server.replies.FindDocuments = () => ({ documents: [makeDocument("minutes")], total: 1 })
       server.send(updated("finder"))
       await page.getByRole("button", { name: "minutes" }).waitFor()
     })
 
-    it("states that nothing matches", options, async () => {
-      await using opened = await browser.open(`${documents}?q=other`, withDocuments)
-      await opened.page.getByText("This Computer has no such documents.").waitFor()
+    it("states that nothing matches", async () => {
+      const { page } = await open(`${documents}?q=other`, withDocuments)
+      await page.getByText("This Computer has no such documents.").waitFor()
     })
   })
 })

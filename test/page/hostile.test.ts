@@ -1,10 +1,10 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
 import type { PageMember } from "../../src/domain/page/PageEvent.ts"
 import { officeHash, officeViews } from "../../src/domain/page/route.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { attack, findInjections, hostile } from "./scripted/hostileTexts.ts"
-import { type OpenPage, PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import {
   makeApproval,
   makeCall,
@@ -284,73 +284,64 @@ const hashOf = (view: string): string => {
   return officeHash(address, known, parameters[view])
 }
 
-const isShown = async ({ page }: OpenPage, field: string): Promise<boolean> =>
+const isShown = async (page: Page, field: string): Promise<boolean> =>
   ((await page.locator("body").textContent()) ?? "").includes(`${field} <img`)
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("hostile texts of members", () => {
     for (const [view, fields] of Object.entries(shownFields)) {
-      it(`shows them as text in the view ${view}`, options, async () => {
-        await using opened = await browser.open(hashOf(view), prepare)
-        const { page } = opened
+      it(`shows them as text in the view ${view}`, async () => {
+        const { page } = await open(hashOf(view), prepare)
         if (view === "try") await page.getByRole("button", { name: "Run" }).click()
         if (view === "prompts") {
           await page.getByLabel(/^argument/).focus()
           await page.locator("datalist option").waitFor({ state: "attached" })
           await page.getByRole("button", { name: "Get the messages" }).click()
         }
-        for (const field of fields) await waitUntil(() => isShown(opened, field))
+        for (const field of fields) await waitUntil(() => isShown(page, field))
         assert.deepStrictEqual(await page.evaluate(findInjections), [])
-        assert.deepStrictEqual(await opened.faults(), [])
       })
     }
 
-    it("shows them as text in errors and dialogs", options, async () => {
-      await using opened = await browser.open(hashOf("members"), (server) => {
+    it("shows them as text in errors and dialogs", async () => {
+      const { page } = await open(hashOf("members"), (server) => {
         prepare(server)
         server.replies.Disconnect = () => new RejectedCommand(400, hostile("error"))
       })
-      const { page } = opened
       await page.getByRole("button", { name: /^Disconnect computer/ }).click()
       await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
-      await waitUntil(() => isShown(opened, "error"))
+      await waitUntil(() => isShown(page, "error"))
       assert.deepStrictEqual(await page.evaluate(findInjections), [])
-      assert.deepStrictEqual(await opened.faults(), [])
     })
 
-    it("shows them as text in the outcome of an approval", options, async () => {
-      await using opened = await browser.open(hashOf("inbox"), prepare)
-      const { page } = opened
+    it("shows them as text in the outcome of an approval", async () => {
+      const { page } = await open(hashOf("inbox"), prepare)
       await page.getByRole("button", { name: /^Deny/ }).click()
-      await waitUntil(() => isShown(opened, "denialReason"))
+      await waitUntil(() => isShown(page, "denialReason"))
       assert.deepStrictEqual(await page.evaluate(findInjections), [])
-      assert.deepStrictEqual(await opened.faults(), [])
     })
 
-    it("keeps the words of a diff apart from lines that imitate them", options, async () => {
-      await using opened = await browser.open(hashOf("inbox"), prepare)
-      const { page } = opened
+    it("keeps the words of a diff apart from lines that imitate them", async () => {
+      const { page } = await open(hashOf("inbox"), prepare)
       const diff = page.locator(".diff").last()
       await diff.waitFor()
       assert.deepStrictEqual(await diff.locator(".diff-word").allTextContents(), ["− removed", "+ added", "unchanged"])
       assert.strictEqual(await diff.locator(".diff-same bdi").textContent(), imitation.trim())
     })
 
-    it("shows invisible characters as escapes, and drops terminal sequences", options, async () => {
-      await using opened = await browser.open(hashOf("members"), prepare)
-      const heading = opened.page.getByRole("heading", { name: /Computer computer/ })
+    it("shows invisible characters as escapes, and drops terminal sequences", async () => {
+      const { page } = await open(hashOf("members"), prepare)
+      const heading = page.getByRole("heading", { name: /Computer computer/ })
       const text = (await heading.textContent()) ?? ""
       assert.include(text, String.raw`\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth`)
       assert.include(text, "width red ")
     })
 
-    it("is detected by the checks of these tests", options, async () => {
-      await using opened = await browser.open("")
-      await opened.page.evaluate(`{
+    it("is detected by the checks of these tests", async () => {
+      const { faults, page } = await open("")
+      await page.evaluate(`{
         const link = document.createElement("a")
         link.href = "javascript:void 0"
         link.textContent = "\\u202E"
@@ -358,23 +349,24 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         image.src = "https://evil.example/i.png"
         document.querySelector("main").append(link, image)
       }`)
-      assert.deepStrictEqual(await opened.page.evaluate(findInjections), [
+      assert.deepStrictEqual(await page.evaluate(findInjections), [
         "https://evil.example/i.png",
         "javascript:void 0",
         "control in \u202E"
       ])
-      await waitUntil(async () => (await opened.faults()).some((fault) => fault.startsWith("img-src https://evil")))
+      await waitUntil(async () => (await faults()).some((fault) => fault.startsWith("img-src https://evil")))
+      // The planted violation goes with its document.
+      await page.goto("about:blank")
     })
   })
 
   describe("long texts", () => {
     const long = `${"x".repeat(1_000)}\n`.repeat(1_000)
 
-    it("shows the start of a window of 1 MB, and all of it on demand", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/desktop", ({ replies }) => {
+    it("shows the start of a window of 1 MB, and all of it on demand", async () => {
+      const { page } = await open("#/office/0.2/team/desktop", ({ replies }) => {
         replies.GetDesktop = () => ({ windows: [`window://notes/long\n\n${long}last words`] })
       })
-      const { page } = opened
       const button = page.getByRole("button", { name: "show all 1,001,010 characters" })
       await button.waitFor()
       assert.isBelow(((await page.locator("main").textContent()) ?? "").length, 10_000)
@@ -384,9 +376,9 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await button.waitFor()
     })
 
-    it("keeps its size when every field has 1 MB", options, async () => {
+    it("keeps its size when every field has 1 MB", async () => {
       const windows = [`window://${long}\n\n${long}`]
-      await using opened = await browser.open("#/office/0.2/team/tools", (server) => {
+      const { page } = await open("#/office/0.2/team/tools", (server) => {
         server.snapshot = makeSnapshot({
           members: [makeMember({ name: long, subject: long, version: long, node: long })],
           nodes: [makeNode({ node: long, reason: long, components: { [long]: { ok: false, error: long } } })],
@@ -395,7 +387,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         server.replies.GetTools = () => ({ tools: [makeTool({ name: long, description: long })], startingServers: [] })
         server.replies.GetDesktop = () => ({ windows })
       })
-      const { page } = opened
       await page.getByText("1 of 1 tools").waitFor()
       for (const view of ["desktop", "calls", "members"]) {
         await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)
@@ -407,7 +398,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.evaluate(`location.hash = "#/offices"`)
       await page.getByRole("heading", { name: "Nodes" }).waitFor()
       assert.isBelow(((await page.locator("body").textContent()) ?? "").length, 50_000)
-      assert.deepStrictEqual(await opened.faults(), [])
     })
   })
 })

@@ -1,11 +1,10 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { CDPSession } from "playwright-core"
 import { percentile } from "../../src/domain/page/calls/officeCalls.ts"
 import type { PageEvent } from "../../src/domain/page/PageEvent.ts"
 import { maxCalls } from "../../src/domain/page/PageState.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
-import { type OpenPage, PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, type OpenPage, usePages } from "./scripted/usePages.ts"
 import { makeBatch, makeCall, startTime } from "./scripted/pageFixtures.ts"
 
 const callsView = "#/office/0.2/team/calls"
@@ -61,14 +60,12 @@ const recordRows = `
   }).observe(document.body, { subtree: true, childList: true, characterData: true })
 `
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("load", () => {
-    it("keeps its heap and its elements over 50,000 calls", options, async () => {
-      await using opened = await browser.open(callsView)
+    it("keeps its heap and its elements over 50,000 calls", async () => {
+      const opened = await open(callsView)
       const { page } = opened
       const client = await page.context().newCDPSession(page)
       const elements = (): Promise<number> => page.evaluate("document.querySelectorAll('*').length")
@@ -83,8 +80,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText(/^5,000 calls, p50/).waitFor()
     })
 
-    it("spends less than real time on 200 events per second, with all calls that it keeps", options, async () => {
-      await using opened = await browser.open(callsView)
+    it("spends less than real time on 200 events per second, with all calls that it keeps", async () => {
+      const opened = await open(callsView)
       const { page, server } = opened
       await page.evaluate(recordRows)
       const client = await page.context().newCDPSession(page)

@@ -1,6 +1,5 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import {
   agent,
   makeBatch,
@@ -26,58 +25,51 @@ const withoutFeatures = (server: ScriptedServer): void => {
   })
 }
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("members", () => {
-    it("shows each member with its version, subject and node", options, async () => {
-      await using opened = await browser.open(members)
-      const section = opened.page.locator("section").filter({ hasText: "desk" })
+    it("shows each member with its version, subject and node", async () => {
+      const { page } = await open(members)
+      const section = page.locator("section").filter({ hasText: "desk" })
       for (const text of ["0.2.0", "desk-key", "n1"]) await section.getByText(text, { exact: true }).waitFor()
-      await opened.page.getByText("1 Agent, 1 Computer, 0 calls/s").waitFor()
+      await page.getByText("1 Agent, 1 Computer, 0 calls/s").waitFor()
     })
 
-    it("offers on the page of an Agent no command of the Server", options, async () => {
-      await using opened = await browser.open("", (server) => {
+    it("offers on the page of an Agent no command of the Server", async () => {
+      const { page } = await open("", (server) => {
         server.session = makeSession({ office: team })
         withInspection(server)
       })
-      const { page } = opened
       await page.getByRole("heading", { name: "Computer desk" }).waitFor()
       await page.getByText("to the page of their Server only").waitFor()
       assert.strictEqual(await page.getByRole("button", { name: /Disconnect/ }).count(), 0)
     })
 
-    it("shows members as they enter and leave", options, async () => {
-      await using opened = await browser.open(members)
-      const { page, server } = opened
+    it("shows members as they enter and leave", async () => {
+      const { page, server } = await open(members)
       server.send(makeBatch([{ _tag: "Entered", member: makeMember({ sid: "sid-2", name: "printer" }) }]))
       await page.getByRole("heading", { name: "Computer printer" }).waitFor()
       server.send(makeBatch([{ _tag: "Left", sid: "sid-2", at: startTime }]))
       await page.getByRole("heading", { name: "Computer printer" }).waitFor({ state: "detached" })
     })
 
-    it("shows the MCP servers of a Computer with state, counts and restarts", options, async () => {
-      await using opened = await browser.open(members, withInspection)
-      const { page } = opened
+    it("shows the MCP servers of a Computer with state, counts and restarts", async () => {
+      const { page } = await open(members, withInspection)
       await page.getByRole("row", { name: /^notes ready 3 d 5 h 2 1 0/ }).waitFor()
       await page.getByRole("row", { name: /^files backing off exit code 1 2 d 7 h 0 0 4/ }).waitFor()
     })
 
-    it("shows the error output of an MCP server on demand", options, async () => {
-      await using opened = await browser.open(members, withInspection)
-      const { page } = opened
+    it("shows the error output of an MCP server on demand", async () => {
+      const { page } = await open(members, withInspection)
       const output = page.getByText("cannot open /data")
       assert.isFalse(await output.isVisible())
       await page.getByText("2 lines").click()
       await output.waitFor()
     })
 
-    it("replaces the states when the Computer reports other ones", options, async () => {
-      await using opened = await browser.open(members, withInspection)
-      const { page, server } = opened
+    it("replaces the states when the Computer reports other ones", async () => {
+      const { page, server } = await open(members, withInspection)
       await page.getByText("backing off").waitFor()
       const servers = [{ name: "files", state: "ready", since: startTime, restarts: 5, tools: 9, windows: 0 }] as const
       const inspection = makeInspection({ servers })
@@ -86,32 +78,32 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByText("backing off").count(), 0)
     })
 
-    it("states that other implementations report no servers", options, async () => {
-      await using opened = await browser.open(members, withoutFeatures)
-      await opened.page.getByText("not available from the implementation of this Computer").waitFor()
+    it("states that other implementations report no servers", async () => {
+      const { page } = await open(members, withoutFeatures)
+      await page.getByText("not available from the implementation of this Computer").waitFor()
     })
 
-    it("states that a Computer has not reported yet", options, async () => {
-      await using opened = await browser.open(members)
-      await opened.page.getByText("The Computer has not reported its state yet.").waitFor()
+    it("states that a Computer has not reported yet", async () => {
+      const { page } = await open(members)
+      await page.getByText("The Computer has not reported its state yet.").waitFor()
     })
 
-    it("names the command that starts an Agent for an office without one", options, async () => {
-      await using opened = await browser.open(members, (server) => {
+    it("names the command that starts an Agent for an office without one", async () => {
+      const { page } = await open(members, (server) => {
         server.snapshot = makeSnapshot({ members: [makeMember()] })
       })
-      await opened.page.getByText("a2c agent --office team tools").waitFor()
+      await page.getByText("a2c agent --office team tools").waitFor()
     })
 
-    it("names the command that starts a Computer for an empty office", options, async () => {
-      await using opened = await browser.open("#/office/0.2/two%20words/members")
-      await opened.page.getByText("a2c computer --office 'two words' --config mcp.json").waitFor()
+    it("names the command that starts a Computer for an empty office", async () => {
+      const { page } = await open("#/office/0.2/two%20words/members")
+      await page.getByText("a2c computer --office 'two words' --config mcp.json").waitFor()
     })
   })
 
   describe("devices and packs", () => {
-    it("lists devices and packs with their states and services", options, async () => {
-      await using opened = await browser.open(parts, (server) => {
+    it("lists devices and packs with their states and services", async () => {
+      const { page } = await open(parts, (server) => {
         const inspection = makeInspection({
           parts: [
             { kind: "device", name: "lamp", state: "faulty", reason: "no frame", offers: ["switch", "dim"] },
@@ -120,21 +112,21 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         })
         server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection }]
       })
-      await opened.page.getByRole("row", { name: "lamp Device faulty no frame switch, dim" }).waitFor()
-      await opened.page.getByRole("row", { name: "shell-tools Pack active run" }).waitFor()
+      await page.getByRole("row", { name: "lamp Device faulty no frame switch, dim" }).waitFor()
+      await page.getByRole("row", { name: "shell-tools Pack active run" }).waitFor()
     })
 
-    it("states that a Computer has neither", options, async () => {
-      await using opened = await browser.open(parts, (server) => {
+    it("states that a Computer has neither", async () => {
+      const { page } = await open(parts, (server) => {
         const inspection = makeInspection({ parts: [] })
         server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection }]
       })
-      await opened.page.getByText("This Computer has neither devices nor tool packs.").waitFor()
+      await page.getByText("This Computer has neither devices nor tool packs.").waitFor()
     })
 
-    it("states that other implementations report none", options, async () => {
-      await using opened = await browser.open(parts, withoutFeatures)
-      await opened.page.getByText("not available from the implementation of this Computer").waitFor()
+    it("states that other implementations report none", async () => {
+      const { page } = await open(parts, withoutFeatures)
+      await page.getByText("not available from the implementation of this Computer").waitFor()
     })
   })
 })

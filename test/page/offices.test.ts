@@ -1,7 +1,6 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import {
   agent,
   makeBatch,
@@ -14,15 +13,12 @@ import {
 } from "./scripted/pageFixtures.ts"
 import { RejectedCommand } from "./scripted/ScriptedServer.ts"
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("list of offices", () => {
-    it("shows offices with members, rates and failures", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page, server } = opened
+    it("shows offices with members, rates and failures", async () => {
+      const { page, server } = await open("#/offices")
       server.send(
         makeBatch([
           { _tag: "Activity", at: startTime + 1_000, offices: [{ ...team, node: "n1", calls: 12, failed: 3 }] }
@@ -35,9 +31,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await row.getByRole("img", { name: "calls per second in the last minute, at most 12" }).waitFor()
     })
 
-    it("adds and removes offices as members enter and leave", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page, server } = opened
+    it("adds and removes offices as members enter and leave", async () => {
+      const { page, server } = await open("#/offices")
       const lab = page.getByRole("link", { name: "lab" })
       server.send(
         makeBatch([{ _tag: "Entered", member: makeMember({ sid: "sid-lab", office: "lab", name: "bench" }) }])
@@ -47,9 +42,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await lab.waitFor({ state: "detached" })
     })
 
-    it("shows nodes with their failing components", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page, server } = opened
+    it("shows nodes with their failing components", async () => {
+      const { page, server } = await open("#/offices")
       const components = { registry: { ok: false, error: "connection refused" } }
       server.send(makeBatch([{ _tag: "Node", node: makeNode({ state: "draining", components }) }]))
       await page.getByText("draining", { exact: true }).waitFor()
@@ -57,9 +51,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText("3 ms / 8 ms / 21 ms").waitFor()
     })
 
-    it("shows the latest rejections", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page, server } = opened
+    it("shows the latest rejections", async () => {
+      const { page, server } = await open("#/offices")
       server.send(
         makeBatch([
           {
@@ -76,25 +69,24 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("row", { name: /connection 401 missing_credentials 10\.0\.0\.7/ }).waitFor()
     })
 
-    it("names the commands that start the first office", options, async () => {
-      await using opened = await browser.open("#/offices", (server) => {
+    it("names the commands that start the first office", async () => {
+      const { page } = await open("#/offices", (server) => {
         server.snapshot = makeSnapshot({ members: [] })
       })
-      await opened.page.getByText("a2c computer --office team --config mcp.json").waitFor()
+      await page.getByText("a2c computer --office team --config mcp.json").waitFor()
     })
 
-    it("states how many members the Server left out", options, async () => {
-      await using opened = await browser.open("#/offices", (server) => {
+    it("states how many members the Server left out", async () => {
+      const { page } = await open("#/offices", (server) => {
         server.snapshot = makeSnapshot({ omittedMembers: 1_200 })
       })
-      await opened.page.getByText("1,200 further members are not listed.").waitFor()
+      await page.getByText("1,200 further members are not listed.").waitFor()
     })
   })
 
   describe("disconnecting a member", () => {
-    it("sends the command after a confirmation, with the token of the session", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/members")
-      const { page, server } = opened
+    it("sends the command after a confirmation, with the token of the session", async () => {
+      const { page, server } = await open("#/office/0.2/team/members")
       await page.getByRole("button", { name: "Disconnect desk" }).click()
       const dialog = page.getByRole("dialog", { name: "Disconnect this member?" })
       await dialog.getByRole("button", { name: "Disconnect" }).click()
@@ -107,9 +99,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       )
     })
 
-    it("sends nothing when the dialog is cancelled, and returns the focus", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/members")
-      const { page, server } = opened
+    it("sends nothing when the dialog is cancelled, and returns the focus", async () => {
+      const { page, server } = await open("#/office/0.2/team/members")
       const button = page.getByRole("button", { name: "Disconnect desk" })
       await button.focus()
       await page.keyboard.press("Enter")
@@ -121,20 +112,18 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await focusedName(page), "Disconnect desk")
     })
 
-    it("shows the error of the Server in the dialog", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/members", ({ replies }) => {
+    it("shows the error of the Server in the dialog", async () => {
+      const { page } = await open("#/office/0.2/team/members", ({ replies }) => {
         replies.Disconnect = () => new RejectedCommand(404, "unknown member")
       })
-      const { page } = opened
       await page.getByRole("button", { name: "Disconnect desk" }).click()
       await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
       await page.getByRole("alert").getByText("unknown member").waitFor()
     })
   })
 
-  it("drains a node after a confirmation", options, async () => {
-    await using opened = await browser.open("#/offices")
-    const { page, server } = opened
+  it("drains a node after a confirmation", async () => {
+    const { page, server } = await open("#/offices")
     await page.getByRole("button", { name: "Drain the node n1" }).click()
     const dialog = page.getByRole("dialog", { name: "Drain this node?" })
     await dialog.getByRole("button", { name: "Drain" }).click()
@@ -147,36 +136,32 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       server.session = undefined
     }
 
-    it("asks for a key, and opens the stream with it", options, async () => {
-      await using opened = await browser.open("", requireKey)
-      const { page } = opened
+    it("asks for a key, and opens the stream with it", async () => {
+      const { page } = await open("", requireKey)
       await page.getByLabel("Key or token").fill("operator-key")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByRole("link", { name: "team" }).waitFor()
       await page.getByText("Connected", { exact: true }).waitFor()
     })
 
-    it("explains a rejected key", options, async () => {
-      await using opened = await browser.open("", requireKey)
-      const { page, server } = opened
+    it("explains a rejected key", async () => {
+      const { page, server } = await open("", requireKey)
       await page.getByLabel("Key or token").fill("other")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByRole("alert").getByText("The Server rejected the key").waitFor()
       assert.strictEqual(server.openStreams, 0)
     })
 
-    it("signs out, and asks for a key again", options, async () => {
-      await using opened = await browser.open("")
-      const { page, server } = opened
+    it("signs out, and asks for a key again", async () => {
+      const { page, server } = await open("")
       await page.getByRole("button", { name: "Sign out" }).click()
       await page.getByLabel("Key or token").waitFor()
       assert.isUndefined(server.session)
       assert.strictEqual(await page.getByRole("link", { name: "team" }).count(), 0)
     })
 
-    it("asks for a key when the session ends while the page is open", options, async () => {
-      await using opened = await browser.open("")
-      const { page, server } = opened
+    it("asks for a key when the session ends while the page is open", async () => {
+      const { page, server } = await open("")
       server.session = undefined
       server.dropStreams()
       await page.getByLabel("Key or token").waitFor()
@@ -184,9 +169,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
   })
 
   describe("connection", () => {
-    it("reconnects after the stream ends, and shows the new state", options, async () => {
-      await using opened = await browser.open("")
-      const { page, server } = opened
+    it("reconnects after the stream ends, and shows the new state", async () => {
+      const { page, server } = await open("")
       server.snapshot = makeSnapshot({ stream: "stream-2", members: [makeMember({ office: "lab" })] })
       server.dropStreams()
       await page.getByRole("link", { name: "lab" }).waitFor()
@@ -194,9 +178,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByRole("link", { name: "team" }).count(), 0)
     })
 
-    it("states that the Server is unavailable until it returns", options, async () => {
-      await using opened = await browser.open("")
-      const { page, server } = opened
+    it("states that the Server is unavailable until it returns", async () => {
+      const { page, server } = await open("")
       server.isDown = true
       server.dropStreams()
       await page.getByRole("status").getByText("Server unavailable, trying again").waitFor()
@@ -204,17 +187,15 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("status").getByText("Connected").waitFor()
     })
 
-    it("states which events were lost", options, async () => {
-      await using opened = await browser.open("")
-      const { page, server } = opened
+    it("states which events were lost", async () => {
+      const { page, server } = await open("")
       server.send(makeBatch([], { droppedEvents: 7, omittedCalls: 1_500 }))
       await page.getByText("7 events were lost, because this page was too slow").waitFor()
       await page.getByText("1,500 calls were counted, but are not listed").waitFor()
     })
 
-    it("watches the office that is shown, again after a reconnection", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/members")
-      const { page, server } = opened
+    it("watches the office that is shown, again after a reconnection", async () => {
+      const { page, server } = await open("#/office/0.2/team/members")
       server.snapshot = makeSnapshot({ stream: "stream-2", members: [makeMember({ name: "new" }), agent] })
       server.dropStreams()
       await page.getByRole("heading", { name: "Computer new" }).waitFor()
@@ -225,9 +206,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
   })
 
   describe("navigation", () => {
-    it("gives each view an address and a title, and the back button returns", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page } = opened
+    it("gives each view an address and a title, and the back button returns", async () => {
+      const { page } = await open("#/offices")
       await page.getByRole("link", { name: "team" }).click()
       await page.getByRole("link", { name: "Calls" }).click()
       await page.getByRole("heading", { name: /team.*Calls/ }).waitFor()
@@ -239,25 +219,23 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await waitUntil(async () => (await page.title()) === "Offices · A2C-SMCP")
     })
 
-    it("shows the only office of a page that serves one", options, async () => {
-      await using opened = await browser.open("", (server) => {
+    it("shows the only office of a page that serves one", async () => {
+      const { page } = await open("", (server) => {
         server.session = makeSession({ office: team })
       })
-      await opened.page.getByRole("heading", { name: /team.*Members/ }).waitFor()
-      assert.strictEqual(await opened.page.getByRole("link", { name: "Offices" }).count(), 0)
+      await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
+      assert.strictEqual(await page.getByRole("link", { name: "Offices" }).count(), 0)
     })
 
-    it("jumps to the content from the first link", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page } = opened
+    it("jumps to the content from the first link", async () => {
+      const { page } = await open("#/offices")
       await page.keyboard.press("Tab")
       await page.keyboard.press("Enter")
       assert.strictEqual(await page.evaluate("document.activeElement.id"), "content")
     })
 
-    it("reaches a view of an office by the keyboard alone", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page } = opened
+    it("reaches a view of an office by the keyboard alone", async () => {
+      const { page } = await open("#/offices")
       await tabTo(page, "team")
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
@@ -268,9 +246,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
   })
 
   describe("introduction", () => {
-    it("explains the system until it is closed, also after a reload", options, async () => {
-      await using opened = await browser.open("#/offices")
-      const { page } = opened
+    it("explains the system until it is closed, also after a reload", async () => {
+      const { page } = await open("#/offices")
       const text = page.getByText("one Agent, and any number of Computers")
       await text.waitFor()
       await page.getByText("What is this?").click()
@@ -284,9 +261,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
   })
 
   describe("theme", () => {
-    it("follows the browser until one is chosen, and keeps the choice", options, async () => {
-      await using opened = await browser.open("")
-      const { page } = opened
+    it("follows the browser until one is chosen, and keeps the choice", async () => {
+      const { page } = await open("")
       const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor")
       const light = await background()
       await page.emulateMedia({ colorScheme: "dark" })

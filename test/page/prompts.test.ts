@@ -1,9 +1,8 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { PageCommand } from "../../src/domain/page/PageCommand.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { tabTo, waitUntil } from "./scripted/expectations.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import { agent, makeBatch, makeMember, makeSnapshot, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -46,21 +45,18 @@ const sent = (server: ScriptedServer, method: string) =>
     (command): command is Request => command._tag === "SendMcpRequest" && command.method === method
   )
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("prompts", () => {
-    it("lists those of all Computers", options, async () => {
-      await using opened = await browser.open(prompts, withPrompts())
-      const { page } = opened
+    it("lists those of all Computers", async () => {
+      const { page } = await open(prompts, withPrompts())
       const names = ["greet Greets a person. desk", "weekly Sums up a week. desk", "page  printer"]
       for (const name of names) await page.getByRole("option", { name }).waitFor()
     })
 
-    it("gets the messages of one with its arguments, without those left out", options, async () => {
-      await using opened = await browser.open(
+    it("gets the messages of one with its arguments, without those left out", async () => {
+      const { page, server } = await open(
         greet,
         withPrompts(() => ({
           messages: [
@@ -69,7 +65,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           ]
         }))
       )
-      const { page, server } = opened
       await page.getByLabel("name *").fill("Ada")
       await page.getByRole("button", { name: "Get the messages" }).click()
       const messages = page.getByRole("region", { name: "Messages" })
@@ -81,12 +76,10 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         sent(server, "prompts/get").map((one) => [one.computer, one.server, one.params]),
         [["desk", "notes", params]]
       )
-      assert.deepStrictEqual(await opened.faults(), [])
     })
 
-    it("says that a prompt has no arguments, and gets it", options, async () => {
-      await using opened = await browser.open(prompts, withPrompts())
-      const { page, server } = opened
+    it("says that a prompt has no arguments, and gets it", async () => {
+      const { page, server } = await open(prompts, withPrompts())
       await page.getByRole("option", { name: /^weekly/ }).click()
       await page.getByText("The prompt has no arguments.").waitFor()
       assert.match(page.url(), /prompts\?prompt=weekly&server=reports&computer=desk$/)
@@ -98,12 +91,11 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       )
     })
 
-    it("suggests the values of the MCP server for the argument with the focus", options, async () => {
-      await using opened = await browser.open(
+    it("suggests the values of the MCP server for the argument with the focus", async () => {
+      const { page, server } = await open(
         greet,
         withPrompts(() => ({ completion: { values: ["formal", "friendly"] } }))
       )
-      const { page, server } = opened
       await page.getByLabel("name *").fill("Ada")
       const tone = page.getByLabel("tone")
       await tone.fill("f")
@@ -125,13 +117,12 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       )
     })
 
-    it("asks no MCP server for values that has none", options, async () => {
-      await using opened = await browser.open(prompts, (server) => {
+    it("asks no MCP server for values that has none", async () => {
+      const { page, server } = await open(prompts, (server) => {
         withPrompts()(server)
         const servers = [{ id: "notes", completions: false, prompts: [greeting] }]
         server.replies.SendMcpRequest = () => ({ result: { servers, messages: [] } })
       })
-      const { page, server } = opened
       await page.getByRole("option", { name: /^greet.*desk/ }).click()
       await page.getByLabel("tone").fill("f")
       await page.getByRole("button", { name: "Get the messages" }).click()
@@ -139,23 +130,21 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.deepStrictEqual(sent(server, "completion/complete"), [])
     })
 
-    it("shows the error of an MCP server, and of a Computer", options, async () => {
-      await using opened = await browser.open(greet, (server) => {
+    it("shows the error of an MCP server, and of a Computer", async () => {
+      const { page } = await open(greet, (server) => {
         withPrompts(() => new RejectedCommand(400, "'name' is unknown"))(server)
         const answer = server.replies.SendMcpRequest
         server.replies.SendMcpRequest = (request) =>
           request.computer === "printer" ? new RejectedCommand(408, "no reply") : (answer?.(request) ?? { result: {} })
       })
-      const { page } = opened
       await page.getByText("printer: no reply (408)").waitFor()
       await page.getByLabel("name *").fill("x")
       await page.getByRole("button", { name: "Get the messages" }).click()
       await page.getByRole("alert").getByText("'name' is unknown").first().waitFor()
     })
 
-    it("shows a prompt that is added later", options, async () => {
-      await using opened = await browser.open(prompts, withPrompts())
-      const { page, server } = opened
+    it("shows a prompt that is added later", async () => {
+      const { page, server } = await open(prompts, withPrompts())
       await page.getByRole("option", { name: /^weekly/ }).waitFor()
       server.replies.SendMcpRequest = () => ({ result: { servers: [{ id: "new", prompts: [{ name: "added" }] }] } })
       server.send(makeBatch([{ _tag: "Updated", ...team, computer: "desk", part: "toolList", at: startTime }]))
@@ -163,17 +152,16 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("option", { name: /^weekly/ }).waitFor({ state: "detached" })
     })
 
-    it("says that an office has none", options, async () => {
-      await using opened = await browser.open(prompts)
-      await opened.page.getByText("No MCP server of this office offers prompts.").waitFor()
+    it("says that an office has none", async () => {
+      const { page } = await open(prompts)
+      await page.getByText("No MCP server of this office offers prompts.").waitFor()
     })
 
-    it("is used without a mouse", options, async () => {
-      await using opened = await browser.open(
+    it("is used without a mouse", async () => {
+      const { page } = await open(
         prompts,
         withPrompts(() => ({ messages: [{ role: "user", content: { type: "text", text: "Greet Ada." } }] }))
       )
-      const { page } = opened
       await page.getByRole("option", { name: /^greet/ }).waitFor()
       await page.getByRole("listbox", { name: "Prompts" }).focus()
       await page.keyboard.press("ArrowDown")

@@ -1,7 +1,6 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { assert, describe, it } from "@effect/vitest"
 import { waitUntil } from "./scripted/expectations.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import {
   agent,
   makeBatch,
@@ -27,15 +26,12 @@ const withTools = (server: ScriptedServer): void => {
   })
 }
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("tools", () => {
-    it("lists the tools of all Computers", options, async () => {
-      await using opened = await browser.open(tools, withTools)
-      const { page } = opened
+    it("lists the tools of all Computers", async () => {
+      const { page } = await open(tools, withTools)
       await page.getByText("3 of 3 tools").waitFor()
       await page.getByRole("option", { name: /^echo .*desk/ }).waitFor()
       await page.getByRole("option", { name: /^print_page .*printer/ }).waitFor()
@@ -46,9 +42,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       ["description", "one page"],
       ["Computer", "printer"]
     ] as const) {
-      it(`finds tools by ${subject} while the search is typed`, options, async () => {
-        await using opened = await browser.open(tools, withTools)
-        const { page } = opened
+      it(`finds tools by ${subject} while the search is typed`, async () => {
+        const { page } = await open(tools, withTools)
         await page.getByLabel("Search tools").fill(search)
         await page.getByText("1 of 3 tools").waitFor()
         await page.getByRole("option", { name: /^print_page/ }).waitFor()
@@ -56,12 +51,11 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       })
     }
 
-    it("shows parameters, annotations and the rule of consent of a tool", options, async () => {
-      await using opened = await browser.open(tools, (server) => {
+    it("shows parameters, annotations and the rule of consent of a tool", async () => {
+      const { page } = await open(tools, (server) => {
         withTools(server)
         server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection: makeInspection() }]
       })
-      const { page } = opened
       await page.getByRole("option", { name: /^echo/ }).click()
       const details = page.getByRole("region", { name: "Tool" })
       await details.getByRole("row", { name: "message string yes the text" }).waitFor()
@@ -71,9 +65,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.match(page.url(), /tools\?tool=echo&computer=desk$/)
     })
 
-    it("selects tools by the arrow keys", options, async () => {
-      await using opened = await browser.open(tools, withTools)
-      const { page } = opened
+    it("selects tools by the arrow keys", async () => {
+      const { page } = await open(tools, withTools)
       await page.getByRole("option", { name: /^echo/ }).waitFor()
       await page.getByRole("listbox", { name: "Tools" }).focus()
       await page.keyboard.press("ArrowDown")
@@ -85,16 +78,15 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.locator(".virtual-row[aria-selected=true]").count(), 1)
     })
 
-    it("opens the form of a tool", options, async () => {
-      await using opened = await browser.open(`${tools}?tool=echo&computer=desk`, withTools)
-      await opened.page.getByRole("link", { name: "Try this tool" }).click()
-      await opened.page.getByLabel("message *").waitFor()
+    it("opens the form of a tool", async () => {
+      const { page } = await open(`${tools}?tool=echo&computer=desk`, withTools)
+      await page.getByRole("link", { name: "Try this tool" }).click()
+      await page.getByLabel("message *").waitFor()
     })
 
     for (const part of ["toolList", "config"] as const) {
-      it(`fetches the tools of a Computer again after an update of its ${part}`, options, async () => {
-        await using opened = await browser.open(tools, withTools)
-        const { page, server } = opened
+      it(`fetches the tools of a Computer again after an update of its ${part}`, async () => {
+        const { page, server } = await open(tools, withTools)
         await page.getByText("3 of 3 tools").waitFor()
         server.replies.GetTools = () => ({ tools: [makeTool({ name: "new_tool" })], startingServers: [] })
         server.send(makeBatch([{ _tag: "Updated", ...team, computer: "printer", part, at: startTime }]))
@@ -104,40 +96,38 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       })
     }
 
-    it("adds the tools of a Computer that enters", options, async () => {
-      await using opened = await browser.open(tools, withTools)
-      const { page, server } = opened
+    it("adds the tools of a Computer that enters", async () => {
+      const { page, server } = await open(tools, withTools)
       await page.getByText("3 of 3 tools").waitFor()
       server.send(makeBatch([{ _tag: "Entered", member: makeMember({ sid: "sid-3", name: "scanner" }) }]))
       await page.getByText("4 of 4 tools").waitFor()
       await page.getByRole("option", { name: /scanner$/ }).waitFor()
     })
 
-    it("states which servers start, and which Computers fail", options, async () => {
-      await using opened = await browser.open(tools, (server) => {
+    it("states which servers start, and which Computers fail", async () => {
+      const { page } = await open(tools, (server) => {
         withTools(server)
         server.replies.GetTools = ({ computer }) =>
           computer === "desk"
             ? { tools: [], startingServers: ["files"] }
             : new RejectedCommand(408, "the Computer does not reply")
       })
-      await opened.page.getByText("desk: MCP servers start, their tools are missing: files").waitFor()
-      await opened.page.getByText("printer: the Computer does not reply (408)").waitFor()
+      await page.getByText("desk: MCP servers start, their tools are missing: files").waitFor()
+      await page.getByText("printer: the Computer does not reply (408)").waitFor()
     })
 
-    it("names the command that starts a Computer while there are no tools", options, async () => {
-      await using opened = await browser.open(tools)
-      await opened.page.getByText("a2c computer --office team --config mcp.json").waitFor()
+    it("names the command that starts a Computer while there are no tools", async () => {
+      const { page } = await open(tools)
+      await page.getByText("a2c computer --office team --config mcp.json").waitFor()
     })
 
-    it("shows a thousand tools with a few elements", options, async () => {
-      await using opened = await browser.open(tools, (server) => {
+    it("shows a thousand tools with a few elements", async () => {
+      const { page } = await open(tools, (server) => {
         server.replies.GetTools = () => ({
           tools: Array.from({ length: 1_000 }, (_, index) => makeTool({ name: `tool_${index}` })),
           startingServers: []
         })
       })
-      const { page } = opened
       await page.getByText("1,000 of 1,000 tools").waitFor()
       assert.isBelow(await page.locator(".virtual-row").count(), 60)
       await page.getByRole("listbox", { name: "Tools" }).focus()

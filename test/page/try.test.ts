@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { PageCallMessage, PageCallRequest } from "../../src/domain/page/PageCommand.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { browserTimeout } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
-import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { describePages, usePages } from "./scripted/usePages.ts"
 import { agent, makeMember, makeSession, makeSnapshot, makeTool, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -24,15 +24,12 @@ const resultOf = (...content: ReadonlyArray<JsonObject>): PageCallMessage => ({ 
 /** A red pixel. */
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
-describe.skipIf(chromiumPath === undefined)("office page", () => {
-  const browser = new PageBrowser()
-  afterAll(() => browser.close(), browserTimeout)
-  const options = { timeout: browserTimeout }
+describePages("office page", () => {
+  const { open } = usePages()
 
   describe("form of a tool", () => {
-    it("writes its fields into the JSON text, and the JSON text into its fields", options, async () => {
-      await using opened = await browser.open(tryEcho, withTool())
-      const { page } = opened
+    it("writes its fields into the JSON text, and the JSON text into its fields", async () => {
+      const { page } = await open(tryEcho, withTool())
       const json = page.getByLabel("Arguments as JSON", { exact: true }).last()
       await page.getByLabel("message *").fill("hi")
       assert.deepStrictEqual(JSON.parse(await json.inputValue()), { message: "hi", times: 1 })
@@ -41,16 +38,15 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByLabel("times").inputValue(), "7")
     })
 
-    it("names the place of an error in the JSON text, and does not run", options, async () => {
-      await using opened = await browser.open(tryEcho, withTool())
-      const { page } = opened
+    it("names the place of an error in the JSON text, and does not run", async () => {
+      const { page } = await open(tryEcho, withTool())
       await page.getByLabel("Arguments as JSON", { exact: true }).last().fill('{\n  "message": }')
       await page.getByText("line 2, column 14: expected a value").waitFor()
       assert.isTrue(await page.getByRole("button", { name: "Run" }).isDisabled())
     })
 
-    it("edits lists and optional objects", options, async () => {
-      await using opened = await browser.open(tryEcho, (server) => {
+    it("edits lists and optional objects", async () => {
+      const { page } = await open(tryEcho, (server) => {
         const paramsSchema = {
           type: "object",
           properties: {
@@ -61,7 +57,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         }
         server.replies.GetTools = () => ({ tools: [makeTool({ paramsSchema })], startingServers: [] })
       })
-      const { page } = opened
       await page.getByRole("button", { name: "Add to labels" }).click()
       await page.getByRole("button", { name: "Add to labels" }).click()
       await page.getByLabel("labels 2 *").fill("b")
@@ -74,9 +69,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.deepStrictEqual(JSON.parse(await json.inputValue()), { labels: ["b"] })
     })
 
-    it("keeps the last input of a tool", options, async () => {
-      await using opened = await browser.open(tryEcho, withTool(resultOf()))
-      const { page } = opened
+    it("keeps the last input of a tool", async () => {
+      const { page } = await open(tryEcho, withTool(resultOf()))
       await page.getByLabel("message *").fill("kept")
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The tool succeeded").waitFor()
@@ -85,8 +79,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByLabel("message *").inputValue(), "kept")
     })
 
-    it("shows which rule decides about the call, which does not run", options, async () => {
-      await using opened = await browser.open(tryEcho, (server) => {
+    it("shows which rule decides about the call, which does not run", async () => {
+      const { page, server } = await open(tryEcho, (server) => {
         withTool()(server)
         server.replies.ExplainCall = () => ({
           steps: [
@@ -97,7 +91,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           canAsk: true
         })
       })
-      const { page, server } = opened
       await page.getByLabel("message *").fill("hi")
       await page.getByRole("combobox", { name: "Caller" }).selectOption(agent.name)
       await page.getByRole("button", { name: "Which rule decides?" }).click()
@@ -109,28 +102,26 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         "rule 2, ask: applies"
       ])
       assert.deepInclude(server.commands.at(-1), { _tag: "ExplainCall", tool: "echo", subject: agent.name })
-      assert.deepStrictEqual(await opened.faults(), [])
     })
 
-    it("opens the form of a tool that is chosen from the list", options, async () => {
-      await using opened = await browser.open("#/office/0.2/team/try", withTool())
-      await opened.page.getByRole("combobox", { name: "Tool" }).selectOption({ label: "echo at desk" })
-      await opened.page.getByLabel("message *").waitFor()
-      assert.match(opened.page.url(), /try\?tool=echo&computer=desk$/)
+    it("opens the form of a tool that is chosen from the list", async () => {
+      const { page } = await open("#/office/0.2/team/try", withTool())
+      await page.getByRole("combobox", { name: "Tool" }).selectOption({ label: "echo at desk" })
+      await page.getByLabel("message *").waitFor()
+      assert.match(page.url(), /try\?tool=echo&computer=desk$/)
     })
   })
 
   describe("call from the page", () => {
-    it("sends the arguments and the timeout", options, async () => {
+    it("sends the arguments and the timeout", async () => {
       const requests: Array<PageCallRequest> = []
-      await using opened = await browser.open(tryEcho, (server) => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         server.call = async function* (request) {
           requests.push(request)
           yield resultOf({ type: "text", text: "hello" })
         }
       })
-      const { page } = opened
       await page.getByLabel("message *").fill("hi")
       await page.getByLabel("Timeout in seconds").fill("5")
       await page.getByRole("button", { name: "Run" }).click()
@@ -139,8 +130,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.deepStrictEqual(requests, [{ ...team, computer: "desk", tool: "echo", params, timeout: 5 }])
     })
 
-    it("shows as which member it runs, why it waits, and its progress", options, async () => {
-      await using opened = await browser.open(tryEcho, (server) => {
+    it("shows as which member it runs, why it waits, and its progress", async () => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         server.call = async function* (_request, signal) {
           yield { _tag: "Started", as: "operator", name: "operator:ops" }
@@ -151,16 +142,15 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           await new Promise((ended) => signal.addEventListener("abort", ended))
         }
       })
-      const { page } = opened
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The call runs beside the Agent of the office, as operator:ops.").waitFor()
       await page.getByText("progress: 3 of 12, third file").waitFor()
       assert.strictEqual(await page.getByRole("progressbar").getAttribute("value"), "0.25")
     })
 
-    it("cancels the call", options, async () => {
+    it("cancels the call", async () => {
       let isCancelled = false
-      await using opened = await browser.open(tryEcho, (server) => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         server.call = async function* (_request, signal) {
           yield { _tag: "Started", as: "agent", name: "operator:ops" }
@@ -168,7 +158,6 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           isCancelled = true
         }
       })
-      const { page } = opened
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The call runs as the Agent operator:ops of the office.").waitFor()
       await page.getByRole("button", { name: "Cancel" }).click()
@@ -176,7 +165,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await waitUntil(() => isCancelled)
     })
 
-    it("shows texts, images, links and structured content of a result", options, async () => {
+    it("shows texts, images, links and structured content of a result", async () => {
       const messages: PageCallMessage = {
         _tag: "Result",
         result: {
@@ -188,8 +177,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           structuredContent: { total: 3 }
         }
       }
-      await using opened = await browser.open(tryEcho, withTool(messages))
-      const { page } = opened
+      const { page } = await open(tryEcho, withTool(messages))
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("a text", { exact: true }).waitFor()
       await waitUntil(() =>
@@ -197,13 +185,11 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       )
       await page.getByText("file:///report.pdf", { exact: true }).waitFor()
       await page.getByText('"total": 3').first().waitFor()
-      assert.deepStrictEqual(await opened.faults(), [])
     })
 
-    it("shows an error of the tool, and one of the protocol", options, async () => {
+    it("shows an error of the tool, and one of the protocol", async () => {
       const content = [{ type: "text", text: "no such file" }]
-      await using opened = await browser.open(tryEcho, withTool({ _tag: "Result", result: { content, isError: true } }))
-      const { page, server } = opened
+      const { page, server } = await open(tryEcho, withTool({ _tag: "Result", result: { content, isError: true } }))
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("The tool returned an error").waitFor()
       withTool({ _tag: "Failed", error: { code: 4004, message: "timeout" } })(server)
@@ -211,16 +197,16 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByText(/^Failed after .* with code 4004:/).waitFor()
     })
 
-    it("states that the Server ended the reply without a result", options, async () => {
-      await using opened = await browser.open(tryEcho, withTool({ _tag: "Started", as: "agent", name: "operator:ops" }))
-      await opened.page.getByRole("button", { name: "Run" }).click()
-      await opened.page.getByText("The Server ended the reply before the result").waitFor()
+    it("states that the Server ended the reply without a result", async () => {
+      const { page } = await open(tryEcho, withTool({ _tag: "Started", as: "agent", name: "operator:ops" }))
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The Server ended the reply before the result").waitFor()
     })
 
-    it("shows statuses as they arrive", options, async () => {
+    it("shows statuses as they arrive", async () => {
       let release: () => void = () => undefined
       const released = new Promise<void>((resolve) => (release = resolve))
-      await using opened = await browser.open(tryEcho, (server) => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         server.call = async function* () {
           yield { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "desk" } }
@@ -228,29 +214,28 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
           yield resultOf({ type: "text", text: "done at last" })
         }
       })
-      const { page } = opened
       await page.getByRole("button", { name: "Run" }).click()
       await page.getByText("waiting for consent").waitFor()
       release()
       await page.getByText("done at last", { exact: true }).waitFor()
     })
 
-    it("is not offered without the right to call", options, async () => {
-      await using opened = await browser.open(tryEcho, (server) => {
+    it("is not offered without the right to call", async () => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         server.session = makeSession({ mayCall: false })
       })
-      await opened.page.getByText("The credentials of this page do not permit calls.").waitFor()
+      await page.getByText("The credentials of this page do not permit calls.").waitFor()
     })
 
-    it("names the flag of a Computer that does not run calls beside the Agent", options, async () => {
-      await using opened = await browser.open(tryEcho, (server) => {
+    it("names the flag of a Computer that does not run calls beside the Agent", async () => {
+      const { page } = await open(tryEcho, (server) => {
         withTool()(server)
         const { members } = makeSnapshot()
         const closed = makeMember({ features: { inspection: true, operatorCalls: false, approvals: false } })
         server.snapshot = makeSnapshot({ members: [...members.filter(({ role }) => role === "agent"), closed] })
       })
-      await opened.page.getByText("a2c computer --operators").waitFor()
+      await page.getByText("a2c computer --operators").waitFor()
     })
   })
 })

@@ -4,14 +4,15 @@ import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { onTestFinished } from "vitest"
 import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { officeHash } from "../../src/domain/page/route.ts"
 import { appMimeType } from "../../src/domain/tools/appTools.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { describePages } from "../page/scripted/usePages.ts"
 import { waitUntil } from "../page/scripted/expectations.ts"
 import { attackingApp, drawingApp, floodingApp } from "../page/live/hostileApp.ts"
-import { useBrowser } from "../page/live/LiveBrowser.ts"
+import { useLivePages } from "../page/live/useLivePages.ts"
 import { configOf, LiveParts } from "../page/live/LiveParts.ts"
 
 const address = { line: "0.2", office: "apps" }
@@ -104,27 +105,26 @@ const startOffice = async (parts: LiveParts) => {
   return { leaked, reports, url }
 }
 
-describe.skipIf(chromiumPath === undefined)("app on the office page of a live Server", () => {
+describePages("app on the office page of a live Server", () => {
   const parts = new LiveParts()
   let office: Awaited<ReturnType<typeof startOffice>>
-  const browser = useBrowser(parts, async () => (office = await startOffice(parts)))
-  const options = { timeout: browserTimeout }
+  const { openShared, openUrl } = useLivePages(parts, async () => (office = await startOffice(parts)))
 
   /** Calls a tool in the view Try, and shows its app. */
   const showApp = async (tool: string, params = '{"a": 1}') => {
     const hash = officeHash(address, "try", { tool, computer: "desk" })
-    const opened = await browser.openUrl(`${office.url}/office/${hash}`)
+    const opened = await openShared(`${office.url}/office/${hash}`)
     const { page } = opened
+    onTestFinished(() => page.close())
     await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(params)
     await page.getByRole("button", { name: "Run" }).click()
     await page.getByRole("button", { name: "Show the app" }).click()
     const inner = page.frameLocator("iframe.app").frameLocator("iframe")
-    return { ...opened, inner, [Symbol.asyncDispose]: () => page.close() }
+    return { ...opened, inner }
   }
 
-  it("gets the arguments and the result, calls tools and reads resources", options, async () => {
-    await using shown = await showApp("draw")
-    const { inner, page } = shown
+  it("gets the arguments and the result, calls tools and reads resources", async () => {
+    const { accessibilityFindings, faults, inner, page } = await showApp("draw")
     const out = inner.locator("#out")
     await inner.getByText("note one").waitFor()
     assert.strictEqual(await out.innerText(), 'tool draw input {"a":1} result 7 note one')
@@ -132,24 +132,22 @@ describe.skipIf(chromiumPath === undefined)("app on the office page of a live Se
     await inner.getByText("refreshed 2").waitFor()
     await page.getByRole("list", { name: "Calls of the app" }).getByText("refresh: the tool succeeded").waitFor()
     await waitUntil(async () => (await page.locator("iframe.app").getAttribute("style")) === "height: 444px;")
-    assert.deepStrictEqual(await shown.accessibilityFindings(), [])
+    assert.deepStrictEqual(await accessibilityFindings(), [])
     await page.getByRole("button", { name: "Stop the app" }).click()
     await page.getByText("The app has ended.").waitFor()
-    assert.deepStrictEqual(await shown.faults(), [])
+    assert.deepStrictEqual(await faults(), [])
   })
 
-  it("runs at another host than the page, without its cookies", options, async () => {
-    await using shown = await showApp("draw")
-    await shown.inner.getByText("note one").waitFor()
-    const source = new URL((await shown.page.locator("iframe.app").getAttribute("src")) ?? "")
+  it("runs at another host than the page, without its cookies", async () => {
+    const { inner, page } = await showApp("draw")
+    await inner.getByText("note one").waitFor()
+    const source = new URL((await page.locator("iframe.app").getAttribute("src")) ?? "")
     assert.notStrictEqual(source.hostname, new URL(office.url).hostname)
-    const cookies = await shown.page.context().cookies(source.href)
-    assert.deepStrictEqual(cookies, [])
+    assert.deepStrictEqual(await page.context().cookies(source.href), [])
   })
 
-  it("opens a link when the operator agrees to its URL", options, async () => {
-    await using shown = await showApp("draw")
-    const { inner, page } = shown
+  it("opens a link when the operator agrees to its URL", async () => {
+    const { inner, page } = await showApp("draw")
     const dialog = page.getByRole("dialog")
     await inner.getByRole("button", { name: "Link" }).click()
     await dialog.getByText("https://example.org/path").waitFor()
@@ -166,16 +164,15 @@ describe.skipIf(chromiumPath === undefined)("app on the office page of a live Se
     await popup.close()
   })
 
-  it("runs the app of a published MCP server, with its SDK", options, async () => {
-    await using shown = await showApp("get-system-info", "{}")
-    const calls = shown.page.getByRole("list", { name: "Calls of the app" })
+  it("runs the app of a published MCP server, with its SDK", async () => {
+    const { faults, page } = await showApp("get-system-info", "{}")
+    const calls = page.getByRole("list", { name: "Calls of the app" })
     await calls.getByText("poll-system-stats: the tool succeeded").first().waitFor()
-    assert.deepStrictEqual(await shown.faults(), [])
+    assert.deepStrictEqual(await faults(), [])
   })
 
-  it("tells which hosts it may reach, before it starts", options, async () => {
-    await using shown = await showApp("connect")
-    const { inner, page } = shown
+  it("tells which hosts it may reach, before it starts", async () => {
+    const { inner, page } = await showApp("connect")
     const hosts = page.getByRole("list", { name: "Hosts of the app" })
     assert.strictEqual(await hosts.innerText(), "https://api.example.org")
     assert.strictEqual(await page.locator("iframe.app").count(), 0)
@@ -183,9 +180,9 @@ describe.skipIf(chromiumPath === undefined)("app on the office page of a live Se
     await inner.getByText("note one").waitFor()
   })
 
-  it.each(["attack", "submit"])("reaches neither page nor network nor other servers: %s", options, async (name) => {
+  it.each(["attack", "submit"])("reaches neither page nor network nor other servers: %s", async (name) => {
     office.reports.length = 0
-    await using shown = await showApp(name)
+    const { inner, page } = await showApp(name)
     await waitUntil(() => office.reports.length > 0)
     const [{ outcomes }] = office.reports as [{ outcomes: { readonly [attempt: string]: string } }]
     const rejected = {
@@ -205,23 +202,22 @@ describe.skipIf(chromiumPath === undefined)("app on the office page of a live Se
       ...rejected
     })
     // The last attempt leaves the app, and ends at an error of the browser.
-    await shown.inner.locator("#out").waitFor({ state: "detached" })
+    await inner.locator("#out").waitFor({ state: "detached" })
     assert.deepStrictEqual(office.leaked, [])
     assert.strictEqual(office.reports.length, 1)
-    assert.strictEqual(new URL(shown.page.url()).pathname, "/office/")
+    assert.strictEqual(new URL(page.url()).pathname, "/office/")
   })
 
-  it("is stopped when it sends too many messages", options, async () => {
-    await using shown = await showApp("flood")
-    await shown.page.getByText("It was stopped because it sent too many messages.").waitFor()
-    assert.strictEqual(await shown.page.locator("iframe.app").count(), 0)
+  it("is stopped when it sends too many messages", async () => {
+    const { page } = await showApp("flood")
+    await page.getByText("It was stopped because it sent too many messages.").waitFor()
+    assert.strictEqual(await page.locator("iframe.app").count(), 0)
   })
 
-  it("is shown for a captured call of the Agent", options, async () => {
-    await using opened = await browser.openUrl(`${office.url}/office/${officeHash(address, "calls")}`)
-    await using tried = await showApp("draw")
-    await tried.inner.getByText("note one").waitFor()
-    const { page } = opened
+  it("is shown for a captured call of the Agent", async () => {
+    const { page } = await openUrl(`${office.url}/office/${officeHash(address, "calls")}`)
+    const { inner } = await showApp("draw")
+    await inner.getByText("note one").waitFor()
     await page.getByRole("option").filter({ hasText: "draw" }).first().click()
     await page.getByRole("button", { name: "Show the app" }).click()
     await page.frameLocator("iframe.app").frameLocator("iframe").getByText("result 7").waitFor()

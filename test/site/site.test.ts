@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { chineseNavigation, navigation, pages } from "../../site/pages.ts"
-import { PageBrowser } from "../page/scripted/PageBrowser.ts"
-import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { describePages, usePages } from "../page/scripted/usePages.ts"
 import { base, buildSite, existsOnSite, filesOfSite, serveSite } from "./BuiltSite.ts"
 
 /** On a busy machine. */
@@ -67,21 +66,17 @@ describe("site", () => {
   })
 })
 
-describe.skipIf(chromiumPath === undefined)("site in a browser", () => {
-  const browser = new PageBrowser()
+describePages("site in a browser", () => {
   const closing = new AsyncDisposableStack()
-  afterAll(async () => {
-    await browser.close()
-    await closing.disposeAsync()
-  }, browserTimeout)
-  const options = { timeout: browserTimeout }
+  afterAll(() => closing.disposeAsync())
+  const { openUrl } = usePages()
   let served: ReturnType<typeof serveSite> | undefined
 
   const openPage = async (path: string) => {
     served ??= serveSite().then((site) => closing.use(site))
     const { origin } = await served
     const requested: Array<string> = []
-    const opened = await browser.openUrl(`${origin}${base}${path}`, "main h1", async (page: Page) => {
+    const opened = await openUrl(`${origin}${base}${path}`, "main h1", async (page: Page) => {
       await page.route("**", (route) => {
         const url = route.request().url()
         if (url.startsWith(origin) || url.startsWith("data:")) return route.continue()
@@ -103,31 +98,26 @@ describe.skipIf(chromiumPath === undefined)("site in a browser", () => {
   ] as const
 
   for (const [kind, path] of kinds) {
-    it(
-      `has no violation of axe, and requests nothing from other hosts, on ${kind} in both themes`,
-      options,
-      async () => {
-        await using opened = await openPage(path)
-        const { accessibilityFindings, faults, page, requested } = opened
-        for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme })
-          await page.locator(colorScheme === "dark" ? "html.dark" : "html:not(.dark)").waitFor({ state: "attached" })
-          const isDrawn = `[data-theme="${colorScheme === "dark" ? "dark" : "default"}"]`
-          await page.locator(`.diagram:not(${isDrawn})`).first().waitFor({ state: "detached" })
-          assert.deepStrictEqual(await accessibilityFindings(), [], colorScheme)
-        }
-        assert.deepStrictEqual([...(await faults()), ...requested], [])
+    it(`has no violation of axe, and requests nothing from other hosts, on ${kind} in both themes`, async () => {
+      const { accessibilityFindings, page, requested } = await openPage(path)
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme })
+        await page.locator(colorScheme === "dark" ? "html.dark" : "html:not(.dark)").waitFor({ state: "attached" })
+        const isDrawn = `[data-theme="${colorScheme === "dark" ? "dark" : "default"}"]`
+        await page.locator(`.diagram:not(${isDrawn})`).first().waitFor({ state: "detached" })
+        assert.deepStrictEqual(await accessibilityFindings(), [], colorScheme)
       }
-    )
+      assert.deepStrictEqual(requested, [])
+    })
   }
 
   const drawn = [...pages].filter(([file]) => readFileSync(file, "utf8").includes("```mermaid"))
 
   for (const [file, path] of drawn) {
-    it(`draws every diagram of ${file}`, options, async () => {
-      await using opened = await openPage(path.replace(/\.md$/, ".html"))
-      await opened.page.locator(".diagram:not(:has(svg))").first().waitFor({ state: "detached" })
-      assert.isAbove(await opened.page.getByRole("img", { name: "Diagram: " }).count(), 0)
+    it(`draws every diagram of ${file}`, async () => {
+      const { page } = await openPage(path.replace(/\.md$/, ".html"))
+      await page.locator(".diagram:not(:has(svg))").first().waitFor({ state: "detached" })
+      assert.isAbove(await page.getByRole("img", { name: "Diagram: " }).count(), 0)
     })
   }
 
@@ -137,9 +127,8 @@ describe.skipIf(chromiumPath === undefined)("site in a browser", () => {
   ] as const
 
   for (const [path, words, title] of searches) {
-    it(`finds a page by ${words}, without other hosts`, options, async () => {
-      await using opened = await openPage(path)
-      const { page, requested } = opened
+    it(`finds a page by ${words}, without other hosts`, async () => {
+      const { page, requested } = await openPage(path)
       await page.keyboard.press("Control+k")
       await page.locator("#localsearch-input").fill(words)
       await page.locator(".VPLocalSearchBox .result", { hasText: title }).first().click()
@@ -148,9 +137,8 @@ describe.skipIf(chromiumPath === undefined)("site in a browser", () => {
     })
   }
 
-  it("finds a planted violation and a planted request", options, async () => {
-    await using opened = await openPage("cli.html")
-    const { accessibilityFindings, page, requested } = opened
+  it("finds a planted violation and a planted request", async () => {
+    const { accessibilityFindings, page, requested } = await openPage("cli.html")
     await page.evaluate("document.querySelector('main').append(document.createElement('input'))")
     assert.include((await accessibilityFindings()).join(), "label: <input>")
     await page.evaluate("fetch('http://127.0.0.1:9/font').catch(() => undefined)")

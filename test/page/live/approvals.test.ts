@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createRequire } from "node:module"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { officeHash } from "../../../src/domain/page/route.ts"
 import { guardChild } from "../../childGuard.ts"
 import { bundledCommand } from "../../programs/bundleCommand.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { waitUntil } from "../scripted/expectations.ts"
-import { useBrowser } from "./LiveBrowser.ts"
+import { useLivePages } from "./useLivePages.ts"
 import { configOf, LiveParts } from "./LiveParts.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
@@ -58,18 +58,16 @@ class Unattended extends LiveParts {
   }
 }
 
-describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on a telephone", () => {
-  const options = { timeout: browserTimeout }
+describePages("inbox of an unattended Computer on a telephone", () => {
   const office = new Unattended()
-  const browser = useBrowser(office, () => office.start())
+  const { openUrl } = useLivePages(office, () => office.start())
   const phone = { width: 390, height: 760 }
 
-  it("runs a call from a terminal after it is allowed", options, async () => {
+  it("runs a call from a terminal after it is allowed", async () => {
     const call = office.call("hello")
     await call.waits()
     // The page is opened after the call: the Server knows what waits.
-    await using opened = await browser.openUrl(office.inbox())
-    const { page } = opened
+    const { page } = await openUrl(office.inbox())
     await page.setViewportSize(phone)
     await page.getByText('"message": "hello"').first().waitFor()
     assert.match(await page.title(), /^\(1\) /)
@@ -81,12 +79,10 @@ describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on 
     assert.include(call.printed.stderr, "a2c: allowed by operator:anonymous, at desk")
     await page.getByText("operator:anonymous").first().waitFor()
     await waitUntil(async () => !(await page.title()).startsWith("("))
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("shows the reason of a denial at the terminal", options, async () => {
-    await using opened = await browser.openUrl(office.inbox())
-    const { page } = opened
+  it("shows the reason of a denial at the terminal", async () => {
+    const { page } = await openUrl(office.inbox())
     await page.setViewportSize(phone)
     const call = office.call("secret")
     await page.getByText('"message": "secret"').first().waitFor()
@@ -97,9 +93,8 @@ describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on 
     assert.include(call.printed.stderr, "a2c: denied by operator:anonymous, at desk")
   })
 
-  it("answers the question of a real MCP server", options, async () => {
-    await using opened = await browser.openUrl(office.inbox())
-    const { page } = opened
+  it("answers the question of a real MCP server", async () => {
+    const { page } = await openUrl(office.inbox())
     await page.setViewportSize(phone)
     const call = office.callTool("trigger-elicitation-request")
     await page.getByRole("button", { name: "Allow once: trigger-elicitation-request" }).press("Enter")
@@ -117,14 +112,13 @@ describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on 
     assert.include(call.printed.stdout, "hero-3")
     assert.include(call.printed.stderr, "a2c: answered by operator:anonymous, at desk")
     await page.getByText("answered by operator:anonymous").waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("expires without an answer, and says so", options, async () => {
+  it("expires without an answer, and says so", async () => {
     await using short = await new Unattended().start(Duration.seconds(2))
-    await using opened = await browser.openUrl(short.inbox())
+    const { page } = await openUrl(short.inbox())
     const call = short.call("late")
-    await opened.page.getByText('"message": "late"').first().waitFor()
+    await page.getByText('"message": "late"').first().waitFor()
     assert.strictEqual(await call.exitCode, 2)
     assert.include(call.printed.stderr, "Tool 'echo' was not confirmed in time")
   })

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { bundledCommand } from "../../programs/bundleCommand.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { waitUntil } from "../scripted/expectations.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { useBrowser } from "./LiveBrowser.ts"
+import { useLivePages } from "./useLivePages.ts"
 
 const run = promisify(execFile)
 
@@ -22,14 +22,12 @@ const longCall = {
   params: { duration: 60, steps: 60 }
 }
 
-describe.skipIf(chromiumPath === undefined)("office page of a live Server", () => {
+describePages("office page of a live Server", () => {
   const office = new DemoOffice()
-  const browser = useBrowser(office, () => office.start())
-  const options = { timeout: browserTimeout }
+  const { openUrl } = useLivePages(office, () => office.start())
 
-  it("shows a call that waits for consent, and its end after the consent", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("shows a call that waits for consent, and its end after the consent", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall({ computer: "desk", tool: "clear_notes" })
     const row = callOf(page, "clear_notes")
@@ -42,12 +40,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
       .getByText(/running after|consent after .*, done after/)
       .waitFor()
     await result
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("shows a call without consent as failed, with the code of the error", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("shows a call without consent as failed, with the code of the error", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall({ computer: "desk", tool: "clear_notes" })
     await callOf(page, "clear_notes").getByText("consent", { exact: true }).waitFor()
@@ -60,9 +56,8 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await result
   })
 
-  it("shows the progress of a call, and cancels it for the Agent", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("shows the progress of a call, and cancels it for the Agent", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const { result } = office.startCall(longCall)
     await callOf(page, longCall.tool).click()
@@ -73,12 +68,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await page.getByRole("dialog").getByRole("button", { name: "Cancel call" }).click()
     await callOf(page, longCall.tool).getByText("cancelled", { exact: true }).waitFor()
     assert.match(JSON.stringify(await result), /cancel/i)
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("shows captured arguments and results", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("shows captured arguments and results", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     await office.call({ computer: "desk", tool: "add_note", params: { text: "Water the plants" } })
     await callOf(page, "add_note").click()
@@ -92,9 +85,8 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
       .waitFor()
   })
 
-  it("filters calls, and shows the percentiles of those that match", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("filters calls, and shows the percentiles of those that match", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     for (const message of ["one", "two", "three"]) {
       await office.call({ computer: "lab", tool: "echo", params: { message } })
@@ -109,17 +101,15 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await page.getByText("duration must be a number with the unit ms, s or m").waitFor()
   })
 
-  it("shows the latencies and the calls per second of the node", options, async () => {
-    await using opened = await browser.openUrl(office.offices)
-    const { page } = opened
+  it("shows the latencies and the calls per second of the node", async () => {
+    const { page } = await openUrl(office.offices)
     await office.call({ computer: "lab", tool: "echo", params: { message: "hello" } })
     const nodes = page.getByRole("group", { name: "Nodes" })
     await nodes.getByText(/^\d+(?:\.\d+)? (?:µs|ms|s) \/ .* \/ .*$/).waitFor()
   })
 
-  it("formats a call as a command, which makes the call again in a shell", options, async () => {
-    await using opened = await browser.openUrl(office.view("calls"))
-    const { page } = opened
+  it("formats a call as a command, which makes the call again in a shell", async () => {
+    const { page } = await openUrl(office.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     const message = `it's "quoted" $HOME \`ls\` ü`
     await office.call({ computer: "lab", tool: "echo", params: { message } })
@@ -137,12 +127,11 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await office.startAgent()
   })
 
-  it("says that arguments and results are not captured by default", options, async () => {
+  it("says that arguments and results are not captured by default", async () => {
     await using plain = await new DemoOffice().startServer(false)
     await plain.startDesk({})
     await plain.startAgent()
-    await using opened = await browser.openUrl(plain.view("calls"))
-    const { page } = opened
+    const { page } = await openUrl(plain.view("calls"))
     await page.getByText("Connected", { exact: true }).waitFor()
     await plain.call({ computer: "desk", tool: "add_note", params: { text: "secret words" } })
     await callOf(page, "add_note").click()

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { waitUntil } from "../scripted/expectations.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { cardOf, useBrowser } from "./LiveBrowser.ts"
+import { cardOf, useLivePages } from "./useLivePages.ts"
 import { configOf } from "./LiveParts.ts"
 
 const lateTool: MemoryTool = {
@@ -12,14 +12,12 @@ const lateTool: MemoryTool = {
   run: () => Effect.succeed({ content: [] })
 }
 
-describe.skipIf(chromiumPath === undefined)("office page of a live Server", () => {
+describePages("office page of a live Server", () => {
   const office = new DemoOffice()
-  const browser = useBrowser(office, () => office.start())
-  const options = { timeout: browserTimeout }
+  const { openUrl } = useLivePages(office, () => office.start())
 
-  it("finds a tool of any Computer, and shows its parameters and its rule of consent", options, async () => {
-    await using opened = await browser.openUrl(office.view("tools"))
-    const { page } = opened
+  it("finds a tool of any Computer, and shows its parameters and its rule of consent", async () => {
+    const { page } = await openUrl(office.view("tools"))
     const tools = page.getByRole("listbox", { name: "Tools" })
     const details = page.getByRole("region", { name: "Tool", exact: true })
     await tools.getByText("lamp__switch").waitFor()
@@ -32,12 +30,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await page.getByLabel("Search tools").fill("clear_notes")
     await tools.getByRole("option").filter({ hasText: "clear_notes" }).click()
     await details.getByText("needs consent").waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("shows tools that an MCP server adds and removes", options, async () => {
-    await using opened = await browser.openUrl(office.view("tools"))
-    const { page } = opened
+  it("shows tools that an MCP server adds and removes", async () => {
+    const { page } = await openUrl(office.view("tools"))
     const server = await office.parts.run(makeMemoryMcpServer({ tools: [] }))
     const sessions = { changing: await office.parts.run(server.connect) }
     const member = { url: office.url, office: office.office, name: "attic", config: configOf({}) }
@@ -51,9 +47,8 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await attic.stop()
   })
 
-  it("gets the messages of a prompt, with values that its MCP server suggests", options, async () => {
-    await using opened = await browser.openUrl(office.view("prompts"))
-    const { page } = opened
+  it("gets the messages of a prompt, with values that its MCP server suggests", async () => {
+    const { accessibilityFindings, page } = await openUrl(office.view("prompts"))
     await page.getByRole("option", { name: /^completable-prompt/ }).click()
     await page.getByLabel(/^department/).fill("Eng")
     await page.locator("datalist option[value=Engineering]").waitFor({ state: "attached" })
@@ -67,13 +62,11 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
       .getByText(/Alice.*Engineering/)
       .first()
       .waitFor()
-    assert.deepStrictEqual(await opened.accessibilityFindings(), [])
-    assert.deepStrictEqual(await opened.faults(), [])
+    assert.deepStrictEqual(await accessibilityFindings(), [])
   })
 
-  it("shows a window that changes with a call", options, async () => {
-    await using opened = await browser.openUrl(office.view("desktop"))
-    const { page } = opened
+  it("shows a window that changes with a call", async () => {
+    const { page } = await openUrl(office.view("desktop"))
     const desk = cardOf(page, "desk")
     await desk.getByText("The board is empty.").waitFor()
     await office.call({ computer: "desk", tool: "add_note", params: { text: "Water **the plants**" } })
@@ -82,12 +75,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await page.getByLabel("Text").check()
     await desk.getByText("- Water **the plants**").waitFor()
     await cardOf(page, "lab").getByText("The desktop of this Computer is empty.").waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("finds documents by their keywords, and shows the text of one", options, async () => {
-    await using opened = await browser.openUrl(office.view("documents"))
-    const { page } = opened
+  it("finds documents by their keywords, and shows the text of one", async () => {
+    const { page } = await openUrl(office.view("documents"))
     const desk = cardOf(page, "desk")
     const found = desk.getByRole("button", { name: "The board of notes" })
     await found.waitFor()
@@ -101,6 +92,5 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await document.getByText("text/markdown").waitFor()
     await document.getByText("The tools of this MCP server change two").waitFor()
     await waitUntil(async () => (await document.locator("strong").allTextContents()).includes("document"))
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { fileURLToPath } from "node:url"
@@ -6,9 +6,9 @@ import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memo
 import type { Agent } from "../../../src/application/agent/Agent.ts"
 import { McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { officeHash, type OfficeViewName } from "../../../src/domain/page/route.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { attack, findInjections, hostile } from "../scripted/hostileTexts.ts"
-import { useBrowser } from "./LiveBrowser.ts"
+import { useLivePages } from "./useLivePages.ts"
 import { configOf, LiveParts } from "./LiveParts.ts"
 
 /** A name that a Server accepts: short, and without control or invisible characters. */
@@ -85,16 +85,15 @@ const startAttacker = async (parts: LiveParts) => {
   return { url, agent: service }
 }
 
-describe.skipIf(chromiumPath === undefined)("office page of a live Server with a hostile Computer", () => {
+describePages("office page of a live Server with a hostile Computer", () => {
   const parts = new LiveParts()
   let url = ""
   let agent: Agent["Service"]
-  const browser = useBrowser(parts, async () => ({ url, agent } = await startAttacker(parts)))
-  const options = { timeout: browserTimeout }
+  const { openUrl } = useLivePages(parts, async () => ({ url, agent } = await startAttacker(parts)))
 
   /** Opens a view. `assertHarmless` checks that it has shown texts only. */
   const open = async (view: OfficeViewName, parameters: { readonly [name: string]: string } = {}) => {
-    const opened = await browser.openUrl("about:blank", "html")
+    const opened = await openUrl("about:blank", "html")
     const { page } = opened
     const incidents: Array<string> = []
     page.on("dialog", (dialog) => {
@@ -122,38 +121,35 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server with a
   const call = (name: string) =>
     parts.run(Effect.exit(agent.callTool({ computer, tool: name, params: { text: hostile("argument") }, timeout: 60 })))
 
-  it("shows the names of offices, members and MCP servers, and stderr, as text", options, async () => {
-    await using opened = await open("members")
-    const { page } = opened
+  it("shows the names of offices, members and MCP servers, and stderr, as text", async () => {
+    const { assertHarmless, page } = await open("members")
     await shows(page, "office <img", "computer <img", "agent <img")
     await page.locator("summary").click()
     await shows(page, "stderr")
-    await opened.assertHarmless()
+    await assertHarmless()
     await page.goto(`${url}/office/#/offices`)
     await shows(page, "office <img")
-    await opened.assertHarmless()
+    await assertHarmless()
   })
 
-  it("shows the names, descriptions and schemas of tools as text", options, async () => {
-    await using opened = await open("tools", { tool, computer })
-    await shows(opened.page, `description of ${tool} <img`, "named <img", "help <img", "annotation <img")
-    await opened.assertHarmless()
+  it("shows the names, descriptions and schemas of tools as text", async () => {
+    const { assertHarmless, page } = await open("tools", { tool, computer })
+    await shows(page, `description of ${tool} <img`, "named <img", "help <img", "annotation <img")
+    await assertHarmless()
   })
 
   for (const format of ["Markdown", "Text"]) {
-    it(`shows windows as text in the format ${format}, also one of 1 MB`, options, async () => {
-      await using opened = await open("desktop")
-      const { page } = opened
+    it(`shows windows as text in the format ${format}, also one of 1 MB`, async () => {
+      const { assertHarmless, page } = await open("desktop")
       await page.getByLabel(format, { exact: true }).check()
       await shows(page, "heading <img", "quote <img", "item <img", "code <img", "html <img")
       await shows(page, "yyyy")
-      await opened.assertHarmless()
+      await assertHarmless()
     })
   }
 
-  it("shows arguments, results and errors of calls as text, also a result of 1 MB", options, async () => {
-    await using opened = await open("calls")
-    const { page } = opened
+  it("shows arguments, results and errors of calls as text, also a result of 1 MB", async () => {
+    const { assertHarmless, page } = await open("calls")
     await page.getByText("Connected", { exact: true }).waitFor()
     const details = page.getByRole("region", { name: "Call", exact: true })
     for (const [name, texts] of [
@@ -166,7 +162,7 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server with a
       await page.getByRole("option").filter({ hasText: name }).click()
       await details.getByRole("heading", { name, exact: true }).waitFor()
       await shows(page, ...texts)
-      await opened.assertHarmless()
+      await assertHarmless()
     }
   })
 
@@ -176,12 +172,11 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server with a
     ["long_tool", "yyyy"],
     ["broken_tool", "failure <img"]
   ] as const) {
-    it(`shows what ${name} gives to a call of an operator as text`, options, async () => {
-      await using opened = await open("try", { tool: name, computer })
-      const { page } = opened
+    it(`shows what ${name} gives to a call of an operator as text`, async () => {
+      const { assertHarmless, page } = await open("try", { tool: name, computer })
       await page.getByRole("button", { name: "Run" }).click()
       await shows(page, text)
-      await opened.assertHarmless()
+      await assertHarmless()
     })
   }
 })

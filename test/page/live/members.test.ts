@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Stream } from "effect"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { cardOf, rowOf, useBrowser } from "./LiveBrowser.ts"
+import { cardOf, rowOf, useLivePages } from "./useLivePages.ts"
 import { configOf } from "./LiveParts.ts"
 
 /** An MCP server that writes to stderr and exits. */
@@ -16,26 +16,22 @@ const failing = configOf({
   }
 })
 
-describe.skipIf(chromiumPath === undefined)("office page of a live Server", () => {
+describePages("office page of a live Server", () => {
   const office = new DemoOffice()
-  const browser = useBrowser(office, () => office.start())
-  const options = { timeout: browserTimeout }
+  const { openUrl } = useLivePages(office, () => office.start())
   const member = (name: string) => ({ url: office.url, office: office.office, name })
 
-  it("counts the members of an office, also those that join and leave", options, async () => {
-    await using opened = await browser.openUrl(office.offices)
-    const { page } = opened
+  it("counts the members of an office, also those that join and leave", async () => {
+    const { page } = await openUrl(office.offices)
     await page.getByText("1 Agent, 2 Computers", { exact: true }).waitFor()
     const attic = await office.parts.computer({ ...member("attic"), config: configOf({}) })
     await page.getByText("1 Agent, 3 Computers", { exact: true }).waitFor()
     await attic.stop()
     await page.getByText("1 Agent, 2 Computers", { exact: true }).waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("shows a Computer while it is in the office", options, async () => {
-    await using opened = await browser.openUrl(office.view("members"))
-    const { page } = opened
+  it("shows a Computer while it is in the office", async () => {
+    const { page } = await openUrl(office.view("members"))
     await cardOf(page, "Agent demo-agent").waitFor()
     const attic = await office.parts.computer({ ...member("attic"), config: configOf({}) })
     await cardOf(page, "Computer attic").getByText("This Computer has no MCP servers.").waitFor()
@@ -43,9 +39,9 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await cardOf(page, "Computer attic").waitFor({ state: "detached" })
   })
 
-  it("shows the MCP servers of a Computer, and those that are stopped and started", options, async () => {
-    await using opened = await browser.openUrl(office.view("members"))
-    const desk = cardOf(opened.page, "Computer desk")
+  it("shows the MCP servers of a Computer, and those that are stopped and started", async () => {
+    const { page } = await openUrl(office.view("members"))
+    const desk = cardOf(page, "Computer desk")
     const memory = rowOf(desk, "memory")
     await memory.getByText("ready", { exact: true }).waitFor()
     await memory.getByRole("cell", { name: "9", exact: true }).waitFor()
@@ -59,11 +55,11 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     [true, "shows why an MCP server fails, and its stderr where the Computer shares it"],
     [false, "shows why an MCP server fails, without the stderr that the Computer does not share"]
   ] as const) {
-    it(title, options, async () => {
-      await using opened = await browser.openUrl(office.view("members"))
+    it(title, async () => {
+      const { page } = await openUrl(office.view("members"))
       const operators = { states: true, stderr }
       const attic = await office.parts.computer({ ...member("attic"), config: failing, operators })
-      const row = rowOf(cardOf(opened.page, "Computer attic"), "failing")
+      const row = rowOf(cardOf(page, "Computer attic"), "failing")
       await row.getByText("the process exited with code 3").first().waitFor()
       if (stderr) {
         await row.locator("summary").click()
@@ -75,20 +71,19 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     })
   }
 
-  it("shows that a Computer keeps its states private", options, async () => {
-    await using opened = await browser.openUrl(office.view("members"))
+  it("shows that a Computer keeps its states private", async () => {
+    const { page } = await openUrl(office.view("members"))
     const attic = await office.parts.computer({
       ...member("attic"),
       config: configOf({}),
       operators: { states: false }
     })
-    await cardOf(opened.page, "Computer attic").getByText("This information is not available").waitFor()
+    await cardOf(page, "Computer attic").getByText("This information is not available").waitFor()
     await attic.stop()
   })
 
-  it("disconnects a member, which joins again", options, async () => {
-    await using opened = await browser.openUrl(office.view("members"))
-    const { page } = opened
+  it("disconnects a member, which joins again", async () => {
+    const { page } = await openUrl(office.view("members"))
     await cardOf(page, "Computer lab").waitFor()
     const { status } = office.lab.service
     const lost = office.parts.run(Stream.runHead(Stream.filter(status, ({ _tag }) => _tag === "Disconnected")))
@@ -98,12 +93,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await lost
     await office.parts.run(Stream.runHead(Stream.filter(status, ({ _tag }) => _tag === "Joined")))
     await cardOf(page, "Computer lab").waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("lists the device and the tool pack of a Computer, and why a Computer has none", options, async () => {
-    await using opened = await browser.openUrl(office.view("parts"))
-    const { page } = opened
+  it("lists the device and the tool pack of a Computer, and why a Computer has none", async () => {
+    const { page } = await openUrl(office.view("parts"))
     const desk = cardOf(page, "desk")
     await rowOf(desk, "lamp").getByText("connected").waitFor()
     await rowOf(desk, "lamp").getByText("switch, state").waitFor()
@@ -111,16 +104,15 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await cardOf(page, "lab").getByText("This Computer has neither devices nor tool packs.").waitFor()
   })
 
-  it("offers no sign-out on a Server without authentication", options, async () => {
-    await using opened = await browser.openUrl(office.offices)
-    await opened.page.getByText("Connected", { exact: true }).waitFor()
-    assert.strictEqual(await opened.page.getByRole("button", { name: "Sign out" }).count(), 0)
+  it("offers no sign-out on a Server without authentication", async () => {
+    const { page } = await openUrl(office.offices)
+    await page.getByText("Connected", { exact: true }).waitFor()
+    assert.strictEqual(await page.getByRole("button", { name: "Sign out" }).count(), 0)
   })
 
-  it("drains the Server, shows that it drains, and shows which joins it rejects", options, async () => {
+  it("drains the Server, shows that it drains, and shows which joins it rejects", async () => {
     await using drained = await new DemoOffice().startServer()
-    await using opened = await browser.openUrl(drained.offices)
-    const { page } = opened
+    const { page } = await openUrl(drained.offices)
     await page.getByRole("button", { name: "Drain the node single" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click()
     await page.getByText("draining", { exact: true }).waitFor()
@@ -132,6 +124,5 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
       .getByText(/The Server is shutting down/)
       .first()
       .waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
+import { it } from "@effect/vitest"
 import { officeHash, type OfficeViewName } from "../../../src/domain/page/route.ts"
 import { type Answers, joinOffice } from "../../main/nodes.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
-import { cardOf, useBrowser } from "./LiveBrowser.ts"
+import { describePages } from "../scripted/usePages.ts"
+import { cardOf, useLivePages } from "./useLivePages.ts"
 import { LiveParts } from "./LiveParts.ts"
 
 const address = { line: "0.2", office: "team" }
@@ -19,54 +19,50 @@ const contents: { readonly [event: string]: object } = {
 const answers: Answers = ({ req_id }, answer, event) =>
   answer(event in contents ? { ...contents[event], req_id } : { code: 400, message: `Unknown event ${event}` })
 
-describe.skipIf(chromiumPath === undefined)("office page with members of other implementations", () => {
+describePages("office page with members of other implementations", () => {
   const parts = new LiveParts()
   let url = ""
-  const browser = useBrowser(parts, async () => {
+  const { openUrl } = useLivePages(parts, async () => {
     ;({ url } = (await parts.server()).service)
     await parts.run(joinOffice({ url }, "computer", "plain", address.office, { answers }))
   })
-  const options = { timeout: browserTimeout }
   const open = (view: OfficeViewName, parameters?: { readonly [name: string]: string }) =>
-    browser.openUrl(`${url}/office/${officeHash(address, view, parameters)}`)
+    openUrl(`${url}/office/${officeHash(address, view, parameters)}`)
 
   for (const view of ["members", "parts"] as const) {
-    it(`shows in the view ${view} that the states are not available`, options, async () => {
-      await using opened = await open(view)
-      const card = cardOf(opened.page, view === "members" ? "Computer plain" : "plain")
+    it(`shows in the view ${view} that the states are not available`, async () => {
+      const { page } = await open(view)
+      const card = cardOf(page, view === "members" ? "Computer plain" : "plain")
       await card.getByText("This information is not available from the implementation of this Computer.").waitFor()
-      assert.deepStrictEqual(await opened.faults(), [])
     })
   }
 
-  it("shows the version and the name of the member, and disconnects it", options, async () => {
+  it("shows the version and the name of the member, and disconnects it", async () => {
     await parts.run(joinOffice({ url }, "computer", "second", address.office, { answers }))
-    await using opened = await open("members")
-    const { page } = opened
+    const { page } = await open("members")
     await cardOf(page, "Computer second").getByText("0.2.0").waitFor()
     await page.getByRole("button", { name: "Disconnect second" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
     await cardOf(page, "Computer second").waitFor({ state: "detached" })
   })
 
-  it("shows tools without rules of consent", options, async () => {
-    await using opened = await open("tools", { tool: "plain_tool", computer: "plain" })
-    await opened.page.getByText("not known: the Computer does not report its rules").waitFor()
+  it("shows tools without rules of consent", async () => {
+    const { page } = await open("tools", { tool: "plain_tool", computer: "plain" })
+    await page.getByText("not known: the Computer does not report its rules").waitFor()
   })
 
-  it("shows windows", options, async () => {
-    await using opened = await open("desktop")
-    await opened.page.getByText("plain words").waitFor()
+  it("shows windows", async () => {
+    const { page } = await open("desktop")
+    await page.getByText("plain words").waitFor()
   })
 
-  it("shows the error of a Computer without documents", options, async () => {
-    await using opened = await open("documents")
-    await opened.page.getByText(/Unknown event client:get_finder/).waitFor()
+  it("shows the error of a Computer without documents", async () => {
+    const { page } = await open("documents")
+    await page.getByText(/Unknown event client:get_finder/).waitFor()
   })
 
-  it("calls tools as the Agent, but not beside an Agent", options, async () => {
-    await using opened = await open("try", { tool: "plain_tool", computer: "plain" })
-    const { page } = opened
+  it("calls tools as the Agent, but not beside an Agent", async () => {
+    const { page } = await open("try", { tool: "plain_tool", computer: "plain" })
     await page.getByRole("button", { name: "Run" }).click()
     await page.getByText("plain result", { exact: true }).waitFor()
     await page.getByText("no Agent, 1 Computer").waitFor()

@@ -1,12 +1,12 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { waitUntil } from "../scripted/expectations.ts"
-import type { OpenUrl } from "../scripted/PageBrowser.ts"
+import type { OpenUrl } from "../scripted/usePages.ts"
 import { DemoOffice } from "./DemoOffice.ts"
-import { cardOf, rowOf, useBrowser } from "./LiveBrowser.ts"
+import { cardOf, rowOf, useLivePages } from "./useLivePages.ts"
 
 /** With `A2C_SCREENSHOTS=1` the tests write the pictures of docs/office-page.md. */
 const isWriting = process.env["A2C_SCREENSHOTS"] === "1"
@@ -43,15 +43,15 @@ const makeCalls = async (office: DemoOffice): Promise<void> => {
   void office.startCall({ computer: "desk", tool: "clear_notes" })
 }
 
-describe.skipIf(chromiumPath === undefined)("office page of the demo", () => {
+describePages("office page of the demo", () => {
   const office = new DemoOffice()
   const opened: Array<OpenUrl> = []
-  const browser = useBrowser(office, async () => {
+  const { openShared } = useLivePages(office, async () => {
     await office.start()
     if (isWriting) await mkdir(folder, { recursive: true })
     // Pages that are open during the calls show their phases and the activity of the office.
     for (const size of sizes) {
-      const one = await browser.openUrl(office.view("calls"))
+      const one = await openShared(office.view("calls"))
       await one.page.setViewportSize(size)
       await one.page.getByText("Connected", { exact: true }).waitFor()
       opened.push(one)
@@ -63,7 +63,6 @@ describe.skipIf(chromiumPath === undefined)("office page of the demo", () => {
       }
     }
   })
-  const options = { timeout: browserTimeout }
 
   /** The views with what they show, and how to wait for it. */
   const views: {
@@ -123,9 +122,9 @@ describe.skipIf(chromiumPath === undefined)("office page of the demo", () => {
   }
 
   for (const [name, { prepare, url }] of Object.entries(views)) {
-    it(`shows the view ${name} at both widths, and axe finds nothing in both themes`, options, async () => {
+    it(`shows the view ${name} at both widths, and axe finds nothing in both themes`, async () => {
       for (const [index, { width }] of sizes.entries()) {
-        const { accessibilityFindings, faults, page } = opened[index] ?? (await browser.openUrl(url()))
+        const { accessibilityFindings, faults, page } = opened[index] ?? (await openShared(url()))
         await page.goto(url())
         await prepare(page)
         await waitUntil(async () => (await page.getByText("loading", { exact: true }).count()) === 0)

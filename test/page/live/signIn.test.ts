@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Effect, Layer, PubSub, type Scope, Stream } from "effect"
 import type { Page } from "playwright-core"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
@@ -6,9 +6,9 @@ import { type ApiKeyEntry, hashApiKey } from "../../../src/adapters/auth/apiKeyE
 import { makeSchemeAuthenticator } from "../../../src/adapters/auth/CredentialScheme.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import type { Right } from "../../../src/domain/model/Identity.ts"
-import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { describePages } from "../scripted/usePages.ts"
 import { tabTo } from "../scripted/expectations.ts"
-import { useBrowser } from "./LiveBrowser.ts"
+import { useLivePages } from "./useLivePages.ts"
 import { configOf, LiveParts } from "./LiveParts.ts"
 
 const entryOf = (subject: string, rights: ReadonlyArray<Right>): ApiKeyEntry => ({
@@ -44,11 +44,11 @@ const signIn = async (page: Page, key: string): Promise<void> => {
   await page.getByRole("button", { name: "Sign in" }).click()
 }
 
-describe.skipIf(chromiumPath === undefined)("office page of a Server with API keys", () => {
+describePages("office page of a Server with API keys", () => {
   const parts = new LiveParts()
   let url = ""
   let replace: (keys: ReadonlyArray<ApiKeyEntry>) => Promise<unknown> = () => Promise.reject(new Error("not started"))
-  const browser = useBrowser(parts, async () => {
+  const { openUrl } = useLivePages(parts, async () => {
     const keys = await parts.run(makeKeys)
     replace = (entries) => parts.run(keys.replace(entries))
     const { service } = await parts.server({ authenticator: keys.authenticator })
@@ -56,12 +56,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a Server with API ke
     const token = "key-of-alan"
     await parts.computer({ url, token, office: "team", name: "desk", config: configOf({}) })
   })
-  const options = { timeout: browserTimeout }
-  const open = () => browser.openUrl(`${url}/office/`, "form")
+  const open = () => openUrl(`${url}/office/`, "form")
 
-  it("shows the offices to a key with the right operator, until the sign-out", options, async () => {
-    await using opened = await open()
-    const { page } = opened
+  it("shows the offices to a key with the right operator, until the sign-out", async () => {
+    const { page } = await open()
     await signIn(page, "key-of-olga")
     await page.getByText("no Agent, 1 Computer", { exact: true }).waitFor()
     await page.getByText("olga", { exact: true }).waitFor()
@@ -71,12 +69,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a Server with API ke
     await page.getByLabel("Key or token").waitFor()
     await page.reload()
     await page.getByLabel("Key or token").waitFor()
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 
-  it("signs in and out without a mouse", options, async () => {
-    await using opened = await open()
-    const { page } = opened
+  it("signs in and out without a mouse", async () => {
+    const { page } = await open()
     await tabTo(page, "Key or token")
     await page.keyboard.type("key-of-olga")
     await page.keyboard.press("Enter")
@@ -90,18 +86,16 @@ describe.skipIf(chromiumPath === undefined)("office page of a Server with API ke
     ["without the right operator", "key-of-alan", "this page requires the right 'operator'"],
     ["that the Server does not know", "key-of-nemo", "The Server rejected the key."]
   ] as const) {
-    it(`rejects a key ${title}`, options, async () => {
-      await using opened = await open()
-      const { page } = opened
+    it(`rejects a key ${title}`, async () => {
+      const { page } = await open()
       await signIn(page, key)
       await page.getByRole("alert").getByText(reason).waitFor()
       assert.strictEqual(await page.getByText("1 Computer").count(), 0)
     })
   }
 
-  it("permits no calls with a key without the right agent", options, async () => {
-    await using opened = await open()
-    const { page } = opened
+  it("permits no calls with a key without the right agent", async () => {
+    const { page } = await open()
     await signIn(page, "key-of-wanda")
     await page.getByText("no Agent, 1 Computer", { exact: true }).waitFor()
     await page.evaluate(`location.hash = "#/office/0.2/team/try"`)
@@ -110,9 +104,8 @@ describe.skipIf(chromiumPath === undefined)("office page of a Server with API ke
     await page.getByLabel("Key or token").waitFor()
   })
 
-  it("asks for another key when its key is revoked", options, async () => {
-    await using opened = await open()
-    const { page } = opened
+  it("asks for another key when its key is revoked", async () => {
+    const { page } = await open()
     await signIn(page, "key-of-olga")
     await page.getByText("no Agent, 1 Computer", { exact: true }).waitFor()
     await replace([wanda, alan])
@@ -120,6 +113,5 @@ describe.skipIf(chromiumPath === undefined)("office page of a Server with API ke
     await signIn(page, "key-of-olga")
     await page.getByRole("alert").getByText("The Server rejected the key.").waitFor()
     await replace([olga, wanda, alan])
-    assert.deepStrictEqual(await opened.faults(), [])
   })
 })

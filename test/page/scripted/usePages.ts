@@ -1,7 +1,8 @@
 import axe from "axe-core"
 import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
-import { launchChromium } from "../../programs/launchChromium.ts"
+import { afterAll, assert, describe, onTestFinished } from "vitest"
+import { chromiumPath, launchChromium } from "../../programs/launchChromium.ts"
 import { ScriptedServer } from "./ScriptedServer.ts"
 
 /** Collects violations of the policy, which the browser reports to the page. */
@@ -19,7 +20,7 @@ const runAxe = `axe.run(document, { resultTypes: ["violations"] }).then(({ viola
 const waitTimeout = 60_000
 
 /** A page in the browser. */
-export interface OpenUrl extends AsyncDisposable {
+export interface OpenUrl {
   readonly page: Page
   /** Uncaught errors of the page, and violations of the policy. */
   readonly faults: () => Promise<ReadonlyArray<string>>
@@ -32,19 +33,25 @@ export interface OpenPage extends OpenUrl {
   readonly server: ScriptedServer
 }
 
-/** One browser for the tests of a file. */
-export class PageBrowser {
-  readonly #scope = Scope.makeUnsafe()
-  #context: Promise<BrowserContext> | undefined
+/** Groups tests that need Chromium; they are skipped without it. */
+export const describePages = describe.skipIf(chromiumPath === undefined)
 
-  /** Opens a URL in a new page, prepared before it loads, and waits for an element. */
-  async openUrl(
+/**
+ * Opens pages in one browser for the tests of a `describe`. A page closes with its test, which fails for errors of the page
+ * and for violations of the policy.
+ */
+export const usePages = () => {
+  const scope = Scope.makeUnsafe()
+  let context: Promise<BrowserContext> | undefined
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  /** Opens a URL in a page that stays open for all tests, prepared before it loads, and waits for an element. */
+  const openShared = async (
     url: string,
     selector = "main h1",
     prepare: (page: Page) => Promise<void> = () => Promise.resolve()
-  ): Promise<OpenUrl> {
-    const context = await (this.#context ??= Effect.runPromise(Scope.provide(launchChromium, this.#scope)))
-    const page = await context.newPage()
+  ): Promise<OpenUrl> => {
+    const page = await (await (context ??= Effect.runPromise(Scope.provide(launchChromium, scope)))).newPage()
     page.setDefaultTimeout(waitTimeout)
     const errors: Array<string> = []
     page.on("pageerror", ({ message }) => errors.push(message))
@@ -58,27 +65,28 @@ export class PageBrowser {
       accessibilityFindings: async () => {
         await page.evaluate(axe.source)
         return (await page.evaluate(runAxe)) as ReadonlyArray<string>
-      },
-      [Symbol.asyncDispose]: () => page.close()
-    }
-  }
-
-  /** Opens the page at a hash such as `#/offices`, and waits for the first snapshot unless it must sign in. */
-  async open(hash = "", prepare: (server: ScriptedServer) => void = () => undefined): Promise<OpenPage> {
-    const server = await new ScriptedServer().start()
-    prepare(server)
-    const opened = await this.openUrl(`${server.url}${hash}`, server.session === undefined ? "form" : undefined)
-    return {
-      ...opened,
-      server,
-      [Symbol.asyncDispose]: async () => {
-        await opened[Symbol.asyncDispose]()
-        await server[Symbol.asyncDispose]()
       }
     }
   }
 
-  close(): Promise<void> {
-    return Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  /** Opens a URL for the current test. */
+  const openUrl: typeof openShared = async (...options) => {
+    const opened = await openShared(...options)
+    onTestFinished(async () => {
+      if (opened.page.isClosed()) return
+      assert.deepStrictEqual(await opened.faults(), [])
+      await opened.page.close()
+    })
+    return opened
   }
+
+  /** Opens the page of a scripted Server at a hash such as `#/offices`, and waits for its first snapshot or its form for sign-in. */
+  const open = async (hash = "", prepare: (server: ScriptedServer) => void = () => undefined): Promise<OpenPage> => {
+    const server = await new ScriptedServer().start()
+    onTestFinished(() => server[Symbol.asyncDispose]())
+    prepare(server)
+    return { ...(await openUrl(`${server.url}${hash}`, server.session === undefined ? "form" : undefined)), server }
+  }
+
+  return { open, openShared, openUrl }
 }
