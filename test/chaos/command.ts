@@ -12,17 +12,6 @@ export const exitCodes = {
   notJudged: 3
 } as const
 
-/** Parses options; exits with the reason when they are invalid. */
-export const usageOr = <Options>(read: () => Options): Effect.Effect<Options> =>
-  Effect.sync(() => {
-    try {
-      return read()
-    } catch (error) {
-      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\nSee --help.\n`)
-      return process.exit(exitCodes.usage)
-    }
-  })
-
 /** Writes progress to stderr with the seconds since the start. */
 export const reporter = (): ((line: string) => void) => {
   const begun = performance.now()

@@ -2,16 +2,26 @@
  * Tests whether the memory of a Server stays flat under mixed load.
  * Usage: node test/chaos/longRun.ts [--help]
  */
-import { parseArgs } from "node:util"
 import { Cause, Effect, Exit, References } from "effect"
-import { wholeNumber } from "../commandLine.ts"
-import { exitCodes, messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
+import { flag, makeCommandLine, number, optionsOrExit } from "../commandLine.ts"
+import { exitCodes, messageOf, reporter, runCommand, within } from "./command.ts"
 import { type Growth, growthOf, judge, warmUp } from "./growth.ts"
 import { startMixedLoad } from "./mixedLoad.ts"
 import { sample, startServer } from "./sampling.ts"
 import { certainty } from "./slope.ts"
 
 const defaults = { minutes: 30, bound: 1024 }
+
+const commandLine = makeCommandLine({
+  minutes: number("N", `duration (default ${defaults.minutes})`, [1, 7 * 24 * 60], defaults.minutes),
+  bound: number(
+    "KB",
+    `allowed growth of live memory in KB per hour (default ${defaults.bound})`,
+    [1, 1_000_000],
+    defaults.bound
+  ),
+  json: flag("print the report as JSON")
+})
 
 const helpText = `Tests whether the memory of a Server stays flat under mixed load.
 
@@ -22,10 +32,7 @@ and leave, and lose their connections. Every few seconds the load rests, and the
 after a collection. The first ${100 * warmUp} % of the samples, and at least two minutes, are warm-up and do not count. The last line
 is the result.
 
-  --minutes N   duration (default ${defaults.minutes})
-  --bound KB    allowed growth of live memory in KB per hour (default ${defaults.bound})
-  --json        print the report as JSON
-  --help        print this text
+${commandLine.help}
 
 Exit codes
   ${exitCodes.fine}    live memory grows by less than the bound, by a margin of ${certainty} standard errors
@@ -35,24 +42,6 @@ Exit codes
   ${exitCodes.notJudged}    the run was too short for a verdict, or could not run
   130  ended by a signal
 `
-
-const readOptions = (args: ReadonlyArray<string>) => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      minutes: { type: "string" },
-      bound: { type: "string" },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false }
-    }
-  })
-  return {
-    minutes: wholeNumber("minutes", values.minutes, defaults.minutes, [1, 7 * 24 * 60]),
-    bound: wholeNumber("bound", values.bound, defaults.bound, [1, 1_000_000]),
-    json: values.json,
-    help: values.help
-  }
-}
 
 /** Seconds beside the load: the start, the last rest, the end. */
 const spareTime = 180
@@ -79,8 +68,7 @@ const run = Effect.fnUntraced(function* (minutes: number) {
 }, Effect.scoped)
 
 const program = Effect.gen(function* () {
-  const { bound, help, json, minutes } = yield* usageOr(() => readOptions(process.argv.slice(2)))
-  if (help) return void process.stdout.write(helpText)
+  const { bound, json, minutes } = optionsOrExit(commandLine.parse, helpText)
   const exit = yield* Effect.exit(within(minutes * 60 + spareTime, run(minutes)))
   if (Exit.isFailure(exit)) {
     process.stderr.write(`${messageOf(exit.cause)}\n`)

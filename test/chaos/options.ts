@@ -1,50 +1,34 @@
-import { parseArgs } from "node:util"
-import { wholeNumber } from "../commandLine.ts"
+import { flag, makeCommandLine, number, texts, wholeNumber } from "../commandLine.ts"
 import { exitCodes } from "./command.ts"
-
-/** Options of a chaos run. */
-interface Options {
-  readonly seconds: number
-  /** One run for each seed, one after the other. */
-  readonly seeds: ReadonlyArray<number>
-  readonly quick: boolean
-  readonly json: boolean
-  readonly help: boolean
-}
 
 /** Seconds of faults, by default and with `--quick`. */
 const defaultSeconds = { full: 120, quick: 12 }
 const maxSeconds = 24 * 60 * 60
 const maxSeeds = 1000
 const defaultSeed = 1
+const durations = `default ${defaultSeconds.full}, with --quick ${defaultSeconds.quick}`
+
+const commandLine = makeCommandLine({
+  seconds: number("N", `duration of the faults (${durations})`, [1, maxSeconds], undefined),
+  seed: texts("S", `seed of the fault plan (default ${defaultSeed}); several seeds run one after the other`),
+  seeds: number("N", "number of consecutive seeds, starting with --seed", [1, maxSeeds], undefined),
+  quick: flag("two Servers, one office, and only faults that heal quickly"),
+  json: flag("print the report as JSON")
+})
 
 /** Parses the command line. Throws an error that names the invalid option. */
-export const readOptions = (args: ReadonlyArray<string>): Options => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seconds: { type: "string" },
-      seed: { type: "string", multiple: true },
-      seeds: { type: "string" },
-      quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean", default: false }
-    }
-  })
-  const { help, json, quick, seed = [String(defaultSeed)] } = values
-  const named = seed.map((text) => wholeNumber("seed", text, defaultSeed, [0, Number.MAX_SAFE_INTEGER - maxSeeds]))
-  const count = wholeNumber("seeds", values.seeds, 1, [1, maxSeeds])
+export const readOptions = (args: ReadonlyArray<string>) => {
+  const { seconds, seed, seeds: count, ...flags } = commandLine.parse(args)
+  const named = seed.map((text) => wholeNumber("seed", text, [0, Number.MAX_SAFE_INTEGER - maxSeeds]))
   const [first = defaultSeed] = named
-  if (values.seeds !== undefined && named.length > 1) {
+  if (count !== undefined && named.length > 1) {
     throw new Error("--seeds counts from one --seed: give several --seed, or --seeds with one")
   }
-  const defaults = quick ? defaultSeconds.quick : defaultSeconds.full
+  const consecutive = Array.from({ length: count ?? 1 }, (_, index) => first + index)
   return {
-    seconds: wholeNumber("seconds", values.seconds, defaults, [1, maxSeconds]),
-    seeds: values.seeds === undefined ? named : Array.from({ length: count }, (_, index) => first + index),
-    quick,
-    json,
-    help
+    ...flags,
+    seconds: seconds ?? (flags.quick ? defaultSeconds.quick : defaultSeconds.full),
+    seeds: named.length > 1 ? named : consecutive
   }
 }
 
@@ -56,12 +40,7 @@ Servers on one Redis, Computers with MCP servers, and Agents that call them run 
 killed and stopped. Connections are cut, slowed and made half-open. Redis answers with errors, and proxies with their own
 pages. Every call is recorded. The last line is the result.
 
-  --seconds N   duration of the faults (default ${defaultSeconds.full}, with --quick ${defaultSeconds.quick})
-  --seed S      seed of the fault plan (default ${defaultSeed}); several seeds run one after the other
-  --seeds N     number of consecutive seeds, starting with --seed
-  --quick       two Servers, one office, and only faults that heal quickly
-  --json        print the report as JSON
-  --help        print this text
+${commandLine.help}
 
 Exit codes
   ${exitCodes.fine}    all checks passed

@@ -3,15 +3,15 @@
  * Usage: node test/chaos/run.ts [--help]
  */
 import { Effect, Exit, Result } from "effect"
+import { optionsOrExit } from "../commandLine.ts"
 import { largeMembers, smallMembers } from "./members.ts"
 import { maxSecondsOf, runChaos } from "./chaos.ts"
 import { helpText, readOptions } from "./options.ts"
-import { messageOf, reporter, runCommand, usageOr, within } from "./command.ts"
+import { messageOf, reporter, runCommand, within } from "./command.ts"
 import { answerOf, exitCodeOf, type Run, formatRuns, formatRunsJson } from "./series.ts"
 
 const program = Effect.gen(function* () {
-  const { help, json, quick, seconds, seeds } = yield* usageOr(() => readOptions(process.argv.slice(2)))
-  if (help) return void process.stdout.write(helpText)
+  const { json, quick, seconds, seeds } = optionsOrExit(readOptions, helpText)
   const note = reporter()
   const runs = yield* Effect.forEach(
     seeds,

@@ -26,25 +26,12 @@ const edgeBytes = [0x00, 0x01, 0x0a, 0x0d, 0x1e, 0x20, 0x22, 0x2c, 0x5c, 0x7f, 0
 const notUtf8 = ["c3", "c080", "eda080", "f4908080", "80", "fffe", "e282"].map((hex) => Buffer.from(hex, "hex"))
 
 const numbers = [
-  "0",
-  "-0",
-  "-1",
-  "1e309",
-  "1e-400",
-  "0.1",
-  "NaN",
-  "null",
-  "00",
-  "127",
-  "256",
-  "65536",
-  "2147483648",
-  "4294967295",
-  "9007199254740993",
-  "99999999999999999999999",
-  "1e21",
-  "true"
-]
+  ["0", "-0", "-1"],
+  ["1e309", "1e-400", "0.1"],
+  ["NaN", "null", "00"],
+  ["127", "256", "65536", "2147483648", "4294967295"],
+  ["9007199254740993", "99999999999999999999999", "1e21", "true"]
+].flat()
 
 /** Nesting depths: near the limit, and seldom deep enough to overflow the stack of a recursion. */
 const depths = { defaults: [1, 2, 9, 10, 127, 128, 129], great: [300, 20_000] }

@@ -5,23 +5,11 @@ type Container = Array<unknown> | Record<string, unknown>
 
 /** Names with and without a special meaning. */
 const names = [
-  "__proto__",
-  "constructor",
-  "prototype",
-  "toString",
-  "valueOf",
-  "hasOwnProperty",
-  "length",
-  "then",
-  "toJSON",
-  "",
-  "0",
-  "-1",
-  "\u0000",
-  "\ud800",
-  "a.b",
-  "x".repeat(300)
-]
+  ["__proto__", "constructor", "prototype", "toString", "valueOf", "hasOwnProperty"],
+  ["length", "then", "toJSON"],
+  ["", "0", "-1"],
+  ["\u0000", "\ud800", "a.b", "x".repeat(300)]
+].flat()
 
 const nested = (depth: number, value: unknown): unknown => {
   let node = value
@@ -42,32 +30,17 @@ const largeValues: ReadonlyArray<() => unknown> = [
 const seldom = 25
 
 /** Unexpected values. */
-const smallValues: ReadonlyArray<() => unknown> = [
-  () => null,
-  () => true,
-  () => false,
-  () => 0,
-  () => -1,
-  () => 1.5,
-  () => Number.MAX_SAFE_INTEGER + 2,
-  () => 1e308,
-  () => "",
-  () => " ",
-  () => "__proto__",
-  () => "constructor",
-  () => "toString",
-  () => "\ud800",
-  () => "\u0000\u001e\u2028",
-  () => [],
-  () => ({}),
-  () => ({ toString: 1 }),
-  () => ({ toString: null, valueOf: "x" }),
+const rowsOfValues: ReadonlyArray<ReadonlyArray<unknown>> = [
+  [null, true, false],
+  [0, -1, 1.5, Number.MAX_SAFE_INTEGER + 2, 1e308],
+  ["", " ", "__proto__", "constructor", "toString", "\ud800", "\u0000\u001e\u2028"],
   // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
-  () => ({ then: 1 }),
-  () => [[]]
+  [[], {}, { toString: 1 }, { toString: null, valueOf: "x" }, { then: 1 }, [[]]]
 ]
+const smallValues = rowsOfValues.flat()
 
-const someValue = (random: Random): unknown => pick(random, oneIn(random, seldom) ? largeValues : smallValues)()
+const someValue = (random: Random): unknown =>
+  oneIn(random, seldom) ? pick(random, largeValues)() : pick(random, smallValues)
 
 /** Sets a member as JSON.parse does, even `__proto__`. */
 const put = (object: Record<string, unknown>, name: string, value: unknown): void => {

@@ -1,47 +1,35 @@
-import { parseArgs } from "node:util"
-import { wholeNumber } from "../commandLine.ts"
+import { makeCommandLine, number, texts } from "../commandLine.ts"
 import type { Surface } from "./Surface.ts"
-
-/** The options of the fuzzer. */
-export interface Options {
-  /** The number of inputs for all surfaces together. */
-  readonly inputs: number
-  readonly seed: number
-  /** The number of the first input, for a single surface. */
-  readonly from: number
-  readonly surfaces: ReadonlyArray<Surface>
-  readonly help: boolean
-}
 
 const defaults = { inputs: 100_000, seed: 1, from: 0 }
 const maxInputs = 1_000_000_000
 const maxSeed = 2 ** 32 - 1
 
+const commandLine = makeCommandLine({
+  inputs: number(
+    "N",
+    `number of inputs for all surfaces together (${defaults.inputs})`,
+    [1, maxInputs],
+    defaults.inputs
+  ),
+  seed: number("S", `seed of the inputs (${defaults.seed})`, [0, maxSeed], defaults.seed),
+  surface: texts("NAME", "fuzz this surface alone; repeatable (see below)"),
+  from: number("N", "number of the first input; reproduces a single input", [0, maxInputs], defaults.from)
+})
+
 /** Parses the command line. Throws an error with a message for the user. */
-export const parseOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surface>): Options => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      inputs: { type: "string" },
-      seed: { type: "string" },
-      from: { type: "string" },
-      surface: { type: "string", multiple: true, default: [] },
-      help: { type: "boolean", default: false }
-    }
-  })
-  for (const name of values.surface) {
+export const parseOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surface>) => {
+  const { surface: names, ...options } = commandLine.parse(args)
+  for (const name of names) {
     if (!all.some((one) => one.name === name)) {
       throw new Error(`There is no surface "${name}"; there are ${all.map((one) => one.name).join(", ")}`)
     }
   }
-  return {
-    inputs: wholeNumber("inputs", values.inputs, defaults.inputs, [1, maxInputs]),
-    seed: wholeNumber("seed", values.seed, defaults.seed, [0, maxSeed]),
-    from: wholeNumber("from", values.from, defaults.from, [0, maxInputs]),
-    surfaces: all.filter(({ name }) => values.surface.length === 0 || values.surface.includes(name)),
-    help: values.help
-  }
+  return { ...options, surfaces: all.filter(({ name }) => names.length === 0 || names.includes(name)) }
 }
+
+/** The options of the fuzzer. */
+export type Options = ReturnType<typeof parseOptions>
 
 /** The output of `--help`. */
 export const helpText = (
@@ -50,11 +38,7 @@ export const helpText = (
 
 npm run fuzz -- [OPTIONS]
 
-  --inputs N      number of inputs for all surfaces together (${defaults.inputs})
-  --seed S        seed of the inputs (${defaults.seed})
-  --surface NAME  fuzz this surface alone; repeatable (see below)
-  --from N        number of the first input; reproduces a single input
-  --help          print this help
+${commandLine.help}
 
 Exits with 1 after a fault and writes the input and its predecessors to a file in the current folder.
 

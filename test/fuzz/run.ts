@@ -1,6 +1,7 @@
 /** Feeds malformed inputs to every interface that receives untrusted input: see `--help`. */
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
+import { optionsOrExit } from "../commandLine.ts"
 import { fuzz, type Outcome, shares } from "./fuzz.ts"
 import { helpText, type Options, parseOptions } from "./options.ts"
 import { faultText, summary, table } from "./report.ts"
@@ -40,19 +41,4 @@ const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<n
   return outcomes.some(({ fault }) => fault !== undefined) ? 1 : 0
 }
 
-const main = async (): Promise<number> => {
-  let options: Options
-  try {
-    options = parseOptions(process.argv.slice(2), surfaces)
-  } catch (error) {
-    print(`${error instanceof Error ? error.message : String(error)}\n`)
-    return 2
-  }
-  if (options.help) {
-    process.stdout.write(helpText(surfaces))
-    return 0
-  }
-  return run(options)
-}
-
-process.exit(await main())
+process.exit(await run(optionsOrExit((args) => parseOptions(args, surfaces), helpText(surfaces))))

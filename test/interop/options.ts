@@ -1,17 +1,13 @@
-import { parseArgs } from "node:util"
+import { flag, makeCommandLine, texts } from "../commandLine.ts"
 import { exitCodes } from "../chaos/command.ts"
 import { type Peer, peers } from "./peers.ts"
 
-/** Options of a run. */
-interface Options {
-  readonly peers: ReadonlyArray<Peer>
-  /** True for all peers: only then the table of the docs is complete. */
-  readonly isComplete: boolean
-  readonly alone: boolean
-  readonly keep: boolean
-  readonly list: boolean
-  readonly help: boolean
-}
+const commandLine = makeCommandLine({
+  only: texts("PEER", "test this peer; may be repeated"),
+  alone: flag("pair the parts of a peer with each other only: shows its own faults"),
+  keep: flag("keep the folders with the logs, and print where they are"),
+  list: flag("print the peers")
+})
 
 const findPeer = (name: string): Peer => {
   const found = peers.find((peer) => peer.name === name)
@@ -20,22 +16,13 @@ const findPeer = (name: string): Peer => {
 }
 
 /** Parses the command line. Throws an error that names the invalid option. */
-export const readOptions = (args: ReadonlyArray<string>): Options => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: "string", multiple: true, default: [] },
-      alone: { type: "boolean", default: false },
-      keep: { type: "boolean", default: false },
-      list: { type: "boolean", default: false },
-      help: { type: "boolean", default: false }
-    }
-  })
-  const { only, ...flags } = values
+export const readOptions = (args: ReadonlyArray<string>) => {
+  const { only, ...flags } = commandLine.parse(args)
   const chosen = only.map(findPeer)
   return {
     ...flags,
     peers: chosen.length === 0 ? peers : peers.filter((peer) => chosen.includes(peer)),
+    /** True for all peers: only then the table of the docs is complete. */
     isComplete: chosen.length === 0 && !flags.alone
   }
 }
@@ -48,11 +35,7 @@ Agents, Computers and Servers of both sides are paired in all mixtures. Each pai
 in node_modules/.cache/interop. Faults of packages are listed in test/interop/knownFaults.ts. The run fails when a step fails
 without a known fault, and when a known fault no longer occurs. A run with all peers writes the table in docs/interop.md.
 
-  --only PEER   test this peer; may be repeated
-  --alone       pair the parts of a peer with each other only: shows its own faults
-  --keep        keep the folders with the logs, and print where they are
-  --list        print the peers
-  --help        print this text
+${commandLine.help}
 
 Exit codes
   ${exitCodes.fine}    every step passed, or failed by a known fault

@@ -4,7 +4,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Result } from "effect"
-import { exitCodes, reporter, runCommand, usageOr, within } from "../chaos/command.ts"
+import { exitCodes, reporter, runCommand, within } from "../chaos/command.ts"
+import { optionsOrExit } from "../commandLine.ts"
 import { cacheFolder, install } from "./install.ts"
 import { type Finding, formatVerdict, isWrong } from "./judge.ts"
 import { helpText, readOptions } from "./options.ts"
@@ -38,12 +39,10 @@ const formatFinding = ({ pairing, peer, step, verdict }: Finding): string =>
   `${peer.name}, ${formatPairing(pairing)}: ${step}: ${formatVerdict(verdict)}`
 
 const program = Effect.gen(function* () {
-  const options = yield* usageOr(() => readOptions(process.argv.slice(2)))
-  const { alone, help, isComplete, keep, list } = options
-  if (help) return void process.stdout.write(helpText)
+  const { alone, isComplete, keep, list, peers: wanted } = optionsOrExit(readOptions, helpText)
   if (list) return peers.forEach(({ line, name }) => print(`${name}  protocol ${line}`))
   const note = reporter()
-  const { installed, missing } = yield* within(maxInstallSeconds, installAll(options.peers, note))
+  const { installed, missing } = yield* within(maxInstallSeconds, installAll(wanted, note))
 
   const runs = join(cacheFolder, "runs", String(process.pid))
   mkdirSync(runs, { recursive: true })

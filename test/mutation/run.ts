@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Stryker } from "@stryker-mutator/core"
+import { optionsOrExit } from "../commandLine.ts"
 import { type Area, areas, filesOf } from "./areas.ts"
 import { helpText, type Options, parseOptions } from "./options.ts"
 import { type Mutant, scoreOf, survivors, table } from "./report.ts"
@@ -103,10 +104,10 @@ const runArea = async (area: Area, files: ReadonlyArray<string>, options: Option
 
 const run = async (options: Options): Promise<number> => {
   const parts = areas
-    .map((area) => ({ area, files: filesOf(area, options.paths) }))
+    .map((area) => ({ area, files: filesOf(area, options.positionals) }))
     .filter(({ files }) => files.length > 0)
   if (parts.length === 0) {
-    process.stderr.write(`No area contains ${options.paths.join(" or ")}\n`)
+    process.stderr.write(`No area contains ${options.positionals.join(" or ")}\n`)
     return 2
   }
   mkdirSync(cacheFolder, { recursive: true })
@@ -127,22 +128,7 @@ const run = async (options: Options): Promise<number> => {
   return 1
 }
 
-const main = async (): Promise<number> => {
-  let options: Options
-  try {
-    options = parseOptions(process.argv.slice(2))
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-    return 2
-  }
-  if (options.help) {
-    process.stdout.write(helpText)
-    return 0
-  }
-  const clean = () => rmSync(workFolder, { recursive: true, force: true })
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
-  process.on("exit", clean)
-  return run(options)
-}
-
-process.exit(await main())
+const options = optionsOrExit(parseOptions, helpText)
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
+process.on("exit", () => rmSync(workFolder, { recursive: true, force: true }))
+process.exit(await run(options))

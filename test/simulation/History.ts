@@ -172,30 +172,7 @@ interface Stay {
   to: number | undefined
 }
 
-/** Event counts of a run. */
-export interface Counts {
-  steps: number
-  calls: number
-  answered: number
-  failed: number
-  cancelled: number
-  queries: number
-  joins: number
-  kills: number
-  linkFaults: number
-  nodeStops: number
-  changes: number
-  approvals: number
-  questions: number
-  answers: number
-  grants: number
-  tasks: number
-  fetches: number
-  successions: number
-  seen: number
-}
-
-export const noCounts = (): Counts => ({
+export const noCounts = () => ({
   steps: 0,
   calls: 0,
   answered: 0,
@@ -216,6 +193,9 @@ export const noCounts = (): Counts => ({
   successions: 0,
   seen: 0
 })
+
+/** Event counts of a run. */
+export type Counts = ReturnType<typeof noCounts>
 
 /** The events of a run that the rules check. */
 export interface History {

@@ -1,4 +1,5 @@
 /** Runs the simulation: see `--help`. */
+import { optionsOrExit } from "../commandLine.ts"
 import { type Counts, noCounts } from "./History.ts"
 import { helpText, type Options, parseOptions } from "./options.ts"
 import { detectionSeeds, findDetection, runSeed, shrunk, formatCounts, formatFailure } from "./report.ts"
@@ -56,22 +57,11 @@ const plantAll = async ({ steps }: Options): Promise<boolean> => {
   return missed === 0
 }
 
-const main = async (): Promise<number> => {
-  let options: Options
-  try {
-    options = parseOptions(process.argv.slice(2))
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-    return 2
-  }
-  if (options.help) {
-    process.stdout.write(helpText)
-    return 0
-  }
-  const run = options.faults ? plantAll : options.seed === undefined ? many : one.bind(undefined, options.seed)
-  return (await run(options)) ? 0 : 1
+const main = (options: Options): Promise<boolean> => {
+  if (options.faults) return plantAll(options)
+  return options.seed === undefined ? many(options) : one(options.seed, options)
 }
 
 // The reader closed the pipe, as `head` does.
 process.stdout.on("error", () => process.exit(0))
-process.exitCode = await main()
+process.exitCode = (await main(optionsOrExit(parseOptions, helpText))) ? 0 : 1

@@ -34,6 +34,15 @@ const atLinks = (
   })
 })
 
+/** Replaces the messages of the Servers to their links. */
+const atPosts = (post: (link: Link, ...message: Parameters<Link["post"]>) => ReturnType<Link["post"]>): Sabotage =>
+  atLinks((link) => ({ ...link, post: (...message) => post(link, ...message) }))
+
+/** Replaces the requests of the Servers to their links. */
+const atRequests = (
+  start: (link: Link, ...request: Parameters<Link["startRequest"]>) => ReturnType<Link["startRequest"]>
+): Sabotage => atLinks((link) => ({ ...link, startRequest: (...request) => start(link, ...request) }))
+
 /** The reply of a handler. */
 type Answer = ReturnType<MessageHandler>
 
@@ -50,22 +59,16 @@ const is = (wanted: string) => (event: string) => event === wanted
 /** Drops every `count`th message of an event. */
 const drop = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
-  return atLinks((link) => ({
-    ...link,
-    post: (event, body) => (hit(event) ? undefined : link.post(event, body))
-  }))
+  return atPosts((link, event, body) => (hit(event) ? undefined : link.post(event, body)))
 }
 
 /** Sends every `count`th message of an event twice. */
 const duplicate = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
-  return atLinks((link) => ({
-    ...link,
-    post: (event, body) => {
-      if (hit(event)) link.post(event, body)
-      return link.post(event, body)
-    }
-  }))
+  return atPosts((link, event, body) => {
+    if (hit(event)) link.post(event, body)
+    return link.post(event, body)
+  })
 }
 
 /** Changes every `count`th reply of a Computer to requests of an event. */
@@ -75,11 +78,9 @@ const changeReplies = (
   change: (requests: ReplyExit, end: (requests: ReplyExit) => void) => void
 ) => {
   const hit = each(count, is(wanted))
-  return atLinks((link) => ({
-    ...link,
-    startRequest: (event, body, deadline, end, extend) =>
-      link.startRequest(event, body, deadline, hit(event) ? (requests) => change(requests, end) : end, extend)
-  }))
+  return atRequests((link, event, body, deadline, end, extend) =>
+    link.startRequest(event, body, deadline, hit(event) ? (requests) => change(requests, end) : end, extend)
+  )
 }
 
 /** Swaps the replies of two calls. */
@@ -203,18 +204,15 @@ export interface Fault {
 
 const callTwice = (): Sabotage => {
   const hit = each(7, is("client:tool_call"))
-  return atLinks((link) => ({
-    ...link,
-    startRequest: (event, body, deadline, end, extend) => {
-      const value = Result.getOrUndefined(body.value())
-      if (hit(event) && isJsonObject(value)) {
-        // With the original id the Computer would treat it as a repeated request.
-        const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
-        link.startRequest(event, again, deadline, () => undefined)
-      }
-      return link.startRequest(event, body, deadline, end, extend)
+  return atRequests((link, event, body, deadline, end, extend) => {
+    const value = Result.getOrUndefined(body.value())
+    if (hit(event) && isJsonObject(value)) {
+      // With the original id the Computer would treat it as a repeated request.
+      const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
+      link.startRequest(event, again, deadline, () => undefined)
     }
-  }))
+    return link.startRequest(event, body, deadline, end, extend)
+  })
 }
 
 /** Dies in every `count`th handling of an event. */
@@ -299,23 +297,17 @@ const denyExtensions = (minSeconds: number): Sabotage => {
 
 /** Keeps the Servers from waiting longer for the replies of Computers. */
 const ignoreExtensions = (): Sabotage =>
-  atLinks((link) => ({
-    ...link,
-    startRequest: (event, body, deadline, end) => link.startRequest(event, body, deadline, end)
-  }))
+  atRequests((link, event, body, deadline, end) => link.startRequest(event, body, deadline, end))
 
 /** Changes what Computers receive of the requests about tasks, by their method; also sends what `change` adds. */
 const changeTasks = (method: string, count: number, change: (request: JsonObject, again: () => void) => JsonObject) => {
   const hit = each(count, is(method))
-  return atLinks((link) => ({
-    ...link,
-    startRequest: (event, body, deadline, end, extend) => {
-      const request = event === "client:mcp" ? valueOf(body) : {}
-      if (!hit(String(request["method"]))) return link.startRequest(event, body, deadline, end, extend)
-      const again = () => void link.startRequest(event, body, deadline, () => undefined)
-      return link.startRequest(event, jsonBody(change(request, again)), deadline, end, extend)
-    }
-  }))
+  return atRequests((link, event, body, deadline, end, extend) => {
+    const request = event === "client:mcp" ? valueOf(body) : {}
+    if (!hit(String(request["method"]))) return link.startRequest(event, body, deadline, end, extend)
+    const again = () => void link.startRequest(event, body, deadline, () => undefined)
+    return link.startRequest(event, jsonBody(change(request, again)), deadline, end, extend)
+  })
 }
 
 const withTaskId = (request: JsonObject): JsonObject => ({
@@ -328,21 +320,18 @@ const reorderStatuses = (): Sabotage => {
   const held = new Map<unknown, Body>()
   const isProgress = (event: string, body: Body) =>
     event === "notify:update_tool_call" && valueOf(body)["status"] === "progress"
-  return atLinks((link) => ({
-    ...link,
-    post: (event, body) => {
-      if (!isProgress(event, body)) return link.post(event, body)
-      const id = valueOf(body)["req_id"]
-      const before = held.get(id)
-      if (before === undefined) {
-        held.set(id, body)
-        return undefined
-      }
-      held.delete(id)
-      link.post(event, body)
-      return link.post(event, before)
+  return atPosts((link, event, body) => {
+    if (!isProgress(event, body)) return link.post(event, body)
+    const id = valueOf(body)["req_id"]
+    const before = held.get(id)
+    if (before === undefined) {
+      held.set(id, body)
+      return undefined
     }
-  }))
+    held.delete(id)
+    link.post(event, body)
+    return link.post(event, before)
+  })
 }
 
 /** Reports progress of calls that have ended. */
@@ -428,39 +417,31 @@ const isOfAgent = (event: string, body: Body) => event === "notify:leave_office"
 
 /** Keeps from Computers that an Agent has left: its name stays the same caller. */
 const keepMemberships = (): Sabotage =>
-  atLinks((link) => ({
-    ...link,
-    post: (event, body) => (isOfAgent(event, body) ? undefined : link.post(event, body))
-  }))
+  atPosts((link, event, body) => (isOfAgent(event, body) ? undefined : link.post(event, body)))
 
 /** Keeps from Computers that the calls of an Agent end with it. */
 const keepCalls = (): Sabotage =>
-  atLinks((link) => ({
-    ...link,
-    post: (event, body) =>
-      isOfAgent(event, body) || event === "notify:tool_call_cancel" ? undefined : link.post(event, body)
-  }))
+  atPosts((link, event, body) =>
+    isOfAgent(event, body) || event === "notify:tool_call_cancel" ? undefined : link.post(event, body)
+  )
 
 /** Takes an unknown id of a task for the latest one of its Agent. */
 const findTaskByName = (): Sabotage => {
   const latest = new Map<string, unknown>()
   const known = new Set<unknown>()
-  return atLinks((link) => ({
-    ...link,
-    startRequest: (event, body, deadline, end, extend) => {
-      const request = event === "client:mcp" ? valueOf(body) : {}
-      const { agent, computer, method, params } = request
-      const { id, ...others } = asObject(params)
-      const key = `${String(agent)} ${String(computer)}`
-      if (method === "tasks/start") {
-        known.add(id)
-        latest.set(key, id)
-      }
-      if (method !== "tasks/get" || known.has(id)) return link.startRequest(event, body, deadline, end, extend)
-      const changed = jsonBody({ ...request, params: { ...others, id: latest.get(key) ?? id } })
-      return link.startRequest(event, changed, deadline, end, extend)
+  return atRequests((link, event, body, deadline, end, extend) => {
+    const request = event === "client:mcp" ? valueOf(body) : {}
+    const { agent, computer, method, params } = request
+    const { id, ...others } = asObject(params)
+    const key = `${String(agent)} ${String(computer)}`
+    if (method === "tasks/start") {
+      known.add(id)
+      latest.set(key, id)
     }
-  }))
+    if (method !== "tasks/get" || known.has(id)) return link.startRequest(event, body, deadline, end, extend)
+    const changed = jsonBody({ ...request, params: { ...others, id: latest.get(key) ?? id } })
+    return link.startRequest(event, changed, deadline, end, extend)
+  })
 }
 
 /** Cancels the tasks of an Agent that leaves. */

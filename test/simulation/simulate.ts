@@ -165,14 +165,22 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
 
     /** Records the outcome of a request, which runs in the scope of a process or of the run. */
     const watch = (
-      given: Omit<TrackedRequest, "call" | "ends" | "progress" | "isGuess"> & {
+      given: Omit<TrackedRequest, "call" | "cancelledAt" | "ends" | "progress" | "isGuess" | "sentAt"> & {
         readonly call?: string
         readonly isGuess?: boolean
       },
       make: (one: TrackedRequest) => Effect.Effect<string, { readonly message: string }>,
       scope?: Scope.Scope
     ) => {
-      const one: TrackedRequest = { call: given.id, isGuess: false, ...given, ends: [], progress: [] }
+      const one: TrackedRequest = {
+        call: given.id,
+        isGuess: false,
+        ...given,
+        sentAt: now(),
+        cancelledAt: undefined,
+        ends: [],
+        progress: []
+      }
       history.requests.set(one.id, one)
       const ended = (outcome: string) =>
         Effect.sync(() => {
@@ -286,8 +294,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               agent: name,
               office,
               computer: computer.name,
-              sentAt: now(),
-              cancelledAt: undefined,
               undisturbed: false,
               ...query,
               maxDuration: taskTime,
@@ -410,8 +416,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             agent: agent.name,
             office: agent.office,
             computer: party.name,
-            sentAt: now(),
-            cancelledAt: undefined,
             undisturbed: isUndisturbed(agent, party),
             ...query
           },
@@ -467,8 +471,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           agent: agent.name,
           office,
           computer: computer.name,
-          sentAt: now(),
-          cancelledAt: undefined,
           undisturbed: isUndisturbed(agent, computer)
         }
         if (action.do === "ask") {
@@ -548,8 +550,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             agent: name,
             office,
             computer: computer.name,
-            sentAt: now(),
-            cancelledAt: undefined,
             undisturbed: isUndisturbed(agent, computer),
             maxDuration: taskTime,
             timeout: taskTimeout * 1000,
@@ -611,8 +611,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             agent: agent.name,
             office: agent.office,
             computer: task.computer,
-            sentAt: now(),
-            cancelledAt: undefined,
             undisturbed: computer !== undefined && isUndisturbed(agent, computer),
             maxDuration: taskTime,
             timeout: taskTimeout * 1000,
@@ -665,8 +663,6 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             agent: operatorName(subject),
             office,
             computer: computer.name,
-            sentAt: now(),
-            cancelledAt: undefined,
             undisturbed: false,
             maxDuration: seconds * 1000 + operatorMargin,
             timeout: seconds * 1000,

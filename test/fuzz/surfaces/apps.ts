@@ -73,22 +73,11 @@ export const appSurface: Surface = {
     "https://a.example"
   ].map((text) => Buffer.from(text)),
   words: [
-    "*",
-    ";",
-    " ",
-    "'",
-    "https://",
-    "wss://",
-    "ui://",
-    "ui/",
-    "sandbox-",
-    '"id":',
-    "null",
-    "[]",
-    "{}",
-    "\\ud800",
-    "__proto__"
-  ],
+    ["*", ";", " ", "'"],
+    ["https://", "wss://", "ui://", "ui/", "sandbox-"],
+    ['"id":', "null", "[]", "{}"],
+    ["\\ud800", "__proto__"]
+  ].flat(),
   longest: 8192,
   open: () => Effect.succeed(pure(feed))
 }

@@ -72,19 +72,9 @@ export const deviceFrames: ReadonlyArray<Buffer> = [
 
 /** Tokens of frames and messages. */
 export const deviceWords: ReadonlyArray<string | Buffer> = [
-  ...words.map((word) => Buffer.from(word, "latin1")),
-  "##PING",
-  "##DISCONNECT",
-  "##name:",
-  '"call_id":',
-  '"services":{',
-  '"type":"call"',
-  '"type":"result"',
-  '"__proto__":{}',
-  '"constructor":{"description":1}',
-  '"result":{}',
-  '{"toString":1}',
-  "\\u0023",
-  "\ufeff",
-  "1e999"
-]
+  words.map((word) => Buffer.from(word, "latin1")),
+  ["##PING", "##DISCONNECT", "##name:"],
+  ['"call_id":', '"services":{', '"type":"call"', '"type":"result"'],
+  ['"__proto__":{}', '"constructor":{"description":1}', '"result":{}', '{"toString":1}'],
+  ["\\u0023", "\ufeff", "1e999"]
+].flat()

@@ -104,28 +104,15 @@ export const httpSurface: Surface = {
     ...sayings.map((saying) => `say data: ${saying}\n\n`)
   ].map((one) => Buffer.from(one, "latin1")),
   words: [
-    ...mcpWords,
-    "\r\n",
-    "\r\n\r\n",
-    "\n\n",
-    "data: ",
-    "event: message\n",
-    "event: endpoint\n",
-    "id: 7\n",
-    "id: \u0000\n",
-    "retry: 0\n",
-    "retry: 99999999999\n",
-    "Content-Type: text/event-stream\r\n",
-    "Content-Type: application/json\r\n",
-    "Content-Length: 3\r\n",
-    "Transfer-Encoding: chunked\r\n",
-    "Connection: close\r\n",
-    "Mcp-Session-Id: other\r\n",
-    "Location: /malicious-1\r\n",
-    "5\r\nhello\r\n0\r\n\r\n",
-    "HTTP/1.1 200 OK\r\n",
-    "HTTP/1.1 404 Not Found\r\n"
-  ],
+    mcpWords,
+    ["\r\n", "\r\n\r\n", "\n\n"],
+    ["data: ", "event: message\n", "event: endpoint\n"],
+    ["id: 7\n", "id: \u0000\n", "retry: 0\n", "retry: 99999999999\n"],
+    ["Content-Type: text/event-stream\r\n", "Content-Type: application/json\r\n"],
+    ["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n", "Connection: close\r\n"],
+    ["Mcp-Session-Id: other\r\n", "Location: /malicious-1\r\n"],
+    ["5\r\nhello\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 404 Not Found\r\n"]
+  ].flat(),
   longest: 40 * 1024,
   open: (note) =>
     Effect.gen(function* () {

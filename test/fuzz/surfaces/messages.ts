@@ -281,26 +281,12 @@ export const messageSurface: Surface = {
   lanes: 1,
   corpus: bodies.map((body) => Buffer.from(JSON.stringify(body))),
   words: [
-    '"a2c_tool_meta":"{}",',
-    '"a2c_tool_meta":"{\\"__proto__\\":1}",',
-    '"MCP_TOOL_ANNOTATION":"[]",',
-    '"agent":"x",',
-    '"computer":null,',
-    '"timeout":0,',
-    '"timeout":3601,',
-    '"_meta":{},',
-    '"__proto__":{},',
-    '"constructor":1,',
-    '"\\ud800"',
-    "null",
-    "1e999",
-    "-0",
-    ",",
-    "{",
-    "}",
-    "[",
-    "]"
-  ],
+    ['"a2c_tool_meta":"{}",', '"a2c_tool_meta":"{\\"__proto__\\":1}",', '"MCP_TOOL_ANNOTATION":"[]",'],
+    ['"agent":"x",', '"computer":null,', '"timeout":0,', '"timeout":3601,'],
+    ['"_meta":{},', '"__proto__":{},', '"constructor":1,', '"\\ud800"'],
+    ["null", "1e999", "-0"],
+    [",", "{", "}", "[", "]"]
+  ].flat(),
   longest: 16 * 1024,
   open: () => Effect.succeed(pure(feed))
 }

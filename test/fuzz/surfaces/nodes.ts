@@ -192,6 +192,12 @@ const play = (note: Note): Feeder => {
   return { feed, begin: nothing, settle, finish: nothing }
 }
 
+/** The mark of a message, integers and floats, in hexadecimal digits. */
+const fieldBytes = [
+  ["a2c1", "00000000", "ffffffff", "00000001"],
+  ["7ff0000000000000", "7ff8000000000000", "ffefffffffffffff"]
+].flat()
+
 /** Messages between nodes. */
 export const nodeSurface: Surface = {
   name: "nodes",
@@ -200,22 +206,10 @@ export const nodeSurface: Surface = {
   lanes: 1,
   corpus: messages,
   words: [
-    Buffer.from("a2c1", "hex"),
-    Buffer.from("00000000", "hex"),
-    Buffer.from("ffffffff", "hex"),
-    Buffer.from("00000001", "hex"),
-    Buffer.from("7ff0000000000000", "hex"),
-    Buffer.from("7ff8000000000000", "hex"),
-    Buffer.from("ffefffffffffffff", "hex"),
-    ...Object.values(frameKinds).map((kind) => Buffer.from([0, 0, 0, 5, kind, 0, 0, 0, 1])),
-    attacker,
-    "sid",
-    "echo",
-    "hold",
-    "{}",
-    "null",
-    '{"__proto__":1}'
-  ],
+    fieldBytes.map((hex) => Buffer.from(hex, "hex")),
+    Object.values(frameKinds).map((kind) => Buffer.from([0, 0, 0, 5, kind, 0, 0, 0, 1])),
+    [attacker, "sid", "echo", "hold", "{}", "null", '{"__proto__":1}']
+  ].flat(),
   longest: 4096,
   open: (note) => Effect.sync(() => play(note))
 }

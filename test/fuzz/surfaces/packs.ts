@@ -170,24 +170,13 @@ export const packSurface: Surface = {
   lanes: 1,
   corpus: declared.map((one) => Buffer.from(JSON.stringify(one))),
   words: [
-    ...strangeWords.map((word) => JSON.stringify(word)),
-    '"throws":"!getters",',
-    '"instance":"!getters",',
-    '"$ref":"#/$defs/%ZZ",',
-    '"$ref":"#",',
-    '"type":"string",',
-    '"default":[],',
-    '"pattern":"[",',
-    '"format":"binary",',
-    '"endpoint":"/\\ud800",',
-    '"toolName":"b",',
-    '"then":1,',
-    '"__proto__":{},',
-    "null",
-    ",",
-    "{",
-    "}"
-  ],
+    strangeWords.map((word) => JSON.stringify(word)),
+    ['"throws":"!getters",', '"instance":"!getters",'],
+    ['"$ref":"#/$defs/%ZZ",', '"$ref":"#",', '"type":"string",', '"default":[],'],
+    ['"pattern":"[",', '"format":"binary",', '"endpoint":"/\\ud800",', '"toolName":"b",'],
+    ['"then":1,', '"__proto__":{},'],
+    ["null", ",", "{", "}"]
+  ].flat(),
   longest: 8192,
   open: () => Effect.sync(() => ({ ...pure(() => "refused"), feed: makeFeed() }))
 }

@@ -33,20 +33,11 @@ export const questionSurface: Surface = {
   lanes: 1,
   corpus,
   words: [
-    '"mode"',
-    '"url"',
-    '"form"',
-    '"properties"',
-    '"$ref"',
-    '"#"',
-    '"allOf"',
-    '"enum"',
-    '"const"',
-    '"default"',
-    "null",
-    "[]",
-    "{}"
-  ],
+    ['"mode"', '"url"', '"form"'],
+    ['"properties"', '"$ref"', '"#"', '"allOf"'],
+    ['"enum"', '"const"', '"default"'],
+    ["null", "[]", "{}"]
+  ].flat(),
   longest: 4096,
   open: () =>
     Effect.succeed(

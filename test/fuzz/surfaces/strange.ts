@@ -13,20 +13,12 @@ const hostile = new Proxy(
   )
 )
 
+/** Members that the code under test reads. */
+const readNames = ["name", "message", "code", "_tag", "endpoint", "params", "content", "type", "issues", "callTool"]
+
 const getters = (): unknown => {
   const object = {}
-  for (const name of [
-    "name",
-    "message",
-    "code",
-    "_tag",
-    "endpoint",
-    "params",
-    "content",
-    "type",
-    "issues",
-    "callTool"
-  ]) {
+  for (const name of readNames) {
     Object.defineProperty(object, name, {
       enumerable: true,
       get: () => {
