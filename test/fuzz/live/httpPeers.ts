@@ -1,8 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { text } from "node:stream/consumers"
+import type { ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import { Effect, type Scope } from "effect"
-import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { eventStreamHead, type HandleRequest, listenByPath, parseMessage } from "./jsonRpc.ts"
 import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, makeTurns } from "./mcpPeer.ts"
 
 /** The HTTP transport of a server: streamable or SSE. */
@@ -17,11 +16,10 @@ export interface OddHttpServer {
 /** A peer and its request handler. */
 interface Served {
   readonly peer: HostilePeer
-  readonly serve: (request: IncomingMessage, response: ServerResponse, body: string) => void
+  readonly serve: HandleRequest
 }
 
 const json = { "Content-Type": "application/json", "Mcp-Session-Id": "session" }
-const events = { "Content-Type": "text/event-stream", "Cache-Control": "no-store" }
 const endOfEvent = "\n\n"
 const endOfHead = "\r\n\r\n"
 
@@ -36,11 +34,6 @@ const bodyOf = (raw: Buffer): Buffer => {
 /** A redirect executes nothing, so the client may repeat the request. */
 const isRedirect = (raw: Buffer): boolean => /^HTTP\/\S* 3/.test(raw.toString("latin1", 0, 16))
 
-const readMessage = (body: string): JsonObject => {
-  const message: unknown = body === "" ? {} : JSON.parse(body)
-  return isJsonObject(message) ? message : {}
-}
-
 /** Responds with raw bytes, then closes the connection, every other time abruptly. */
 const answerRaw = (socket: Socket, raw: Buffer): void => {
   socket.write(raw, () => (raw.length % 2 === 0 ? socket.end() : socket.destroy()))
@@ -52,13 +45,12 @@ const makePeer = (name: string, kind: HttpKind): Served => {
   let stream: ServerResponse | undefined
 
   const listen = (response: ServerResponse): void => {
-    stream = response.writeHead(200, events)
+    stream = response.writeHead(200, eventStreamHead)
     stream.write(kind === "sse" ? `event: endpoint\ndata: ?session${endOfEvent}` : ":\n")
   }
-  const serve: Served["serve"] = (request, response, body) => {
-    const { id, method: requests = request.method, params: given } = readMessage(body)
-    const method = String(requests)
-    const params = isJsonObject(given) ? given : {}
+  const serve: HandleRequest = (request, response, body) => {
+    const { id, params, ...message } = parseMessage(body)
+    const method = String(message.method ?? request.method)
     const raw = take(method, id)
     if (raw === undefined || !isRedirect(raw)) note(method, params)
     if (request.method === "POST" && kind === "sse") {
@@ -92,24 +84,6 @@ export const startHttpPeers = (
 ): Effect.Effect<ReadonlyArray<OddHttpServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const peers = new Map(kinds.map(([name, kind]) => [`/${name}`, makePeer(name, kind)]))
-    const http = createServer(async (request, response) => {
-      const path = new URL(request.url ?? "/", "http://x").pathname
-      const body = await text(request).catch(() => undefined)
-      const found = peers.get(path)
-      if (body === undefined) return
-      if (found === undefined) response.writeHead(404).end()
-      else found.serve(request, response, body)
-    })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        http.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.callback<void>((resume) => {
-          http.close(() => resume(Effect.void))
-          http.closeAllConnections()
-        })
-    )
-    const { port } = http.address() as AddressInfo
-    return [...peers].map(([path, { peer }]) => ({ peer, url: `http://127.0.0.1:${port}${path}` }))
+    const origin = yield* listenByPath(peers)
+    return [...peers].map(([path, { peer }]) => ({ peer, url: origin + path }))
   })

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { oneIn, type Random } from "../random.ts"
+import { formatResponse } from "./jsonRpc.ts"
 
 /** When an MCP server sends a message: in reply to a request, or unsolicited. */
 const moments = {
@@ -91,11 +92,8 @@ const honestAnswer = (name: string, method: string, params: JsonObject): JsonObj
 }
 
 /** The JSON-RPC reply of a correct server, an error for unknown methods. */
-export const honestMessage = (name: string, id: unknown, method: string, params: JsonObject): string => {
-  const result = honestAnswer(name, method, params)
-  const answer = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result }
-  return JSON.stringify({ jsonrpc: "2.0", id, ...answer })
-}
+export const honestMessage = (name: string, id: unknown, method: string, params: JsonObject): string =>
+  formatResponse(id, honestAnswer(name, method, params))
 
 /** The messages of an input and their maximum number of repetitions. */
 export interface Play {

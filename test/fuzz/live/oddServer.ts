@@ -1,10 +1,16 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
-import { text } from "node:stream/consumers"
+import type { ServerResponse } from "node:http"
 import { Effect, type Scope, Stream } from "effect"
 import { type McpSession, McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import type { Child } from "../../adapters/mcp/client/stdio/childrenInMemory.ts"
+import {
+  eventStreamHead,
+  formatResponse,
+  type HandleRequest,
+  listenByPath,
+  makeStdio,
+  parseMessage
+} from "./jsonRpc.ts"
 import { idWord } from "./mcpPeer.ts"
 
 /** The lists of an MCP server. */
@@ -106,17 +112,9 @@ const makeAnswers = (server: string) => {
         calls += 1
         if (response !== undefined) return response.replaceAll(JSON.stringify(idWord), () => JSON.stringify(id))
       }
-      const result = resultOf(method, params)
-      const outcome = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result }
-      return JSON.stringify({ jsonrpc: "2.0", id, ...outcome })
+      return formatResponse(id, resultOf(method, params))
     }
   }
-}
-
-const parse = (message: string): { readonly id: unknown; readonly method: string; readonly params: JsonObject } => {
-  const parsed: unknown = message === "" ? {} : JSON.parse(message)
-  const { id, method, params } = isJsonObject(parsed) ? parsed : {}
-  return { id, method: String(method), params: isJsonObject(params) ? params : {} }
 }
 
 const unknownMethod = new McpSessionError({ reason: "unsupported", message: "Method not found" })
@@ -160,28 +158,13 @@ export const makeDirectServer = (name: string): { readonly server: OddServer; re
 /** An odd server over stdio, as a fake child process. */
 export const makeStdioServer = (name: string): OddServer & Child => {
   const { answer, ...answers } = makeAnswers(name)
-  let write: (bytes: Uint8Array) => void = () => undefined
-  let rest = ""
-  const send = (message: string) => write(Buffer.from(`${message}\n`))
-  return {
-    ...answers,
-    name,
-    way: "stdio",
-    send,
-    respondRaw: () => undefined,
-    started: (to) => {
-      write = to
-      rest = ""
-    },
-    received: (bytes) => {
-      const read = (rest + Buffer.from(bytes).toString("utf8")).split("\n")
-      rest = read.pop() ?? ""
-      for (const { id, method, params } of read.map(parse)) if (id !== undefined) send(answer(id, method, params))
-    }
-  }
+  const { child, write } = makeStdio((line) => {
+    const { id, method, params } = parseMessage(line)
+    if (id !== undefined) send(answer(id, String(method), params))
+  })
+  const send = (message: string) => write(`${message}\n`)
+  return { ...child, ...answers, name, way: "stdio", send, respondRaw: () => undefined }
 }
-
-const events = { "Content-Type": "text/event-stream", "Cache-Control": "no-store" }
 
 /** An event may not hold a line break: a message with one takes several lines. */
 const eventOf = (message: string): string =>
@@ -198,21 +181,22 @@ const makeHttpServerOf = (name: string, way: HttpWay) => {
   let raw: Buffer | undefined
   const send = (message: string) => void stream?.write(eventOf(message))
   const reply = (response: ServerResponse, message: string): void => {
-    if (way === "stream") response.writeHead(200, events).end(eventOf(message))
+    if (way === "stream") response.writeHead(200, eventStreamHead).end(eventOf(message))
     else response.writeHead(200, { "Content-Type": "application/json" }).end(message)
   }
-  const serve = (request: IncomingMessage, response: ServerResponse, body: string): void => {
+  const serve: HandleRequest = (request, response, body) => {
     // It keeps nothing of a stream that has ended.
     if (request.headers["last-event-id"] !== undefined) {
       response.writeHead(405).end()
       return
     }
     if (request.method === "GET") {
-      stream = response.writeHead(200, events)
+      stream = response.writeHead(200, eventStreamHead)
       stream.write(way === "sse" ? `event: endpoint\ndata: ?post\n\n` : ":\n\n")
       return
     }
-    const { id, method, params } = parse(body)
+    const { id, params, ...called } = parseMessage(body)
+    const method = String(called.method)
     if (request.method !== "POST" || id === undefined) {
       response.writeHead(request.method === "POST" ? 202 : 200).end()
       return
@@ -244,22 +228,6 @@ export const startHttpServers = (
 ): Effect.Effect<ReadonlyArray<OddServer & { readonly url: string }>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const byPath = new Map(names.map(([name, way]) => [`/${name}`, makeHttpServerOf(name, way)]))
-    const http = createServer(async (request, response) => {
-      const body = await text(request).catch(() => undefined)
-      const found = byPath.get(new URL(request.url ?? "/", "http://x").pathname)
-      if (body !== undefined && found !== undefined) found.serve(request, response, body)
-      else response.writeHead(404).end()
-    })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => {
-        http.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.callback<void>((resume) => {
-          http.close(() => resume(Effect.void))
-          http.closeAllConnections()
-        })
-    )
-    const { port } = http.address() as AddressInfo
-    return [...byPath].map(([path, { server }]) => ({ ...server, url: `http://127.0.0.1:${port}${path}` }))
+    const origin = yield* listenByPath(byPath)
+    return [...byPath].map(([path, { server }]) => ({ ...server, url: origin + path }))
   })
