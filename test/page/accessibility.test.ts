@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { busyViews, prepareBusyServer } from "./scripted/busyOffice.ts"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
+import { withSnapshot, withoutSession } from "./scripted/preparations.ts"
 import { makeApproval, makeSnapshot, makeWaitingCall, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
@@ -11,13 +12,7 @@ const widths = [
   { width: 390, themes: ["dark"] }
 ] as const
 
-const requireKey = (server: ScriptedServer): void => {
-  server.session = undefined
-}
-
-const withoutMembers = (server: ScriptedServer): void => {
-  server.snapshot = makeSnapshot({ members: [], nodes: [] })
-}
+const withoutMembers = withSnapshot({ members: [], nodes: [] })
 
 const asking = (server: ScriptedServer): void => {
   server.snapshot = makeSnapshot({ calls: [makeWaitingCall({}, "approval-1", true)] })
@@ -40,7 +35,7 @@ const audited: ReadonlyArray<readonly [string, string, (server: ScriptedServer) 
   ...Object.entries(busyViews).map(([view, hash]) => [`the view ${view}`, hash, prepareBusyServer] as const),
   ...emptyViews,
   ["a question", "#/office/0.2/team/inbox", asking],
-  ["the form for sign-in", "", requireKey]
+  ["the form for sign-in", "", withoutSession]
 ]
 
 describePages("office page", () => {
@@ -97,7 +92,7 @@ describePages("office page", () => {
 
   describe("keyboard", () => {
     it("signs in and out, and changes the theme", async () => {
-      const { page } = await open("", requireKey)
+      const { page } = await open("", withoutSession)
       await tabTo(page, "Key or token")
       await page.keyboard.type("operator-key")
       await page.keyboard.press("Enter")

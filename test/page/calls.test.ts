@@ -2,16 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import type { PageCall } from "../../src/domain/page/PageEvent.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import { makeBatch, makeCall, makeSession, makeSnapshot, startTime } from "./scripted/pageFixtures.ts"
-import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+import { withCalls } from "./scripted/preparations.ts"
+import { makeBatch, makeCall, makeSession, startTime } from "./scripted/pageFixtures.ts"
 
 const callsView = "#/office/0.2/team/calls"
-
-const withCalls =
-  (...calls: ReadonlyArray<PageCall>) =>
-  (server: ScriptedServer): void => {
-    server.snapshot = makeSnapshot({ calls })
-  }
 
 /** A call that ended; a later index starts later. */
 const ended = (index: number, changes: Partial<PageCall> = {}): PageCall =>

@@ -1,17 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { DocumentSummary } from "../../src/domain/model/messages/requests.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
+import { withReplies } from "./scripted/preparations.ts"
 import { makeBatch, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
 
 const desktop = "#/office/0.2/team/desktop"
 const documents = "#/office/0.2/team/documents"
 
-const withWindows =
-  (...windows: ReadonlyArray<string>) =>
-  (server: ScriptedServer): void => {
-    server.replies.GetDesktop = () => ({ windows })
-  }
+const withWindows = (...windows: ReadonlyArray<string>) => withReplies({ GetDesktop: () => ({ windows }) })
 
 const updated = (part: "desktop" | "finder") =>
   makeBatch([{ _tag: "Updated", ...team, computer: "desk", part, at: startTime }])

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import { maxReasonLength } from "../../src/domain/approvals/ApprovalView.ts"
+import { type ApprovalView, maxReasonLength } from "../../src/domain/approvals/ApprovalView.ts"
 import type { PageCommand } from "../../src/domain/page/PageCommand.ts"
 import type { PageCall } from "../../src/domain/page/PageEvent.ts"
 import { browserTimeout } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
+import { type Preparation, withSnapshot, withCalls } from "./scripted/preparations.ts"
 import {
   agent,
   makeApproval,
@@ -21,13 +22,15 @@ import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.
 
 const inbox = "#/office/0.2/team/inbox"
 
-const withCalls =
-  (...calls: ReadonlyArray<PageCall>) =>
-  (server: ScriptedServer): void => {
-    server.snapshot = makeSnapshot({ calls })
-  }
-
 const waiting = withCalls(makeWaitingCall())
+
+/** A call waits, whose approval has these fields. */
+const waitingFor =
+  (changes: Partial<ApprovalView>): Preparation =>
+  (server) => {
+    waiting(server)
+    server.replies.GetApproval = () => makeApproval(changes)
+  }
 
 const decision = (isAllowed: boolean) => ({ _tag: "Decided", computer: "desk", isAllowed, by: "operator:bob" }) as const
 
@@ -105,8 +108,8 @@ describePages("office page", () => {
       }
       const question = makeApproval({ input: { mode: "form", message: "Who books?", schema } })
       const requests =
-        (input = question) =>
-        (server: ScriptedServer) => {
+        (input = question): Preparation =>
+        (server) => {
           withCalls(makeWaitingCall({}, "approval-1", true))(server)
           server.replies.GetApproval = () => input
         }
@@ -192,19 +195,13 @@ describePages("office page", () => {
     })
 
     it("counts down the time that the Computer states", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        server.replies.GetApproval = () => makeApproval({ expiresIn: 6_000 })
-      })
+      const { page } = await open(inbox, waitingFor({ expiresIn: 6_000 }))
       await page.getByText(/^expires in [1-6] s$/).waitFor()
       await page.getByText("the time is over").waitFor()
     })
 
     it("shows the start of long arguments, and all of them on demand", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        server.replies.GetApproval = () => makeApproval({ arguments: `${"x".repeat(250_000)} the end` })
-      })
+      const { page } = await open(inbox, waitingFor({ arguments: `${"x".repeat(250_000)} the end` }))
       const button = page.getByRole("button", { name: "show all 250,008 characters" })
       await button.waitFor()
       assert.isBelow(((await page.locator("main").textContent()) ?? "").length, 10_000)
@@ -213,22 +210,18 @@ describePages("office page", () => {
     })
 
     it("states that the Computer has shortened the arguments", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        server.replies.GetApproval = () => makeApproval({ arguments: '{"text":"xxx…' })
-      })
+      const { page } = await open(inbox, waitingFor({ arguments: '{"text":"xxx…' }))
       await page.getByText(/SHA-256 of all of them is 5f2b51ca/).waitFor()
     })
 
     it("compares the arguments with those of the last approved call", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        server.replies.GetApproval = () =>
-          makeApproval({
-            arguments: '{\n  "path": "b.txt",\n  "mode": "new"\n}',
-            previousArguments: '{\n  "path": "a.txt",\n  "mode": "new"\n}'
-          })
-      })
+      const { page } = await open(
+        inbox,
+        waitingFor({
+          arguments: '{\n  "path": "b.txt",\n  "mode": "new"\n}',
+          previousArguments: '{\n  "path": "a.txt",\n  "mode": "new"\n}'
+        })
+      )
       await page.getByRole("heading", { name: "Compared with the last approved call" }).waitFor()
       const parts = page.locator(".diff-part")
       assert.deepStrictEqual(await parts.allTextContents(), [
@@ -240,23 +233,17 @@ describePages("office page", () => {
     })
 
     it("states that the arguments are the same", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        server.replies.GetApproval = () => makeApproval({ previousArguments: makeApproval().arguments })
-      })
+      const { page } = await open(inbox, waitingFor({ previousArguments: makeApproval().arguments }))
       await page.getByText("The last approved call of this tool had the same arguments.").waitFor()
       assert.strictEqual(await page.locator(".diff").count(), 0)
     })
 
     it("warns of a tool whose definition has changed, and shows both definitions", async () => {
-      const { page } = await open(inbox, (server) => {
-        waiting(server)
-        const differences = [
-          { part: "description", before: "Writes a file.", after: "Writes it, and sends it." }
-        ] as const
-        server.replies.GetApproval = () =>
-          makeApproval({ change: { approvedAt: startTime, approvedBy: "operator:ann", differences } })
-      })
+      const differences = [
+        { part: "description", before: "Writes a file.", after: "Writes it, and sends it." }
+      ] as const
+      const change = { approvedAt: startTime, approvedBy: "operator:ann", differences }
+      const { page } = await open(inbox, waitingFor({ change }))
       const warning = page.getByRole("region", { name: "Change of the tool" })
       await warning.getByText("operator:ann approved another definition on").waitFor()
       await warning.getByRole("heading", { name: "Description" }).waitFor()
@@ -474,9 +461,8 @@ describePages("office page", () => {
       makeWaitingCall({ id: "2" }),
       makeWaitingCall({ id: "3", office: "lab" })
     ]
-    const twoOffices = (server: ScriptedServer): void => {
-      server.snapshot = makeSnapshot({ members: [makeMember(), makeMember({ sid: "lab", office: "lab" })], calls })
-    }
+    const members = [makeMember(), makeMember({ sid: "lab", office: "lab" })]
+    const twoOffices = withSnapshot({ members, calls })
     const done = (id: string, office = "team") =>
       makeCall({ id, office, endedAt: startTime, outcome: "ok", tool: "write_file" })
 

@@ -1,29 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import {
-  agent,
-  makeBatch,
-  makeInspection,
-  makeMember,
-  makeSession,
-  makeSnapshot,
-  startTime,
-  team
-} from "./scripted/pageFixtures.ts"
-import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+import { withSnapshot, withSession, withInspection } from "./scripted/preparations.ts"
+import { agent, makeBatch, makeInspection, makeMember, startTime, team } from "./scripted/pageFixtures.ts"
 
 const members = "#/office/0.2/team/members"
 const parts = "#/office/0.2/team/parts"
 
-const withInspection = (server: ScriptedServer): void => {
-  server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection: makeInspection() }]
-}
-
-const withoutFeatures = (server: ScriptedServer): void => {
-  server.snapshot = makeSnapshot({
-    members: [agent, makeMember({ features: { inspection: false, operatorCalls: false, approvals: false } })]
-  })
-}
+const withoutFeatures = withSnapshot({
+  members: [agent, makeMember({ features: { inspection: false, operatorCalls: false, approvals: false } })]
+})
 
 describePages("office page", () => {
   const { open } = usePages()
@@ -37,10 +22,7 @@ describePages("office page", () => {
     })
 
     it("offers on the page of an Agent no command of the Server", async () => {
-      const { page } = await open("", (server) => {
-        server.session = makeSession({ office: team })
-        withInspection(server)
-      })
+      const { page } = await open("", withSession({ office: team }), withInspection())
       await page.getByRole("heading", { name: "Computer desk" }).waitFor()
       await page.getByText("to the page of their Server only").waitFor()
       assert.strictEqual(await page.getByRole("button", { name: /Disconnect/ }).count(), 0)
@@ -55,13 +37,13 @@ describePages("office page", () => {
     })
 
     it("shows the MCP servers of a Computer with state, counts and restarts", async () => {
-      const { page } = await open(members, withInspection)
+      const { page } = await open(members, withInspection())
       await page.getByRole("row", { name: /^notes ready 3 d 5 h 2 1 0/ }).waitFor()
       await page.getByRole("row", { name: /^files backing off exit code 1 2 d 7 h 0 0 4/ }).waitFor()
     })
 
     it("shows the error output of an MCP server on demand", async () => {
-      const { page } = await open(members, withInspection)
+      const { page } = await open(members, withInspection())
       const output = page.getByText("cannot open /data")
       assert.isFalse(await output.isVisible())
       await page.getByText("2 lines").click()
@@ -69,7 +51,7 @@ describePages("office page", () => {
     })
 
     it("replaces the states when the Computer reports other ones", async () => {
-      const { page, server } = await open(members, withInspection)
+      const { page, server } = await open(members, withInspection())
       await page.getByText("backing off").waitFor()
       const servers = [{ name: "files", state: "ready", since: startTime, restarts: 5, tools: 9, windows: 0 }] as const
       const inspection = makeInspection({ servers })
@@ -89,9 +71,7 @@ describePages("office page", () => {
     })
 
     it("names the command that starts an Agent for an office without one", async () => {
-      const { page } = await open(members, (server) => {
-        server.snapshot = makeSnapshot({ members: [makeMember()] })
-      })
+      const { page } = await open(members, withSnapshot({ members: [makeMember()] }))
       await page.getByText("a2c agent --office team tools").waitFor()
     })
 
@@ -117,10 +97,7 @@ describePages("office page", () => {
     })
 
     it("states that a Computer has neither", async () => {
-      const { page } = await open(parts, (server) => {
-        const inspection = makeInspection({ parts: [] })
-        server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection }]
-      })
+      const { page } = await open(parts, withInspection({ parts: [] }))
       await page.getByText("This Computer has neither devices nor tool packs.").waitFor()
     })
 

@@ -1,16 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import {
-  agent,
-  makeBatch,
-  makeMember,
-  makeNode,
-  makeSession,
-  makeSnapshot,
-  startTime,
-  team
-} from "./scripted/pageFixtures.ts"
+import { withSnapshot, withSession, withoutSession } from "./scripted/preparations.ts"
+import { agent, makeBatch, makeMember, makeNode, makeSnapshot, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand } from "./scripted/ScriptedServer.ts"
 
 describePages("office page", () => {
@@ -70,16 +62,12 @@ describePages("office page", () => {
     })
 
     it("names the commands that start the first office", async () => {
-      const { page } = await open("#/offices", (server) => {
-        server.snapshot = makeSnapshot({ members: [] })
-      })
+      const { page } = await open("#/offices", withSnapshot({ members: [] }))
       await page.getByText("a2c computer --office team --config mcp.json").waitFor()
     })
 
     it("states how many members the Server left out", async () => {
-      const { page } = await open("#/offices", (server) => {
-        server.snapshot = makeSnapshot({ omittedMembers: 1_200 })
-      })
+      const { page } = await open("#/offices", withSnapshot({ omittedMembers: 1_200 }))
       await page.getByText("1,200 further members are not listed.").waitFor()
     })
   })
@@ -132,12 +120,8 @@ describePages("office page", () => {
   })
 
   describe("sign-in", () => {
-    const requireKey = (server: { session: unknown }) => {
-      server.session = undefined
-    }
-
     it("asks for a key, and opens the stream with it", async () => {
-      const { page } = await open("", requireKey)
+      const { page } = await open("", withoutSession)
       await page.getByLabel("Key or token").fill("operator-key")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByRole("link", { name: "team" }).waitFor()
@@ -145,7 +129,7 @@ describePages("office page", () => {
     })
 
     it("explains a rejected key", async () => {
-      const { page, server } = await open("", requireKey)
+      const { page, server } = await open("", withoutSession)
       await page.getByLabel("Key or token").fill("other")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByRole("alert").getByText("The Server rejected the key").waitFor()
@@ -220,9 +204,7 @@ describePages("office page", () => {
     })
 
     it("shows the only office of a page that serves one", async () => {
-      const { page } = await open("", (server) => {
-        server.session = makeSession({ office: team })
-      })
+      const { page } = await open("", withSession({ office: team }))
       await page.getByRole("heading", { name: /team.*Members/ }).waitFor()
       assert.strictEqual(await page.getByRole("link", { name: "Offices" }).count(), 0)
     })

@@ -118,9 +118,8 @@ describePages("office page", () => {
     })
 
     it("asks no MCP server for values that has none", async () => {
+      const servers = [{ id: "notes", completions: false, prompts: [greeting] }]
       const { page, server } = await open(prompts, (server) => {
-        withPrompts()(server)
-        const servers = [{ id: "notes", completions: false, prompts: [greeting] }]
         server.replies.SendMcpRequest = () => ({ result: { servers, messages: [] } })
       })
       await page.getByRole("option", { name: /^greet.*desk/ }).click()

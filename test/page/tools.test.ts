@@ -1,16 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import {
-  agent,
-  makeBatch,
-  makeInspection,
-  makeMember,
-  makeSnapshot,
-  makeTool,
-  startTime,
-  team
-} from "./scripted/pageFixtures.ts"
+import { withInspection } from "./scripted/preparations.ts"
+import { agent, makeBatch, makeMember, makeSnapshot, makeTool, startTime, team } from "./scripted/pageFixtures.ts"
 import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
 
 const tools = "#/office/0.2/team/tools"
@@ -52,10 +44,7 @@ describePages("office page", () => {
     }
 
     it("shows parameters, annotations and the rule of consent of a tool", async () => {
-      const { page } = await open(tools, (server) => {
-        withTools(server)
-        server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection: makeInspection() }]
-      })
+      const { page } = await open(tools, withTools, withInspection())
       await page.getByRole("option", { name: /^echo/ }).click()
       const details = page.getByRole("region", { name: "Tool" })
       await details.getByRole("row", { name: "message string yes the text" }).waitFor()

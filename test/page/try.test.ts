@@ -5,14 +5,14 @@ import type { PageCallMessage, PageCallRequest } from "../../src/domain/page/Pag
 import { browserTimeout } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
-import { agent, makeMember, makeSession, makeSnapshot, makeTool, team } from "./scripted/pageFixtures.ts"
-import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+import { type Preparation, withSnapshot, withSession } from "./scripted/preparations.ts"
+import { agent, makeMember, makeTool, team } from "./scripted/pageFixtures.ts"
 
 const tryEcho = "#/office/0.2/team/try?tool=echo&computer=desk"
 
 const withTool =
-  (...messages: ReadonlyArray<PageCallMessage>) =>
-  (server: ScriptedServer): void => {
+  (...messages: ReadonlyArray<PageCallMessage>): Preparation =>
+  (server) => {
     server.replies.GetTools = () => ({ tools: [makeTool()], startingServers: [] })
     server.call = async function* () {
       yield* messages
@@ -221,20 +221,13 @@ describePages("office page", () => {
     })
 
     it("is not offered without the right to call", async () => {
-      const { page } = await open(tryEcho, (server) => {
-        withTool()(server)
-        server.session = makeSession({ mayCall: false })
-      })
+      const { page } = await open(tryEcho, withTool(), withSession({ mayCall: false }))
       await page.getByText("The credentials of this page do not permit calls.").waitFor()
     })
 
     it("names the flag of a Computer that does not run calls beside the Agent", async () => {
-      const { page } = await open(tryEcho, (server) => {
-        withTool()(server)
-        const { members } = makeSnapshot()
-        const closed = makeMember({ features: { inspection: true, operatorCalls: false, approvals: false } })
-        server.snapshot = makeSnapshot({ members: [...members.filter(({ role }) => role === "agent"), closed] })
-      })
+      const closed = makeMember({ features: { inspection: true, operatorCalls: false, approvals: false } })
+      const { page } = await open(tryEcho, withTool(), withSnapshot({ members: [agent, closed] }))
       await page.getByText("a2c computer --operators").waitFor()
     })
   })

@@ -61,12 +61,11 @@ describePages("office page of a live Server", () => {
     it("cancels the call of a page that is closed", async () => {
       const { page: members } = await openUrl(office.view("members"))
       const operator = cardOf(members, "Agent operator:anonymous")
-      {
-        const { page } = await openUrl(office.view("try", slow))
-        await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(`{"duration": 60, "steps": 60}`)
-        await page.getByRole("button", { name: "Run" }).click()
-        await operator.waitFor()
-      }
+      const { page } = await openUrl(office.view("try", slow))
+      await page.getByRole("textbox", { name: "Arguments as JSON" }).fill(`{"duration": 60, "steps": 60}`)
+      await page.getByRole("button", { name: "Run" }).click()
+      await operator.waitFor()
+      await page.close()
       await operator.waitFor({ state: "detached" })
     })
 

@@ -17,7 +17,8 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types"
 
-type Handlers = {
+/** Replies to commands. */
+export type Replies = {
   [T in PageCommand["_tag"]]?: (command: Extract<PageCommand, { readonly _tag: T }>) => PageReplies[T] | RejectedCommand
 }
 
@@ -48,7 +49,7 @@ export class ScriptedServer {
   snapshot: PageSnapshot = makeSnapshot()
   /** The events of the first batch after the snapshot. */
   firstEvents: ReadonlyArray<PageEvent> = []
-  readonly replies: Handlers = {}
+  readonly replies: Replies = {}
   /** The messages of a call; the signal is aborted when the page closes the reply. */
   call: (request: PageCallRequest, signal: AbortSignal) => AsyncIterable<PageCallMessage> = async function* () {}
   /** All commands except `Focus`, in the order of their arrival. */

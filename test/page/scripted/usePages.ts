@@ -3,6 +3,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { afterAll, assert, describe, onTestFinished } from "vitest"
 import { chromiumPath, launchChromium } from "../../programs/launchChromium.ts"
+import type { Preparation } from "./preparations.ts"
 import { ScriptedServer } from "./ScriptedServer.ts"
 
 /** Collects violations of the policy, which the browser reports to the page. */
@@ -81,10 +82,10 @@ export const usePages = () => {
   }
 
   /** Opens the page of a scripted Server at a hash such as `#/offices`, and waits for its first snapshot or its form for sign-in. */
-  const open = async (hash = "", prepare: (server: ScriptedServer) => void = () => undefined): Promise<OpenPage> => {
+  const open = async (hash = "", ...preparations: ReadonlyArray<Preparation>): Promise<OpenPage> => {
     const server = await new ScriptedServer().start()
     onTestFinished(() => server[Symbol.asyncDispose]())
-    prepare(server)
+    for (const prepare of preparations) prepare(server)
     return { ...(await openUrl(`${server.url}${hash}`, server.session === undefined ? "form" : undefined)), server }
   }
 
