@@ -2,19 +2,20 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { makeCluster } from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryOfficeRegistry from "../../../../src/adapters/memory/MemoryOfficeRegistry.ts"
+import { testWith } from "../../testWith.ts"
 import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import type { PageCallMessage, PageCommand } from "../../../../src/domain/page/PageCommand.ts"
 import {
   elapse,
   line,
   makeCall,
+  type Member,
   olga,
   openStream,
   operatorOf,
   startCall,
   startWatched,
-  toolResult,
-  type Watched
+  toolResult
 } from "./watchedServer.ts"
 
 /** Two Servers of one cluster, of which the second one has an office with an Agent and a Computer. */
@@ -33,68 +34,59 @@ const twoNodes = Effect.fnUntraced(function* (
 /** Time for the nodes to find each other, and for a batch. */
 const find = Effect.andThen(elapse("1100 millis"), elapse("200 millis"))
 
+/** Two Servers that know each other, and a stream of the first one. */
+const watching = Effect.fnUntraced(function* (...given: Parameters<typeof twoNodes>) {
+  const nodes = yield* twoNodes(...given)
+  const stream = yield* openStream(nodes.one)
+  yield* find
+  return { ...nodes, stream }
+})
+
 const at = { line, office: "O", computer: "pc" }
+
+const eventsOf = ({ received }: Member) => received.map(({ event }) => event)
 
 const resultOf = <A, R>(effect: Effect.Effect<A, { readonly code: number }, R>) =>
   Effect.match(effect, { onSuccess: (value): unknown => value, onFailure: ({ code }) => code })
 
 describe("a stream in a cluster", () => {
-  it.effect("shows the members of another node", () =>
-    Effect.gen(function* () {
-      const { computer, one } = yield* twoNodes()
-      const stream = yield* openStream(one)
-      yield* find
-      assert.deepStrictEqual(
-        stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
-        [{ name: "pc", node: "two", sid: computer.sid }]
-      )
-    })
-  )
+  const test = testWith(watching())
 
-  it.effect("shows members that join another node later, and leave it", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      const stream = yield* openStream(one)
-      yield* find
-      const late = yield* two.computer("late")
-      yield* elapse("300 millis")
-      yield* late.close
-      yield* elapse("300 millis")
-      const entered = stream.tagged("Entered").map(({ member }) => member.sid)
-      assert.include(entered, late.sid)
-      assert.deepStrictEqual(
-        stream.tagged("Left").map(({ sid }) => sid),
-        [late.sid]
-      )
-    })
-  )
+  test("shows the members of another node", function* ({ computer, stream }) {
+    assert.deepStrictEqual(
+      stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
+      [{ name: "pc", node: "two", sid: computer.sid }]
+    )
+  })
 
-  it.effect("shows the state of both nodes", () =>
-    Effect.gen(function* () {
-      const { one } = yield* twoNodes()
-      const stream = yield* openStream(one)
-      yield* find
-      const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
-      assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
-    })
-  )
+  test("shows members that join another node later, and leave it", function* ({ stream, two }) {
+    const late = yield* two.computer("late")
+    yield* elapse("300 millis")
+    yield* late.close
+    yield* elapse("300 millis")
+    const entered = stream.tagged("Entered").map(({ member }) => member.sid)
+    assert.include(entered, late.sid)
+    assert.deepStrictEqual(
+      stream.tagged("Left").map(({ sid }) => sid),
+      [late.sid]
+    )
+  })
 
-  it.effect("shows the calls of another node, with their ends", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      const agent = yield* two.agent()
-      const stream = yield* openStream(one)
-      yield* find
-      yield* makeCall(agent)
-      yield* elapse("300 millis")
-      const call = stream.tagged("Call").at(-1)?.call
-      assert.deepStrictEqual({ node: call?.node, outcome: call?.outcome }, { node: "two", outcome: "ok" })
-    })
-  )
+  test("shows the state of both nodes", function* ({ stream }) {
+    const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
+    assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
+  })
 
-  it.effect("shows the calls of another node that run when it opens", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes(() => Effect.never)
+  test("shows the calls of another node, with their ends", function* ({ stream, two }) {
+    yield* makeCall(yield* two.agent())
+    yield* elapse("300 millis")
+    const call = stream.tagged("Call").at(-1)?.call
+    assert.deepStrictEqual({ node: call?.node, outcome: call?.outcome }, { node: "two", outcome: "ok" })
+  })
+
+  testWith(twoNodes(() => Effect.never))(
+    "shows the calls of another node that run when it opens",
+    function* ({ one, two }) {
       yield* startCall(yield* two.agent())
       const stream = yield* openStream(one)
       yield* find
@@ -102,36 +94,26 @@ describe("a stream in a cluster", () => {
         stream.tagged("Call").map(({ call }) => ({ node: call.node, outcome: call.outcome })),
         [{ node: "two", outcome: undefined }]
       )
-    })
+    }
   )
 
-  it.effect("counts the calls that another node leaves out", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      const agent = yield* two.agent()
-      const stream = yield* openStream(one)
-      yield* find
-      yield* Effect.forEach(Array.from({ length: 50 }), () => makeCall(agent), { concurrency: "unbounded" })
-      yield* elapse("300 millis")
-      const omitted = stream.batches.reduce((sum, { omittedCalls }) => sum + omittedCalls, 0)
-      const shown = new Set(stream.tagged("Call").map(({ call }) => call.id)).size
-      assert.deepStrictEqual({ all: omitted + shown, isOmitting: omitted > 0 }, { all: 50, isOmitting: true })
-    })
-  )
+  test("counts the calls that another node leaves out", function* ({ stream, two }) {
+    const agent = yield* two.agent()
+    yield* Effect.forEach(Array.from({ length: 50 }), () => makeCall(agent), { concurrency: "unbounded" })
+    yield* elapse("300 millis")
+    const omitted = stream.batches.reduce((sum, { omittedCalls }) => sum + omittedCalls, 0)
+    const shown = new Set(stream.tagged("Call").map(({ call }) => call.id)).size
+    assert.deepStrictEqual({ all: omitted + shown, isOmitting: omitted > 0 }, { all: 50, isOmitting: true })
+  })
 
-  it.effect("shows that a node has gone", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      const stream = yield* openStream(one)
-      yield* find
-      yield* two.close
-      yield* elapse("2 seconds")
-      assert.deepStrictEqual(
-        stream.tagged("NodeLost").map(({ node }) => node),
-        ["two"]
-      )
-    })
-  )
+  test("shows that a node has gone", function* ({ stream, two }) {
+    yield* two.close
+    yield* elapse("2 seconds")
+    assert.deepStrictEqual(
+      stream.tagged("NodeLost").map(({ node }) => node),
+      ["two"]
+    )
+  })
 
   it.effect("shows a node that joins later", () =>
     Effect.gen(function* () {
@@ -146,15 +128,11 @@ describe("a stream in a cluster", () => {
     })
   )
 
-  it.effect("closes its stream of the other node when it ends", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      // The other node admits 16 streams.
-      for (let page = 0; page < 20; page++) yield* Effect.scoped(Effect.andThen(openStream(one), find))
-      const opened = yield* resultOf(Effect.as(openStream(two), "open"))
-      assert.strictEqual(opened, "open")
-    })
-  )
+  testWith(twoNodes())("closes its stream of the other node when it ends", function* ({ one, two }) {
+    // The other node admits 16 streams.
+    for (let page = 0; page < 20; page++) yield* Effect.scoped(Effect.andThen(openStream(one), find))
+    yield* openStream(two)
+  })
 
   it.effect.each([
     ["before it knows the node", Effect.void],
@@ -175,88 +153,17 @@ describe("a stream in a cluster", () => {
 })
 
 describe("a command in a cluster", () => {
-  const run = (command: (sid: string) => PageCommand) =>
-    Effect.gen(function* () {
-      const { computer, one } = yield* twoNodes((event, value) =>
-        event === "client:get_tools" ? Effect.succeed({ tools: [], req_id: Object(value)["req_id"] }) : Effect.never
-      )
-      return { reply: yield* resultOf(one.watch.execute(command(computer.sid), olga)), computer }
-    })
-
-  it.effect("asks a Computer of another node", () =>
-    Effect.gen(function* () {
-      const { reply } = yield* run(() => ({ _tag: "GetTools", ...at }))
-      assert.deepStrictEqual(reply, { tools: [], startingServers: [] })
-    })
-  )
-
-  it.effect("disconnects a member of another node", () =>
-    Effect.gen(function* () {
-      const { computer } = yield* run((sid) => ({ _tag: "Disconnect", sid }))
-      assert.strictEqual(yield* computer.closed, "disconnected by an operator")
-    })
-  )
-
-  it.effect("drains another node", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      yield* one.watch.execute({ _tag: "Drain", node: "two" }, olga)
-      assert.strictEqual(two.observability.report().state, "draining")
-    })
-  )
-
-  it.effect("cancels a call of another node", () =>
-    Effect.gen(function* () {
-      const { computer, one, two } = yield* twoNodes(() => Effect.never)
-      const agent = yield* two.agent()
-      const stream = yield* openStream(one)
-      yield* find
-      yield* startCall(agent)
-      yield* elapse("300 millis")
-      const id = stream.tagged("Call").at(-1)?.call.id ?? ""
-      yield* one.watch.execute({ _tag: "CancelCall", id }, olga)
-      yield* elapse()
-      assert.include(
-        computer.received.map(({ event }) => event),
-        "notify:tool_call_cancel"
-      )
-    })
-  )
-
-  it.effect("cancels a call of a node whose name has a slash", () =>
-    Effect.gen(function* () {
-      const { computer, one, two } = yield* twoNodes(() => Effect.never, {}, "eu/two")
+  testWith(twoNodes(() => Effect.never, {}, "eu/two"))(
+    "cancels a call of a node whose name has a slash",
+    function* ({ computer, one, two }) {
       yield* startCall(yield* two.agent())
       const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
       yield* one.watch.execute({ _tag: "CancelCall", id }, olga)
       yield* elapse()
-      assert.include(
-        computer.received.map(({ event }) => event),
-        "notify:tool_call_cancel"
-      )
-    })
+      assert.include(eventsOf(computer), "notify:tool_call_cancel")
+    }
   )
 
-  it.effect("gets the captured arguments of a call of another node", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      const stream = yield* openStream(one)
-      yield* find
-      yield* makeCall(yield* two.agent(), { params: { path: "/a" } })
-      yield* elapse("300 millis")
-      const id = stream.tagged("Call").at(-1)?.call.id ?? ""
-      const body = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
-      assert.include(JSON.stringify(body), "/a")
-    })
-  )
-
-  const members = [
-    ["without members in its office", () => Effect.void],
-    [
-      "with a member in its office",
-      ({ one, version }: { one: Watched; version: string }) => one.agent("ada", { version })
-    ]
-  ] as const
   const commands: ReadonlyArray<PageCommand> = [
     { _tag: "GetTools", ...at },
     { _tag: "GetDesktop", ...at },
@@ -267,37 +174,21 @@ describe("a command in a cluster", () => {
     { _tag: "DecideApproval", ...at, id: "1", action: "deny" },
     { _tag: "ExplainCall", ...at, tool: "t", params: {} }
   ]
-  it.effect.each(
-    ["0.2", "0.4"].flatMap((of) =>
-      members.flatMap(([where, join]) => commands.map((command) => [command._tag, of, where, join, command] as const))
-    )
-  )("%s asks a Computer of line %s at another node, %s", ([, of, , join, command]) =>
-    Effect.gen(function* () {
-      const version = `${of}.0`
-      const cluster = makeCluster()
-      const one = yield* startWatched({ cluster, name: "one" })
-      const documents = DocumentReader.of({ read: () => Effect.never })
-      const two = yield* startWatched({ cluster, name: "two", documents })
-      const auth = { a2c_features: ["inspection", "approvals", "operator_calls", "call_status"] }
-      const { received } = yield* two.computer("pc", { version, auth, answer: () => Effect.succeed({}) })
-      yield* join({ one, version })
-      yield* resultOf(one.watch.execute({ ...command, line: of } as PageCommand, olga))
-      assert.isTrue(received.some(({ event }) => /^(client|a2c):/.test(event)))
-    })
-  )
-
-  it.effect.each([
-    ["Disconnect", (sid: string): PageCommand => ({ _tag: "Disconnect", sid })],
-    ["Drain", (): PageCommand => ({ _tag: "Drain", node: "two" })],
-    ["CancelCall", (): PageCommand => ({ _tag: "CancelCall", id: "two/1" })]
-  ] as const)("%s is audited at the other node as of its operator", ([, command]) =>
-    Effect.gen(function* () {
-      const { computer, one, two } = yield* twoNodes()
-      yield* resultOf(one.watch.execute(command(computer.sid), olga))
-      const [action, ...more] = yield* two.operatorActions
-      assert.deepInclude(action, { subject: "olga", remote: "10.0.0.1" })
-      assert.deepStrictEqual([more, yield* one.operatorActions], [[], []])
-    })
+  it.effect.each(["0.2", "0.4"].flatMap((of) => commands.map((command) => [command._tag, of, command] as const)))(
+    "%s asks a Computer of line %s at another node, with a member in its office",
+    ([, of, command]) =>
+      Effect.gen(function* () {
+        const version = `${of}.0`
+        const cluster = makeCluster()
+        const one = yield* startWatched({ cluster, name: "one" })
+        const documents = DocumentReader.of({ read: () => Effect.never })
+        const two = yield* startWatched({ cluster, name: "two", documents })
+        const auth = { a2c_features: ["inspection", "approvals", "operator_calls", "call_status"] }
+        const { received } = yield* two.computer("pc", { version, auth, answer: () => Effect.succeed({}) })
+        yield* one.agent("ada", { version })
+        yield* resultOf(one.watch.execute({ ...command, line: of } as PageCommand, olga))
+        assert.isTrue(received.some(({ event }) => /^(client|a2c):/.test(event)))
+      })
   )
 
   /** Two nodes, and the name of a third one that no message reaches. */
@@ -306,53 +197,27 @@ describe("a command in a cluster", () => {
     yield* Layer.build(Layer.fresh(MemoryOfficeRegistry.layer(nodes.cluster.offices, "deaf")))
     return nodes
   })
+  const test = testWith(unreachableNode)
 
-  it.effect("disconnects a member of another node although a further node cannot be reached", () =>
-    Effect.gen(function* () {
-      const { computer, one } = yield* unreachableNode
-      yield* one.watch.execute({ _tag: "Disconnect", sid: computer.sid }, olga)
-      assert.strictEqual(yield* computer.closed, "disconnected by an operator")
-    })
-  )
+  test("disconnects a member of another node although a further node cannot be reached", function* ({ computer, one }) {
+    yield* one.watch.execute({ _tag: "Disconnect", sid: computer.sid }, olga)
+    assert.strictEqual(yield* computer.closed, "disconnected by an operator")
+  })
 
-  it.effect("replies 503 for a session that the reachable nodes do not have", () =>
-    Effect.gen(function* () {
-      const { one } = yield* unreachableNode
-      assert.strictEqual(yield* resultOf(one.watch.execute({ _tag: "Disconnect", sid: "none" }, olga)), 503)
-    })
-  )
-
-  it.effect.each([
-    ["a session", { _tag: "Disconnect", sid: "none" }],
-    ["a node", { _tag: "Drain", node: "none" }],
-    ["a call", { _tag: "CancelCall", id: "none/1" }],
-    ["a call of a node", { _tag: "CancelCall", id: "two/99" }],
-    ["a Computer", { _tag: "GetTools", line, office: "O", computer: "none" }]
-  ] as ReadonlyArray<readonly [string, PageCommand]>)("replies 404 for %s that no node knows", ([, command]) =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* run(() => command)).reply, 404)
-    })
-  )
+  test("replies 503 for a session that the reachable nodes do not have", function* ({ one }) {
+    assert.strictEqual(yield* resultOf(one.watch.execute({ _tag: "Disconnect", sid: "none" }, olga)), 503)
+  })
 })
 
 describe("a call of an operator in a cluster", () => {
+  const test = testWith(twoNodes())
+  const testWithoutReply = testWith(twoNodes(() => Effect.never))
   const request = { ...at, tool: "fs:list", params: {}, timeout: 60 }
 
   const call = Effect.fnUntraced(function* (node: Effect.Success<ReturnType<typeof startWatched>>, operator = olga) {
     const stream = yield* node.watch.call(request, operator)
     return yield* Stream.runCollect(stream)
   })
-
-  it.effect("runs at the node of the Computer", () =>
-    Effect.gen(function* () {
-      const { one } = yield* twoNodes()
-      const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(call(one))
-      assert.deepStrictEqual(messages, [
-        { _tag: "Started", as: "agent", name: "operator:olga" },
-        { _tag: "Result", result: toolResult("done") }
-      ])
-    })
-  )
 
   it.effect("runs beside another call of this operator at another node", () =>
     Effect.gen(function* () {
@@ -383,62 +248,37 @@ describe("a call of an operator in a cluster", () => {
     })
   )
 
-  it.effect("runs at the node of the Computer from a node with a member of its office", () =>
-    Effect.gen(function* () {
-      const { one } = yield* twoNodes()
-      yield* one.computer("near")
-      const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(call(one))
-      assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolResult("done") })
-    })
-  )
+  test("runs at the node of the Computer from a node with a member of its office", function* ({ one }) {
+    yield* one.computer("near")
+    const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(call(one))
+    assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolResult("done") })
+  })
 
-  it.effect("is audited at the node of the Computer as of its operator", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes()
-      yield* Effect.scoped(call(one))
-      const [action, ...more] = yield* two.operatorActions
-      assert.deepInclude(action, { subject: "olga", remote: "10.0.0.1", command: "call" })
-      assert.deepStrictEqual([more, yield* one.operatorActions], [[], []])
-    })
-  )
+  testWithoutReply("is cancelled at the Computer when it is closed", function* ({ computer, one }) {
+    const calling = yield* Effect.forkScoped(Effect.scoped(call(one)), { startImmediately: true })
+    yield* elapse()
+    calling.interruptUnsafe()
+    yield* elapse("1 second")
+    assert.include(eventsOf(computer), "notify:tool_call_cancel")
+  })
 
-  it.effect("is cancelled at the Computer when it is closed", () =>
-    Effect.gen(function* () {
-      const { computer, one } = yield* twoNodes(() => Effect.never)
-      yield* Effect.forkScoped(Effect.scoped(call(one)), { startImmediately: true }).pipe(
-        Effect.flatMap((fiber) => Effect.andThen(elapse(), () => Effect.sync(() => fiber.interruptUnsafe())))
-      )
-      yield* elapse("1 second")
-      assert.include(
-        computer.received.map(({ event }) => event),
-        "notify:tool_call_cancel"
-      )
-    })
-  )
+  test("is rejected by the rights of the operator", function* ({ one }) {
+    const watcher = operatorOf("wanda", { rights: ["operator"], offices: ["*"], names: ["*"] })
+    assert.strictEqual(yield* resultOf(Effect.scoped(call(one, watcher))), 403)
+  })
 
-  it.effect("is rejected by the rights of the operator", () =>
-    Effect.gen(function* () {
-      const { one } = yield* twoNodes()
-      const watcher = operatorOf("wanda", { rights: ["operator"], offices: ["*"], names: ["*"] })
-      assert.strictEqual(yield* resultOf(Effect.scoped(call(one, watcher))), 403)
-    })
-  )
-
-  it.effect("ends with an error when the node of the Computer goes away", () =>
-    Effect.gen(function* () {
-      const { one, two } = yield* twoNodes(() => Effect.never)
-      const messages: Array<PageCallMessage> = []
-      const stream = yield* one.watch.call(request, olga)
-      yield* Effect.forkScoped(
-        Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message))),
-        { startImmediately: true }
-      )
-      yield* elapse()
-      yield* two.close
-      yield* elapse("20 seconds")
-      const last = messages.at(-1)
-      assert.deepInclude(last?._tag === "Failed" ? last.error : undefined, { code: 503 })
-      assert.match(last?._tag === "Failed" ? last.error.message : "", /^The node two cannot be reached: /)
-    })
-  )
+  testWithoutReply("ends with an error when the node of the Computer goes away", function* ({ one, two }) {
+    const messages: Array<PageCallMessage> = []
+    const stream = yield* one.watch.call(request, olga)
+    yield* Effect.forkScoped(
+      Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message))),
+      { startImmediately: true }
+    )
+    yield* elapse()
+    yield* two.close
+    yield* elapse("20 seconds")
+    const last = messages.at(-1)
+    assert.deepInclude(last?._tag === "Failed" ? last.error : undefined, { code: 503 })
+    assert.match(last?._tag === "Failed" ? last.error.message : "", /^The node two cannot be reached: /)
+  })
 })

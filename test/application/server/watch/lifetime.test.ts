@@ -3,6 +3,7 @@ import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import { settle } from "../../../settle.ts"
+import { testWith } from "../../testWith.ts"
 import {
   elapse,
   makeCall,
@@ -10,6 +11,7 @@ import {
   openStream,
   outcomesOf,
   startCall,
+  startOffice,
   startWatched,
   toolResult,
   type Watched
@@ -18,45 +20,35 @@ import { maxCallsPerBatch, maxQueuedEvents } from "../../../../src/application/s
 
 /** A Server whose only stream has shown a call and is closed. */
 const closedStream = Effect.gen(function* () {
-  const server = yield* startWatched()
-  yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
-  const agent = yield* server.agent()
+  const server = yield* startOffice()
   const scope = yield* Scope.make()
   yield* Scope.provide(server.watch.open, scope)
-  yield* makeCall(agent)
+  yield* makeCall(server.ada)
   yield* Scope.close(scope, Exit.void)
-  return {
-    ...server,
-    agent,
-    snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(snapshot.calls))
-  }
+  return { ...server, snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(snapshot.calls)) }
 })
 
+const test = testWith(startWatched())
+const testOffice = testWith(startOffice())
+const testRunning = testWith(startOffice(Effect.never))
+const testAfterStream = testWith(closedStream)
+
 describe("an ended call", () => {
-  it.effect("remains for a page that reloads", () =>
-    Effect.gen(function* () {
-      const { snapshotCalls } = yield* closedStream
-      yield* TestClock.adjust(Duration.subtract(endedCallsRetention, Duration.seconds(1)))
-      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
-    })
-  )
+  testAfterStream("remains for a page that reloads", function* ({ snapshotCalls }) {
+    yield* TestClock.adjust(Duration.subtract(endedCallsRetention, Duration.seconds(1)))
+    assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+  })
 
-  it.effect("disappears five minutes after the last page has closed", () =>
-    Effect.gen(function* () {
-      const { snapshotCalls } = yield* closedStream
-      yield* TestClock.adjust("5 minutes")
-      assert.deepStrictEqual(yield* snapshotCalls, [])
-    })
-  )
+  testAfterStream("disappears five minutes after the last page has closed", function* ({ snapshotCalls }) {
+    yield* TestClock.adjust("5 minutes")
+    assert.deepStrictEqual(yield* snapshotCalls, [])
+  })
 
-  it.effect("remains as long as another page is open", () =>
-    Effect.gen(function* () {
-      const { snapshotCalls } = yield* closedStream
-      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
-      yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
-    })
-  )
+  testAfterStream("remains as long as another page is open", function* ({ snapshotCalls }) {
+    assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+    yield* TestClock.adjust("10 minutes")
+    assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+  })
 })
 
 /** Opens a stream that the returned effect closes. */
@@ -67,83 +59,62 @@ const openClosable = Effect.fnUntraced(function* (server: Watched) {
 })
 
 describe("a stream beside others", () => {
-  it.effect("shows the node every second, also when another one closes", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      const { close } = yield* openClosable(server)
-      const stream = yield* openStream(server)
-      yield* TestClock.adjust("500 millis")
-      yield* close
-      yield* elapse("600 millis")
-      yield* elapse("1 second")
-      assert.strictEqual(stream.tagged("Node").length, 2)
-    })
-  )
+  test("shows the node every second, also when another one closes", function* (server) {
+    const { close } = yield* openClosable(server)
+    const stream = yield* openStream(server)
+    yield* TestClock.adjust("500 millis")
+    yield* close
+    yield* elapse("600 millis")
+    yield* elapse("1 second")
+    assert.strictEqual(stream.tagged("Node").length, 2)
+  })
 
-  it.effect("shows the node every second, also when another one opens", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      const stream = yield* openStream(server)
-      yield* TestClock.adjust("500 millis")
-      yield* server.watch.open
-      yield* elapse("600 millis")
-      assert.strictEqual(stream.tagged("Node").length, 1)
-    })
-  )
+  test("shows the node every second, also when another one opens", function* (server) {
+    const stream = yield* openStream(server)
+    yield* TestClock.adjust("500 millis")
+    yield* server.watch.open
+    yield* elapse("600 millis")
+    assert.strictEqual(stream.tagged("Node").length, 1)
+  })
 
-  it.effect("shows a running call once, although another one closes", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      yield* server.computer("pc", { answer: () => Effect.never })
-      const agent = yield* server.agent()
-      const { close } = yield* openClosable(server)
-      const stream = yield* openStream(server)
-      yield* startCall(agent)
-      yield* elapse()
-      yield* close
-      yield* elapse()
-      assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: running"])
-    })
-  )
+  testRunning("shows a running call once, although another one closes", function* (server) {
+    const { close } = yield* openClosable(server)
+    const stream = yield* openStream(server)
+    yield* startCall(server.ada)
+    yield* elapse()
+    yield* close
+    yield* elapse()
+    assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: running"])
+  })
 
-  it.effect("shows ended calls that an earlier one, which is not read, has no space for", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
-      const agent = yield* server.agent()
-      yield* server.watch.open
-      for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(agent)
-      const stream = yield* openStream(server)
-      yield* makeCall(agent)
-      yield* elapse()
-      assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: ok"])
-    })
-  )
+  testOffice("shows ended calls that an earlier one, which is not read, has no space for", function* (server) {
+    yield* server.watch.open
+    for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(server.ada)
+    const stream = yield* openStream(server)
+    yield* makeCall(server.ada)
+    yield* elapse()
+    assert.deepStrictEqual(outcomesOf(stream.tagged("Call").map(({ call }) => call)), ["fs:list: ok"])
+  })
 })
 
 describe("a stream after others", () => {
-  it.effect("counts no calls that ended before it", () =>
-    Effect.gen(function* () {
-      const server = yield* closedStream
-      const stream = yield* openStream(server)
-      yield* elapse("1100 millis")
-      assert.deepStrictEqual(
-        stream.tagged("Activity").map(({ offices }) => offices),
-        [[]]
-      )
-    })
-  )
+  testAfterStream("counts no calls that ended before it", function* (server) {
+    const stream = yield* openStream(server)
+    yield* elapse("1100 millis")
+    assert.deepStrictEqual(
+      stream.tagged("Activity").map(({ offices }) => offices),
+      [[]]
+    )
+  })
 
-  it.effect("shows the end of a call of its snapshot, though it has no space for other ended calls", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
+  testOffice(
+    "shows the end of a call of its snapshot, though it has no space for other ended calls",
+    function* ({ ada, computer, watch }) {
       const gate = yield* Deferred.make<void>()
-      yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
-      yield* server.computer("slow", { answer: () => Effect.as(Deferred.await(gate), toolResult("ok")) })
-      const agent = yield* server.agent()
-      yield* startCall(agent, { computer: "slow", tool_name: "slow" })
-      const { next } = yield* server.watch.open
-      for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(agent)
+      yield* computer("slow", { answer: () => Effect.as(Deferred.await(gate), toolResult("ok")) })
+      yield* startCall(ada, { computer: "slow", tool_name: "slow" })
+      const { next } = yield* watch.open
+      for (let index = 0; index < maxCallsPerBatch; index += 1) yield* makeCall(ada)
       yield* Deferred.succeed(gate, undefined)
       yield* settle
       const reading = yield* Effect.forkChild(next, { startImmediately: true })
@@ -151,35 +122,29 @@ describe("a stream after others", () => {
       const { events = [] } = (yield* Fiber.join(reading)) ?? {}
       const calls = events.flatMap((event) => (event._tag === "Call" ? [event.call] : []))
       assert.include(outcomesOf(calls), "slow: ok")
-    })
+    }
   )
 })
 
 describe("the watch", () => {
-  it.effect("rejects more streams than the maximum with 429 until one closes", () =>
-    Effect.gen(function* () {
-      const { watch } = yield* startWatched()
-      const scope = yield* Scope.make()
-      yield* Scope.provide(watch.open, scope)
-      yield* Effect.replicateEffect(watch.open, maxStreams - 1)
-      assert.strictEqual((yield* Effect.flip(watch.open)).code, 429)
-      yield* Scope.close(scope, Exit.void)
-      yield* watch.open
-    })
-  )
+  test("rejects more streams than the maximum with 429 until one closes", function* ({ watch }) {
+    const scope = yield* Scope.make()
+    yield* Scope.provide(watch.open, scope)
+    yield* Effect.replicateEffect(watch.open, maxStreams - 1)
+    assert.strictEqual((yield* Effect.flip(watch.open)).code, 429)
+    yield* Scope.close(scope, Exit.void)
+    yield* watch.open
+  })
 
-  it.effect("gives every stream all events", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      const streams = [yield* openStream(server), yield* openStream(server)]
-      yield* server.computer()
-      yield* elapse()
-      assert.deepStrictEqual(
-        streams.map(({ tagged }) => tagged("Entered").length),
-        [1, 1]
-      )
-    })
-  )
+  test("gives every stream all events", function* (server) {
+    const streams = [yield* openStream(server), yield* openStream(server)]
+    yield* server.computer()
+    yield* elapse()
+    assert.deepStrictEqual(
+      streams.map(({ tagged }) => tagged("Entered").length),
+      [1, 1]
+    )
+  })
 
   it.effect("drops the oldest events of a stream that is not read, and no others", () =>
     Effect.gen(function* () {
@@ -204,24 +169,19 @@ describe("the watch", () => {
 })
 
 describe("the shutdown of a Server", () => {
-  it.effect("ends its streams at once", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      const { next } = yield* server.watch.open
-      const waiting = yield* Effect.forkChild(next, { startImmediately: true })
-      yield* server.close
-      assert.isUndefined(yield* Fiber.join(waiting))
-      assert.isUndefined(yield* next)
-    })
-  )
+  test("ends its streams at once", function* (server) {
+    const { next } = yield* server.watch.open
+    const waiting = yield* Effect.forkChild(next, { startImmediately: true })
+    yield* server.close
+    assert.isUndefined(yield* Fiber.join(waiting))
+    assert.isUndefined(yield* next)
+  })
 
   it.effect("ends its streams before its calls have ended", () =>
     Effect.gen(function* () {
-      const server = yield* startWatched({ settings: { drainTimeout: Duration.minutes(1) } })
-      yield* server.computer("pc", { answer: () => Effect.never })
-      const agent = yield* server.agent()
+      const server = yield* startOffice(Effect.never, { settings: { drainTimeout: Duration.minutes(1) } })
       const { fiber } = yield* openStream(server)
-      yield* Effect.forkChild(makeCall(agent))
+      yield* Effect.forkChild(makeCall(server.ada))
       yield* settle
       const closing = yield* Effect.forkChild(server.close, { startImmediately: true })
       yield* Fiber.join(fiber)
@@ -231,21 +191,18 @@ describe("the shutdown of a Server", () => {
     })
   )
 
-  it.effect("rejects new streams, commands and calls with 503", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      yield* server.close
-      const { call, execute, open } = server.watch
-      const target = { line: "0.4", office: "O", computer: "pc" }
-      const errors = [
-        yield* Effect.flip(open),
-        yield* Effect.flip(execute({ _tag: "GetTools", ...target }, olga)),
-        yield* Effect.flip(call({ ...target, tool: "t", params: {}, timeout: 1 }, olga))
-      ]
-      assert.deepStrictEqual(
-        errors.map(({ code }) => code),
-        [503, 503, 503]
-      )
-    })
-  )
+  test("rejects new streams, commands and calls with 503", function* (server) {
+    yield* server.close
+    const { call, execute, open } = server.watch
+    const target = { line: "0.4", office: "O", computer: "pc" }
+    const errors = [
+      yield* Effect.flip(open),
+      yield* Effect.flip(execute({ _tag: "GetTools", ...target }, olga)),
+      yield* Effect.flip(call({ ...target, tool: "t", params: {}, timeout: 1 }, olga))
+    ]
+    assert.deepStrictEqual(
+      errors.map(({ code }) => code),
+      [503, 503, 503]
+    )
+  })
 })

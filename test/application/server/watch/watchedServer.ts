@@ -138,6 +138,16 @@ export const startWatched = Effect.fnUntraced(function* ({
 
 export type Watched = Effect.Success<ReturnType<typeof startWatched>>
 
+/** A Server with the Agent `ada` and the Computer `pc` in an office. The Computer gives this reply to each request. */
+export const startOffice = Effect.fnUntraced(function* (
+  reply: Effect.Effect<unknown> = Effect.succeed(toolResult("ok")),
+  options?: ServerOptions
+) {
+  const server = yield* startWatched(options)
+  const pc = yield* server.computer("pc", { answer: () => reply })
+  return { ...server, pc, ada: yield* server.agent() }
+})
+
 /** Reads a stream in the background. `batches` grows. */
 export const readStream = Effect.fnUntraced(function* ({ next }: PageStream) {
   const batches: Array<PageBatch> = []

@@ -10,6 +10,7 @@ import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import { encodeUtf8 } from "../../../../../src/domain/utf8.ts"
 import { lineNamed, lineNames } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
+import { testWith } from "../../../testWith.ts"
 import { elapse, startWatched, toolCall, toolResult } from "../watchedServer.ts"
 
 /** An operator whose identity has all its parts. */
@@ -32,26 +33,12 @@ const approval = {
   state: "open"
 } as const
 const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
-const summary = {
-  doc_ref: "d",
-  uri: "dpe://a/d",
-  file_uri: "file:///d",
-  file_type: "md",
-  title: "D",
-  page_count: 1,
-  server: "fs"
-}
-const found = {
-  docRef: "d",
-  uri: "dpe://a/d",
-  fileUri: "file:///d",
-  fileType: "md",
-  title: "D",
-  pageCount: 1,
-  server: "fs"
-}
+const common = { uri: "dpe://a/d", title: "D", server: "fs" }
+const summary = { ...common, doc_ref: "d", file_uri: "file:///d", file_type: "md", page_count: 1 }
+const found = { ...common, docRef: "d", fileUri: "file:///d", fileType: "md", pageCount: 1 }
 const explanation = { steps: [{ rule: "r", action: "ask" }], decision: { action: "ask", by: "r" } }
 const page = ["approvals", "operator_calls"]
+const answer = { action: "allow", content: { name: "Ada" } }
 const caller = { agent: "operator:olga", computer: "pc" }
 
 interface Case {
@@ -69,7 +56,15 @@ interface Case {
 }
 
 const refused = { code: 404, message: "Computer 'pc' has no such call" }
+const mayNotDecide = {
+  code: 403,
+  message: "Computer 'pc' does not let operators decide about calls (--approvers page)"
+}
 const decideRecord = { command: "decide_approval", computer: "pc", approval: "a1" }
+const documentRequest = {
+  requests: [["client:get_dpe", { ...caller, uri: "dpe://a/b.md" }]],
+  reads: [["https://docs.example/b", maxDocumentBytes]]
+} as const
 const cases: ReadonlyArray<Case> = [
   {
     name: "GetTools",
@@ -97,16 +92,14 @@ const cases: ReadonlyArray<Case> = [
     command: { _tag: "GetDocument", uri: "dpe://a/b.md" },
     replies: { "client:get_dpe": { uri: "https://docs.example/b", mime_type: "text/markdown" } },
     result: { mimeType: "text/markdown", text: "# A", isTruncated: false },
-    requests: [["client:get_dpe", { ...caller, uri: "dpe://a/b.md" }]],
-    reads: [["https://docs.example/b", maxDocumentBytes]]
+    ...documentRequest
   },
   {
     name: "GetDocument of the largest size",
     command: { _tag: "GetDocument", uri: "dpe://a/b.md" },
     replies: { "client:get_dpe": { uri: "https://docs.example/b", size: maxDocumentBytes } },
     result: { mimeType: "text/plain", text: "# A", isTruncated: false },
-    requests: [["client:get_dpe", { ...caller, uri: "dpe://a/b.md" }]],
-    reads: [["https://docs.example/b", maxDocumentBytes]]
+    ...documentRequest
   },
   {
     name: "SendMcpRequest",
@@ -144,14 +137,14 @@ const cases: ReadonlyArray<Case> = [
     name: "GetApproval of another caller",
     command: { _tag: "GetApproval", id: "a1" },
     replies: { "client:get_approvals": { approvals: [wireApproval({ id: "a0" })] } },
-    result: { code: 403, message: "Computer 'pc' does not let operators decide about calls (--approvers page)" },
+    result: mayNotDecide,
     requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
   },
   {
     name: "GetApproval as a caller that is refused",
     command: { _tag: "GetApproval", id: "a1" },
     replies: { "client:get_approvals": { code: 403, message: "you may not" } },
-    result: { code: 403, message: "Computer 'pc' does not let operators decide about calls (--approvers page)" },
+    result: mayNotDecide,
     requests: [["client:get_approvals", { ...caller, approval_id: "a1" }]]
   },
   {
@@ -189,15 +182,10 @@ const cases: ReadonlyArray<Case> = [
   },
   {
     name: "DecideApproval as a caller",
-    command: { _tag: "DecideApproval", id: "a1", action: "allow", content: { name: "Ada" } },
+    command: { _tag: "DecideApproval", id: "a1", ...answer },
     replies: { "client:decide_approval": { approval: wireApproval() } },
     result: approval,
-    requests: [
-      [
-        "client:decide_approval",
-        { ...caller, approval_id: "a1", action: "allow", scope: "once", content: { name: "Ada" } }
-      ]
-    ],
+    requests: [["client:decide_approval", { ...caller, ...answer, approval_id: "a1", scope: "once" }]],
     recorded: [{ ...decideRecord, action: "allow", outcome: "ok" }]
   },
   {
@@ -265,18 +253,24 @@ const officeWith = Effect.fnUntraced(function* (
   return { one, two, other, computer, reads, version }
 })
 
+/** Executes a command, and gives its outcome. */
+const outcomeOf = ({ one }: Effect.Success<ReturnType<typeof officeWith>>, command: PageCommand) =>
+  Effect.match(one.watch.execute(command, olga), {
+    onSuccess: (value): unknown => value,
+    onFailure: ({ code, message }) => ({ code, message })
+  })
+
 describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) => {
   const at = { line, office: "O", computer: "pc" }
+  const operator = { type: "operator", subject: "olga", remote: "10.0.0.1" }
+  const test = testWith(officeWith(line, place, { replies: {} }))
 
   it.effect.each(cases)("executes $name with all its parts, and gives its reply", (one) =>
     Effect.gen(function* () {
       const office = yield* officeWith(line, place, one)
       const { computer } = office
       const before = computer.received.length
-      const result = yield* Effect.match(office.one.watch.execute({ ...at, ...one.command } as PageCommand, olga), {
-        onSuccess: (value): unknown => value,
-        onFailure: ({ code, message }) => ({ code, message })
-      })
+      const result = yield* outcomeOf(office, { ...at, ...one.command } as PageCommand)
       const requests = computer.received.slice(before).map(({ event, value }) => {
         const { req_id: _, ...body } = Object(value)
         return [event, body] as const
@@ -284,136 +278,112 @@ describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) 
       assert.deepStrictEqual(JSON.parse(JSON.stringify(result)), one.result)
       assert.deepStrictEqual<unknown>(requests, one.requests)
       assert.deepStrictEqual(office.reads, one.reads ?? [])
-      const operator = { type: "operator", subject: "olga", remote: "10.0.0.1", line, office: "O" }
       assert.deepStrictEqual(
         yield* office.two.operatorActions,
-        (one.recorded ?? []).map((record) => ({ ...operator, ...record }))
+        (one.recorded ?? []).map((record) => ({ ...operator, line, office: "O", ...record }))
       )
     })
   )
 
-  it.effect("passes all parts of a call on, its statuses and its result", () =>
-    Effect.gen(function* () {
-      const { computer, one } = yield* officeWith(line, place, { replies: {} })
-      const messages: Array<unknown> = []
-      const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
-      const reading = yield* Effect.forkScoped(
-        Effect.scoped(
-          Effect.flatMap(one.watch.call(request, olga), (stream) =>
-            Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message)))
-          )
-        ),
-        { startImmediately: true }
-      )
-      yield* elapse()
-      const received = computer.received.find(({ event }) => event === "client:tool_call")
-      const { req_id: reqId, ...body } = Object(received?.value)
-      assert.deepStrictEqual(body, {
-        ...caller,
-        tool_name: "fs:list",
-        params: { path: "/" },
-        timeout: 61,
-        input_modes: ["form", "url"]
-      })
-      yield* computer.notify("server:update_tool_call", {
-        computer: "pc",
-        req_id: reqId,
-        status: "progress",
-        progress: 1,
-        total: 2,
-        message: "half"
-      })
-      yield* TestClock.adjust("2 seconds")
-      yield* Fiber.join(reading)
-      const progress = { _tag: "Progressing", computer: "pc", progress: 1, total: 2, message: "half" }
-      assert.deepStrictEqual(messages, [
-        { _tag: "Started", as: "agent", name: "operator:olga" },
-        { _tag: "Status", status: progress },
-        { _tag: "Result", result: toolResult("done") }
-      ])
-    })
-  )
+  test("passes all parts of a call on, its statuses and its result", function* ({ computer, one, other, two }) {
+    const messages: Array<unknown> = []
+    const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
+    const reading = yield* Effect.forkScoped(
+      Effect.scoped(
+        Effect.flatMap(one.watch.call(request, olga), (stream) =>
+          Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message)))
+        )
+      ),
+      { startImmediately: true }
+    )
+    yield* elapse()
+    const received = computer.received.find(({ event }) => event === "client:tool_call")
+    const { req_id: reqId, ...body } = Object(received?.value)
+    const passed = { tool_name: "fs:list", params: { path: "/" }, timeout: 61, input_modes: ["form", "url"] }
+    assert.deepStrictEqual(body, { ...caller, ...passed })
+    const progress = { computer: "pc", progress: 1, total: 2, message: "half" }
+    yield* computer.notify("server:update_tool_call", { req_id: reqId, status: "progress", ...progress })
+    yield* TestClock.adjust("2 seconds")
+    yield* Fiber.join(reading)
+    assert.deepStrictEqual(messages, [
+      { _tag: "Started", as: "agent", name: "operator:olga" },
+      { _tag: "Status", status: { _tag: "Progressing", ...progress } },
+      { _tag: "Result", result: toolResult("done") }
+    ])
+    const record = { ...operator, command: "call", ...at, tool: "fs:list", outcome: "ok" }
+    assert.deepStrictEqual([yield* two.operatorActions, yield* other.operatorActions], [[record], []])
+  })
 
-  /** Executes a command, and gives its outcome. */
-  const outcomeOf = ({ one }: Effect.Success<ReturnType<typeof officeWith>>, command: PageCommand) =>
-    Effect.match(one.watch.execute(command, olga), {
-      onSuccess: (value): unknown => value,
-      onFailure: ({ code, message }) => ({ code, message })
-    })
-  const operator = { type: "operator", subject: "olga", remote: "10.0.0.1", outcome: "ok" }
+  test("disconnects a member, which its node records", function* (office) {
+    const { sid } = office.computer
+    assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Disconnect", sid }), {})
+    assert.strictEqual(yield* office.computer.closed, "disconnected by an operator")
+    const target = { sid, line, office: "O", role: "computer", name: "pc" }
+    const record = { ...operator, command: "disconnect", ...target, outcome: "ok" }
+    assert.deepStrictEqual([yield* office.two.operatorActions, yield* office.other.operatorActions], [[record], []])
+  })
 
-  it.effect("disconnects a member, which its node records", () =>
-    Effect.gen(function* () {
-      const office = yield* officeWith(line, place, { replies: {} })
-      const { sid } = office.computer
-      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Disconnect", sid }), {})
-      assert.strictEqual(yield* office.computer.closed, "disconnected by an operator")
-      const target = { sid, line, office: "O", role: "computer", name: "pc" }
-      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "disconnect", ...target }])
-      assert.deepStrictEqual(yield* office.other.operatorActions, [])
-    })
-  )
+  test("drains a node, and no other, which it records", function* (office) {
+    assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Drain", node: "two" }), {})
+    const states = [office.two, office.other].map(({ observability }) => observability.report().state)
+    assert.deepStrictEqual(states, ["draining", "ready"])
+    const record = { ...operator, command: "drain", node: "two", outcome: "ok" }
+    assert.deepStrictEqual([yield* office.two.operatorActions, yield* office.other.operatorActions], [[record], []])
+  })
 
-  it.effect("drains a node, and no other, which it records", () =>
-    Effect.gen(function* () {
-      const office = yield* officeWith(line, place, { replies: {} })
-      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "Drain", node: "two" }), {})
-      const states = [office.two, office.other].map(({ observability }) => observability.report().state)
-      assert.deepStrictEqual(states, ["draining", "ready"])
-      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "drain", node: "two" }])
-    })
-  )
+  test("cancels a call, which its node records", function* (office) {
+    const { computer, two, version } = office
+    const agent = yield* two.agent("ada", { version })
+    yield* two.watch.open
+    yield* Effect.forkScoped(agent.request("client:tool_call", toolCall("ada")), { startImmediately: true })
+    yield* elapse()
+    const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+    assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "CancelCall", id }), {})
+    yield* elapse()
+    const value = { agent: "ada", req_id: "r" }
+    assert.deepStrictEqual(computer.received.at(-1), { event: "notify:tool_call_cancel", value })
+    assert.isFalse(agent.received.some(({ event }) => event.includes("cancel")))
+    const target = { call: id, line, office: "O", agent: "ada", computer: "pc", req_id: "r", tool: "fs:list" }
+    const record = { ...operator, command: "cancel_call", ...target, outcome: "ok" }
+    assert.deepStrictEqual([yield* two.operatorActions, yield* office.other.operatorActions], [[record], []])
+  })
 
-  it.effect("cancels a call, which its node records", () =>
-    Effect.gen(function* () {
-      const office = yield* officeWith(line, place, { replies: {} })
-      const agent = yield* office.two.agent("ada", { version: office.version })
-      yield* office.two.watch.open
-      yield* Effect.forkScoped(agent.request("client:tool_call", toolCall("ada")), { startImmediately: true })
-      yield* elapse()
-      const id = (yield* office.two.watch.open).snapshot.calls[0]?.id ?? ""
-      assert.deepStrictEqual(yield* outcomeOf(office, { _tag: "CancelCall", id }), {})
-      yield* elapse()
-      assert.deepStrictEqual(office.computer.received.at(-1), {
-        event: "notify:tool_call_cancel",
-        value: { agent: "ada", req_id: "r" }
-      })
-      const target = { call: id, line, office: "O", agent: "ada", computer: "pc", req_id: "r", tool: "fs:list" }
-      assert.deepStrictEqual(yield* office.two.operatorActions, [{ ...operator, command: "cancel_call", ...target }])
-    })
-  )
+  const noCall = "The call does not run any more"
 
   it.effect.each([
     [{ _tag: "GetTools", ...at, computer: "gone" }, "Computer 'gone' not found in the office"],
-    [{ _tag: "Disconnect", sid: "gone" }, "No connection 'gone'"],
-    [{ _tag: "Drain", node: "gone" }, /is not the node 'gone'/],
-    [{ _tag: "CancelCall", id: "two/99" }, "The call does not run any more"],
+    [{ _tag: "Disconnect", sid: "gone" }, "No connection 'gone'", { command: "disconnect", sid: "gone" }],
+    [{ _tag: "Drain", node: "gone" }, /is not the node 'gone'/, { command: "drain", node: "gone" }],
+    [{ _tag: "CancelCall", id: "two/99" }, noCall, { command: "cancel_call", call: "two/99" }],
+    [{ _tag: "CancelCall", id: "none/1" }, noCall, { command: "cancel_call", call: "none/1" }],
     [{ _tag: "GetCallBody", id: "two/99" }, "The arguments and the result of this call are not captured"],
     [{ _tag: "Focus", stream: "gone", line, office: "O" }, "The stream has ended"]
-  ] as ReadonlyArray<readonly [PageCommand, string | RegExp]>)("names what is absent: %j", ([command, expected]) =>
-    Effect.gen(function* () {
-      const { code, message } = Object(yield* outcomeOf(yield* officeWith(line, place, { replies: {} }), command))
-      assert.strictEqual(code, 404)
-      if (typeof expected === "string") assert.strictEqual(message, expected)
-      else assert.match(message, expected)
-    })
+  ] as ReadonlyArray<readonly [PageCommand, string | RegExp, object?]>)(
+    "names what is absent, and records that the command failed: %j",
+    ([command, expected, record]) =>
+      Effect.gen(function* () {
+        const office = yield* officeWith(line, place, { replies: {} })
+        const { code, message } = Object(yield* outcomeOf(office, command))
+        assert.strictEqual(code, 404)
+        if (typeof expected === "string") assert.strictEqual(message, expected)
+        else assert.match(message, expected)
+        const recorded = [...(yield* office.two.operatorActions), ...(yield* office.other.operatorActions)]
+        assert.deepStrictEqual(recorded, record === undefined ? [] : [{ ...operator, ...record, outcome: "404" }])
+        const states = [office.two, office.other].map(({ observability }) => observability.report().state)
+        assert.deepStrictEqual(states, ["ready", "ready"])
+      })
   )
 
-  it.effect("finds the arguments and the result of a call at the node of its Agent", () =>
-    Effect.gen(function* () {
-      const { one, two, version } = yield* officeWith(line, place, { replies: {} })
-      const agent = yield* two.agent("ada", { version })
-      yield* Effect.all([one.watch.open, two.watch.open])
-      const calling = yield* Effect.forkScoped(
-        agent.request("client:tool_call", toolCall("ada", { params: { path: "/" } })),
-        { startImmediately: true }
-      )
-      yield* elapse("2 seconds")
-      yield* Fiber.join(calling)
-      const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
-      const captured = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
-      const { params, result } = Object(captured)
-      assert.deepStrictEqual([JSON.parse(params), JSON.parse(result)], [{ path: "/" }, toolResult("done")])
-    })
-  )
+  test("finds the arguments and the result of a call at the node of its Agent", function* ({ one, two, version }) {
+    const agent = yield* two.agent("ada", { version })
+    yield* Effect.all([one.watch.open, two.watch.open])
+    const request = agent.request("client:tool_call", toolCall("ada", { params: { path: "/" } }))
+    const calling = yield* Effect.forkScoped(request, { startImmediately: true })
+    yield* elapse("2 seconds")
+    yield* Fiber.join(calling)
+    const id = (yield* two.watch.open).snapshot.calls[0]?.id ?? ""
+    const captured = yield* one.watch.execute({ _tag: "GetCallBody", id }, olga)
+    const { params, result } = Object(captured)
+    assert.deepStrictEqual([JSON.parse(params), JSON.parse(result)], [{ path: "/" }, toolResult("done")])
+  })
 })

@@ -3,30 +3,35 @@ import { Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { maxCapturedLength } from "../../../../../src/application/server/watch/CallBodies.ts"
+import type { PageReplies } from "../../../../../src/domain/page/PageCommand.ts"
 import type { OfficeWatchOptions } from "../../../../../src/application/server/watch/OfficeWatch.ts"
-import { makeCall, olga, startWatched, toolCall, toolResult } from "../watchedServer.ts"
+import { makeCall, olga, startOffice, toolResult } from "../watchedServer.ts"
 
 /** An office with an open stream, and calls in it. */
 const officeWith = Effect.fnUntraced(function* (reply: unknown, watch: OfficeWatchOptions = { bodies: {} }) {
-  const server = yield* startWatched({ watch })
-  yield* server.computer("pc", { answer: () => Effect.succeed(reply) })
-  const agent = yield* server.agent()
+  const server = yield* startOffice(Effect.succeed(reply), { watch })
   const scope = yield* Scope.make()
   yield* Scope.provide(server.watch.open, scope)
   const getBody = (id: string) => server.watch.execute({ _tag: "GetCallBody", id }, olga)
-  /** Makes a call and gives its id. */
-  const call = Effect.fnUntraced(function* (params: JsonObject = {}) {
-    yield* makeCall(agent, { params })
-    return (yield* Effect.scoped(server.watch.open)).snapshot.calls.at(-1)?.id ?? ""
-  })
-  return { ...server, agent, call, getBody, close: Scope.close(scope, Exit.void) }
+  const lastId = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) => snapshot.calls.at(-1)?.id ?? "")
+  return {
+    ...server,
+    getBody,
+    /** Makes a tool call and gives its id. */
+    call: (fields: JsonObject = {}) => Effect.andThen(makeCall(server.ada, fields), lastId),
+    /** Makes a request and gives its captured texts. */
+    captureRequest: (event: string, body: JsonObject) =>
+      Effect.andThen(server.ada.request(event, body), Effect.map(Effect.flatMap(lastId, getBody), textsOf)),
+    close: Scope.close(scope, Exit.void)
+  }
 })
+
+const textsOf = (reply: object) => ("params" in reply ? (reply as PageReplies["GetCallBody"]) : assert.fail("no body"))
 
 /** The captured texts of a call. */
 const capture = Effect.fnUntraced(function* (reply: unknown, params: JsonObject = {}) {
   const { call, getBody } = yield* officeWith(reply)
-  const body = yield* Effect.flatMap(call(params), getBody)
-  return "params" in body ? body : assert.fail("no body")
+  return textsOf(yield* Effect.flatMap(call({ params }), getBody))
 })
 
 describe("the capture of bodies", () => {
@@ -65,50 +70,31 @@ describe("the capture of bodies", () => {
     })
   )
 
-  it.effect("omits the answer to a question", () =>
-    Effect.gen(function* () {
-      const { agent, getBody, watch } = yield* officeWith({ approval: {}, req_id: "r1" })
-      const decision = { agent: "ada", req_id: "r1", computer: "pc", approval_id: "1", action: "allow" }
-      yield* agent.request("client:decide_approval", { ...decision, content: { pin: "hunter2" } })
-      const id = (yield* Effect.scoped(watch.open)).snapshot.calls.at(-1)?.id ?? ""
-      const body = yield* getBody(id)
-      assert.deepStrictEqual("params" in body && JSON.parse(body.params), { ...decision, content: "<redacted>" })
-    })
-  )
+  const request = { agent: "ada", req_id: "r1", computer: "pc" }
+  const decision = { ...request, approval_id: "1", action: "allow" }
 
-  it.effect("shows a request about an approval without an answer, and other content, as it is", () =>
+  it.effect.each([
+    [
+      "omits the answer to a question",
+      "client:decide_approval",
+      { ...decision, content: { pin: "hunter2" } },
+      { ...decision, content: "<redacted>" }
+    ],
+    ["shows a request about an approval as it is", "client:get_approvals", { ...request, approval_id: "1" }],
+    ["shows other content as it is", "client:get_approvals", { ...request, content: "mine" }],
+    ["gives the whole request where it has no arguments", "client:get_tools", request]
+  ] as ReadonlyArray<readonly [string, string, JsonObject, JsonObject?]>)("%s", ([, event, body, captured = body]) =>
     Effect.gen(function* () {
-      const { agent, getBody, watch } = yield* officeWith({ approvals: [], req_id: "r1" })
-      const requests = [
-        { agent: "ada", req_id: "r1", computer: "pc", approval_id: "1" },
-        { agent: "ada", req_id: "r2", computer: "pc", content: "mine" }
-      ]
-      for (const request of requests) {
-        yield* agent.request("client:get_approvals", request)
-        const id = (yield* Effect.scoped(watch.open)).snapshot.calls.find(({ reqId }) => reqId === request.req_id)?.id
-        const body = yield* getBody(id ?? "")
-        assert.deepStrictEqual("params" in body && JSON.parse(body.params), request)
-      }
+      const { captureRequest } = yield* officeWith({ approval: {}, approvals: [], tools: [], req_id: "r1" })
+      assert.deepStrictEqual(JSON.parse((yield* captureRequest(event, body)).params), captured)
     })
   )
 
   it.effect("gives the message of an error in place of a result", () =>
     Effect.gen(function* () {
-      const { agent, getBody, watch } = yield* officeWith({})
-      yield* makeCall(agent, { computer: "other" })
-      const [call] = (yield* watch.open).snapshot.calls
-      assert.deepInclude(yield* getBody(call?.id ?? ""), { result: "Computer 'other' not found in the office" })
-    })
-  )
-
-  it.effect("gives the whole request where it has no arguments", () =>
-    Effect.gen(function* () {
-      const { agent, getBody, watch } = yield* officeWith({ tools: [], req_id: "r" })
-      const request = { agent: "ada", req_id: "r", computer: "pc" }
-      yield* agent.request("client:get_tools", request)
-      const [call] = (yield* watch.open).snapshot.calls
-      const body = yield* getBody(call?.id ?? "")
-      assert.deepStrictEqual("params" in body ? JSON.parse(body.params) : undefined, request)
+      const { call, getBody } = yield* officeWith({})
+      const body = yield* Effect.flatMap(call({ computer: "other" }), getBody)
+      assert.deepInclude(body, { result: "Computer 'other' not found in the office" })
     })
   )
 
@@ -161,9 +147,9 @@ describe("the capture of bodies", () => {
 
   it.effect("keeps nothing of calls while no stream is open", () =>
     Effect.gen(function* () {
-      const { agent, close, getBody, watch } = yield* officeWith(toolResult(""))
+      const { ada, close, getBody, watch } = yield* officeWith(toolResult(""))
       yield* close
-      yield* agent.request("client:tool_call", toolCall("ada"))
+      yield* makeCall(ada)
       yield* watch.open
       assert.strictEqual((yield* Effect.flip(getBody("node-1/1"))).code, 404)
     })

@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { asObject } from "../../../../../src/domain/json.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
+import { testWith } from "../../../testWith.ts"
 import {
   elapse,
   line,
+  type Member,
   node,
   olga,
   openStream,
@@ -32,81 +34,60 @@ const officeWith = Effect.fnUntraced(function* (answer: Effect.Effect<unknown>, 
     const replies = yield* server.watch.call(request, olga)
     yield* Stream.runForEach(replies, (message) => Effect.sync(() => void messages.push(message)))
   }).pipe(Scope.provide(scope))
-  return { server, pc, agent, stream, messages, call, close: Scope.close(scope, Exit.void) }
+  /** The request of the call, once the Computer has it. */
+  const received = () => asObject(pc.received.find(({ event }) => event === "client:tool_call")?.value)
+  return { server, pc, agent, stream, messages, call, received, close: Scope.close(scope, Exit.void) }
 })
 
+const done = officeWith(Effect.succeed(toolResult("done")))
+
+/** An office in which the call runs. */
+const running = Effect.gen(function* () {
+  const office = yield* officeWith(Effect.never)
+  const fiber = yield* Effect.forkScoped(office.call, { startImmediately: true })
+  yield* elapse()
+  return { ...office, fiber }
+})
+
+const waiting = { computer: "pc", status: "waiting_for_consent" }
+const shown: PageCallMessage = { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc" } }
+
+const statusesOf = ({ received }: Member) => received.filter(({ event }) => event === "notify:update_tool_call").length
+
 describe("a call of an operator beside the Agent", () => {
-  it.effect("ends with the result", () =>
-    Effect.gen(function* () {
-      const { call, messages } = yield* officeWith(Effect.succeed(toolResult("done")))
-      yield* call
-      assert.deepStrictEqual(messages, [started, { _tag: "Result", result: toolResult("done") }])
-    })
-  )
+  const test = testWith(running)
+  const testDone = testWith(done)
 
-  it.effect("names the operator to the Computer", () =>
-    Effect.gen(function* () {
-      const { call, pc } = yield* officeWith(Effect.succeed(toolResult("done")))
-      yield* call
-      const received = pc.received.find(({ event }) => event === "client:tool_call")
-      assert.deepInclude(received?.value, { agent: "operator:olga", tool_name: "fs:list" })
-    })
-  )
+  testDone("ends with the result, and changes no membership", function* ({ call, messages, stream }) {
+    yield* call
+    assert.deepStrictEqual(messages, [started, { _tag: "Result", result: toolResult("done") }])
+    yield* elapse()
+    assert.deepStrictEqual([stream.tagged("Entered"), stream.tagged("Left")], [[], []])
+  })
 
-  it.effect("names each operator of calls at once", () =>
-    Effect.gen(function* () {
-      const { call, pc, server } = yield* officeWith(Effect.never)
-      yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* elapse()
-      const replies = yield* server.watch.call(request, operatorOf("otto"))
-      yield* Effect.forkScoped(Stream.runDrain(replies), { startImmediately: true })
-      yield* elapse()
-      const callers = pc.received.flatMap(({ event, value }) =>
-        event === "client:tool_call" ? [asObject(value)["agent"]] : []
-      )
-      assert.deepStrictEqual(callers, ["operator:olga", "operator:otto"])
-    })
-  )
+  test("names each operator of calls at once to the Computer", function* ({ pc, received, server }) {
+    assert.deepInclude(received(), { agent: "operator:olga", tool_name: "fs:list" })
+    const replies = yield* server.watch.call(request, operatorOf("otto"))
+    yield* Effect.forkScoped(Stream.runDrain(replies), { startImmediately: true })
+    yield* elapse()
+    const callers = pc.received.flatMap(({ event, value }) =>
+      event === "client:tool_call" ? [asObject(value)["agent"]] : []
+    )
+    assert.deepStrictEqual(callers, ["operator:olga", "operator:otto"])
+  })
 
-  it.effect("changes no membership", () =>
-    Effect.gen(function* () {
-      const { call, stream } = yield* officeWith(Effect.succeed(toolResult("done")))
-      yield* call
-      yield* elapse()
-      assert.deepStrictEqual([stream.tagged("Entered"), stream.tagged("Left")], [[], []])
-    })
-  )
+  testDone("appears in streams under the name of the operator", function* ({ call, stream }) {
+    yield* call
+    yield* elapse()
+    const calls = stream.tagged("Call").at(-1)?.call
+    assert.deepInclude(calls, { node, office: "O", agent: "operator:olga", subject: "olga", outcome: "ok" })
+  })
 
-  it.effect("appears in streams under the name of the operator", () =>
-    Effect.gen(function* () {
-      const { call, stream } = yield* officeWith(Effect.succeed(toolResult("done")))
-      yield* call
-      yield* elapse()
-      const shown = stream.tagged("Call").at(-1)?.call
-      assert.deepInclude(shown, { node, office: "O", agent: "operator:olga", subject: "olga", outcome: "ok" })
-    })
-  )
-
-  it.effect("gets its own status, which the Agent does not get", () =>
-    Effect.gen(function* () {
-      const { agent, call, messages, pc } = yield* officeWith(Effect.never)
-      yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* elapse()
-      const received = pc.received.find(({ event }) => event === "client:tool_call")
-      const reqId: unknown = Object(received?.value)["req_id"]
-      yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: reqId, status: "waiting_for_consent" })
-      yield* elapse()
-      const notified = agent.received.map(({ event }) => event)
-      assert.deepStrictEqual(messages, [
-        started,
-        { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc" } }
-      ])
-      assert.notInclude(notified, "notify:update_tool_call")
-    })
-  )
-
-  const waiting = { computer: "pc", status: "waiting_for_consent" }
-  const shown = { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc" } }
+  test("gets its own status, which the Agent does not get", function* ({ agent, messages, pc, received }) {
+    yield* pc.notify("server:update_tool_call", { ...waiting, req_id: received()["req_id"] })
+    yield* elapse()
+    assert.deepStrictEqual([messages, statusesOf(agent)], [[started, shown], 0])
+  })
 
   it.effect.each([
     ["the Agent", { agent: "ada" }, [started], 1],
@@ -116,51 +97,31 @@ describe("a call of an operator beside the Agent", () => {
     ["no caller", {}, [started], 0]
   ] as const)("shares no status with a call of the Agent of the same id: of %s", ([, named, seen, notified]) =>
     Effect.gen(function* () {
-      const { agent, call, messages, pc } = yield* officeWith(Effect.never)
-      yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* elapse()
-      const received = pc.received.find(({ event }) => event === "client:tool_call")
-      const reqId = String(Object(received?.value)["req_id"])
+      const { agent, messages, pc, received } = yield* running
+      const reqId = received()["req_id"]
       yield* startCall(agent, { req_id: reqId })
       yield* pc.notify("server:update_tool_call", { ...waiting, ...named, req_id: reqId })
       yield* elapse()
-      assert.deepStrictEqual<unknown>(messages, seen)
-      assert.lengthOf(
-        agent.received.filter(({ event }) => event === "notify:update_tool_call"),
-        notified
-      )
+      assert.deepStrictEqual<unknown>([messages, statusesOf(agent)], [seen, notified])
     })
   )
 
-  it.effect("leaves the statuses of the Agent's calls to the Agent", () =>
-    Effect.gen(function* () {
-      const { agent, call, messages, pc } = yield* officeWith(Effect.never)
-      yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* startCall(agent, { req_id: "own" })
-      yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: "own", status: "waiting_for_consent" })
-      yield* elapse()
-      assert.deepStrictEqual(messages, [started])
-      assert.include(
-        agent.received.map(({ event }) => event),
-        "notify:update_tool_call"
-      )
-    })
-  )
+  test("leaves the statuses of the Agent's calls to the Agent", function* ({ agent, messages, pc }) {
+    yield* startCall(agent, { req_id: "own" })
+    yield* pc.notify("server:update_tool_call", { ...waiting, req_id: "own" })
+    yield* elapse()
+    assert.deepStrictEqual([messages, statusesOf(agent)], [[started], 1])
+  })
 
-  it.effect("is cancelled at the Computer when it is closed", () =>
-    Effect.gen(function* () {
-      const { call, close, pc } = yield* officeWith(Effect.never)
-      const fiber = yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* elapse()
-      yield* Fiber.interrupt(fiber)
-      yield* close
-      yield* elapse()
-      assert.include(
-        pc.received.map(({ event }) => event),
-        "notify:tool_call_cancel"
-      )
-    })
-  )
+  test("is cancelled at the Computer when it is closed", function* ({ close, fiber, pc }) {
+    yield* Fiber.interrupt(fiber)
+    yield* close
+    yield* elapse()
+    assert.include(
+      pc.received.map(({ event }) => event),
+      "notify:tool_call_cancel"
+    )
+  })
 
   it.effect("survives the Agent, which leaves", () =>
     Effect.gen(function* () {
@@ -173,16 +134,11 @@ describe("a call of an operator beside the Agent", () => {
     })
   )
 
-  it.effect("ends when the Computer leaves", () =>
-    Effect.gen(function* () {
-      const { call, messages, pc } = yield* officeWith(Effect.never)
-      yield* Effect.forkScoped(call, { startImmediately: true })
-      yield* elapse()
-      yield* pc.close
-      yield* elapse()
-      assert.strictEqual(messages.at(-1)?._tag, "Failed")
-    })
-  )
+  test("ends when the Computer leaves", function* ({ messages, pc }) {
+    yield* pc.close
+    yield* elapse()
+    assert.strictEqual(messages.at(-1)?._tag, "Failed")
+  })
 
   it.effect("needs a Computer that allows it", () =>
     Effect.gen(function* () {
@@ -192,13 +148,10 @@ describe("a call of an operator beside the Agent", () => {
     })
   )
 
-  it.effect("sends nothing else to the office", () =>
-    Effect.gen(function* () {
-      const { agent, call } = yield* officeWith(Effect.succeed(toolResult("done")))
-      const before = agent.received.length
-      yield* call
-      yield* elapse()
-      assert.strictEqual(agent.received.length, before)
-    })
-  )
+  testDone("sends nothing else to the office", function* ({ agent, call }) {
+    const before = agent.received.length
+    yield* call
+    yield* elapse()
+    assert.strictEqual(agent.received.length, before)
+  })
 })

@@ -10,16 +10,18 @@ type Read = DocumentReader["Service"]["read"]
 
 const location = { uri: "https://docs.example/a.md", mime_type: "text/markdown" }
 
-/** Fetches a document whose location a Computer replies. */
+/** Fetches a document whose location a Computer replies: the preview or the error. */
 const preview = Effect.fnUntraced(function* (read: Read | undefined, found: object = location) {
-  const server = yield* startWatched({ ...(read !== undefined && { documents: DocumentReader.of({ read }) }) })
+  const server = yield* startWatched({ ...(read && { documents: DocumentReader.of({ read }) }) })
   yield* server.computer("pc", {
     answer: (_, value) => Effect.succeed({ req_id: Object(value)["req_id"], ...found })
   })
   const uri = "dpe://files/a.md"
-  return yield* Effect.result(
-    server.watch.execute({ _tag: "GetDocument", line, office: "O", computer: "pc", uri }, olga)
-  )
+  const command = { _tag: "GetDocument", line, office: "O", computer: "pc", uri } as const
+  return yield* Effect.match(server.watch.execute(command, olga), {
+    onSuccess: (reply): unknown => reply,
+    onFailure: ({ code, message }) => ({ code, message })
+  })
 })
 
 const reads =
@@ -27,64 +29,40 @@ const reads =
   () =>
     Effect.succeed({ bytes: encodeUtf8(text), mimeType })
 
-const failureOf = (result: Effect.Success<ReturnType<typeof preview>>) =>
-  result._tag === "Failure" ? { code: result.failure.code, message: result.failure.message } : undefined
-
-const successOf = (result: Effect.Success<ReturnType<typeof preview>>) =>
-  result._tag === "Success" ? result.success : undefined
-
 describe("the preview of a document", () => {
-  it.effect("gives its text and its type", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(successOf(yield* preview(reads("# A"))), {
-        mimeType: "text/markdown",
-        text: "# A",
-        isTruncated: false
-      })
-    })
-  )
-
-  it.effect("reads at the location that the Computer replies", () =>
-    Effect.gen(function* () {
-      const seen: Array<unknown> = []
-      yield* preview((uri, maxBytes) => {
-        seen.push([uri, maxBytes])
-        return Effect.succeed({ bytes: new Uint8Array(), mimeType: undefined })
-      })
-      assert.deepStrictEqual(seen, [[location.uri, maxDocumentBytes]])
-    })
-  )
-
-  it.effect("truncates a long text", () =>
-    Effect.gen(function* () {
-      const result = successOf(yield* preview(reads("x".repeat(maxPreviewLength + 1))))
-      assert.deepStrictEqual(result, {
-        mimeType: "text/markdown",
-        text: "x".repeat(maxPreviewLength),
-        isTruncated: true
-      })
-    })
-  )
-
-  it.effect("has no text of a document in another format", () =>
-    Effect.gen(function* () {
-      const result = successOf(yield* preview(reads("%PDF"), { ...location, mime_type: "application/pdf" }))
-      assert.deepStrictEqual(result, { mimeType: "application/pdf", text: "", isTruncated: false })
-    })
-  )
-
-  it.effect("rejects a document that is too large, without reading it", () =>
-    Effect.gen(function* () {
-      const result = yield* preview(() => Effect.die("read"), { ...location, size: maxDocumentBytes + 1 })
-      assert.strictEqual(failureOf(result)?.code, 413)
-    })
-  )
-
-  it.effect("tells why the document cannot be read", () =>
-    Effect.gen(function* () {
-      const result = yield* preview(() => Effect.fail(new DocumentUnreadable({ message: "HTTP 404" })))
-      assert.deepStrictEqual(failureOf(result), { code: 503, message: "HTTP 404" })
-    })
+  it.effect.each([
+    [
+      "truncates a long text",
+      reads("x".repeat(maxPreviewLength + 1)),
+      location,
+      { mimeType: "text/markdown", text: "x".repeat(maxPreviewLength), isTruncated: true }
+    ],
+    [
+      "has no text of a document in another format",
+      reads("%PDF"),
+      { ...location, mime_type: "application/pdf" },
+      { mimeType: "application/pdf", text: "", isTruncated: false }
+    ],
+    [
+      "rejects a document that is too large, without reading it",
+      () => Effect.die("read"),
+      { ...location, size: maxDocumentBytes + 1 },
+      { code: 413, message: `Message larger than ${maxDocumentBytes} bytes` }
+    ],
+    [
+      "tells why the document cannot be read",
+      () => Effect.fail(new DocumentUnreadable({ message: "HTTP 404" })),
+      location,
+      { code: 503, message: "HTTP 404" }
+    ],
+    [
+      "fails in a Server without a reader",
+      undefined,
+      location,
+      { code: 503, message: "This Server does not fetch documents" }
+    ]
+  ] as ReadonlyArray<readonly [string, Read | undefined, object, object]>)("%s", ([, read, found, outcome]) =>
+    Effect.map(preview(read, found), (given) => assert.deepStrictEqual(given, outcome))
   )
 
   it.effect("gives up after 10 s", () =>
@@ -94,19 +72,8 @@ describe("the preview of a document", () => {
         { startImmediately: true }
       )
       yield* TestClock.adjust("11 seconds")
-      assert.deepStrictEqual(failureOf(yield* Fiber.join(fetching)), {
-        code: 503,
-        message: "The document was not transferred in time"
-      })
-    })
-  )
-
-  it.effect("fails in a Server without a reader", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(failureOf(yield* preview(undefined)), {
-        code: 503,
-        message: "This Server does not fetch documents"
-      })
+      const outcome = { code: 503, message: "The document was not transferred in time" }
+      assert.deepStrictEqual(yield* Fiber.join(fetching), outcome)
     })
   )
 })

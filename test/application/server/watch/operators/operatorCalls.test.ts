@@ -5,6 +5,7 @@ import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
 import { allGrants } from "../../../../../src/domain/model/Identity.ts"
 import { TestClock } from "effect/testing"
 import { settle } from "../../../../settle.ts"
+import { testWith } from "../../../testWith.ts"
 import {
   elapse,
   line,
@@ -61,6 +62,7 @@ const office = Effect.gen(function* () {
   )
   return {
     ...server,
+    closeServer: server.close,
     pc: computer,
     members,
     /** Replies to one of the calls. */
@@ -69,55 +71,21 @@ const office = Effect.gen(function* () {
   }
 })
 
+/** An office in which a call of an operator runs. */
+const runningCall = Effect.flatMap(office, (server) => Effect.map(begin(server), (call) => ({ ...server, ...call })))
+
 const cancelsOf = ({ received }: { readonly received: ReadonlyArray<{ readonly event: string }> }) =>
   received.filter(({ event }) => event === "notify:tool_call_cancel").length
 
 describe("a call of an operator", () => {
-  it.effect("is a tool call by the Agent of the office that is named after the operator", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { messages } = yield* begin(server)
-      assert.deepStrictEqual(messages, [started])
-      const call = server.pc.received.find(({ event }) => event === "client:tool_call")
-      assert.deepInclude(call?.value, {
-        agent: "operator:olga",
-        computer: "pc",
-        tool_name: "fs:list",
-        params: { a: 1 },
-        timeout: 60
-      })
-      const { snapshot } = yield* server.watch.open
-      assert.deepInclude(snapshot.members.at(-1), { node, line, office: "O", role: "agent", subject: "olga" })
-    })
-  )
+  const test = testWith(runningCall)
 
-  it.effect("ends with the result", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      yield* server.reply(0)
-      yield* finished
-      assert.deepStrictEqual(messages, [started, { _tag: "Result", result: toolResult("done") }])
-    })
-  )
-
-  it.effect("has the statuses that the Computer reports, before the result", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      const call = server.pc.received.at(-1)?.value as { readonly req_id: string }
-      const report = { computer: "pc", req_id: call.req_id, status: "waiting_for_consent" }
-      yield* server.pc.notify("server:update_tool_call", report)
-      yield* settle
-      yield* server.reply(0)
-      yield* finished
-      assert.deepStrictEqual(
-        messages.map(({ _tag }) => _tag),
-        ["Started", "Status", "Result"]
-      )
-      assert.deepInclude(messages[1], { status: { _tag: "WaitingForConsent", computer: "pc" } })
-    })
-  )
+  test("is a call by the Agent of the office that is named after the operator", function* ({ messages, watch }) {
+    assert.deepStrictEqual(messages, [started])
+    const { snapshot } = yield* watch.open
+    const identity = { role: "agent", name: "operator:olga", subject: "olga" } as const
+    assert.deepInclude(snapshot.members.at(-1), { node, line, office: "O", ...identity })
+  })
 
   it.effect("ends with the result for a slow reader, which misses the first statuses", () =>
     Effect.gen(function* () {
@@ -147,46 +115,33 @@ describe("a call of an operator", () => {
     })
   )
 
-  it.effect("ends with the error of the Computer", () =>
+  const disconnect = ({ watch }: Effect.Success<typeof runningCall>) =>
     Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      yield* server.reply(0, { code: 4001, message: "no such tool" })
-      yield* finished
-      assert.deepStrictEqual(messages.at(-1), { _tag: "Failed", error: { code: 4001, message: "no such tool" } })
-    })
-  )
-
-  it.effect("ends with 404 when the Computer disconnects", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      yield* server.pc.close
-      yield* finished
-      assert.deepInclude(messages.at(-1), { _tag: "Failed" })
-      assert.include(JSON.stringify(messages.at(-1)), "404")
-    })
-  )
-
-  it.effect("ends with 408 when the Computer does not reply in time", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      yield* TestClock.adjust("2 minutes")
-      yield* finished
-      assert.include(JSON.stringify(messages.at(-1)), "408")
-    })
-  )
-
-  it.effect("ends when the connection of the operator's member is closed", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      const { snapshot } = yield* server.watch.open
+      const { snapshot } = yield* watch.open
       const { sid = "" } = snapshot.members.find(({ role }) => role === "agent") ?? {}
-      yield* server.watch.execute({ _tag: "Disconnect", sid }, olga)
-      yield* finished
-      assert.include(JSON.stringify(messages.at(-1)), "503")
+      yield* watch.execute({ _tag: "Disconnect", sid }, olga)
+    })
+  const noSuchTool = { code: 4001, message: "no such tool" }
+
+  it.effect.each([
+    ["the error of the Computer", ({ reply }) => reply(0, noSuchTool), noSuchTool],
+    ["404 when the Computer disconnects", ({ pc }) => pc.close, { code: 404 }],
+    ["408 when the Computer does not reply in time", () => TestClock.adjust("2 minutes"), { code: 408 }],
+    ["503 when the connection of the operator's member is closed", disconnect, { code: 503 }],
+    ["503 when the Server shuts down", ({ closeServer }) => closeServer, { code: 503 }]
+  ] as ReadonlyArray<
+    readonly [
+      string,
+      (call: Effect.Success<typeof runningCall>) => Effect.Effect<unknown, unknown, Scope.Scope>,
+      object
+    ]
+  >)("ends with %s", ([, end, error]) =>
+    Effect.gen(function* () {
+      const call = yield* runningCall
+      yield* end(call)
+      yield* call.finished
+      const last = call.messages.at(-1)
+      assert.deepInclude(last?._tag === "Failed" ? last.error : undefined, error)
     })
   )
 
@@ -204,53 +159,31 @@ describe("a call of an operator", () => {
     })
   )
 
-  it.effect("is cancelled at the Computer when its scope closes", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { close } = yield* begin(server)
-      assert.strictEqual(cancelsOf(server.pc), 0)
-      yield* close
-      yield* settle
-      assert.strictEqual(cancelsOf(server.pc), 1)
-      assert.deepStrictEqual(yield* server.members, ["pc"])
-    })
-  )
+  test("is cancelled at the Computer when its scope closes", function* ({ close, members, pc }) {
+    assert.strictEqual(cancelsOf(pc), 0)
+    yield* close
+    yield* settle
+    assert.strictEqual(cancelsOf(pc), 1)
+    assert.deepStrictEqual(yield* members, ["pc"])
+  })
 
-  it.effect("ends by a cancellation of its id", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      const { snapshot } = yield* server.watch.open
-      yield* server.watch.execute({ _tag: "CancelCall", id: snapshot.calls[0]?.id ?? "" }, olga)
-      yield* settle
-      assert.strictEqual(cancelsOf(server.pc), 1)
-      yield* server.reply(0, toolCancelled())
-      yield* finished
-      assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolCancelled() })
-    })
-  )
+  test("ends by a cancellation of its id", function* ({ finished, messages, pc, reply, watch }) {
+    const { snapshot } = yield* watch.open
+    yield* watch.execute({ _tag: "CancelCall", id: snapshot.calls[0]?.id ?? "" }, olga)
+    yield* settle
+    assert.strictEqual(cancelsOf(pc), 1)
+    yield* reply(0, toolCancelled())
+    yield* finished
+    assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolCancelled() })
+  })
 
-  it.effect("ends when the Server shuts down", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { finished, messages } = yield* begin(server)
-      yield* server.close
-      yield* finished
-      assert.strictEqual(messages.at(-1)?._tag, "Failed")
-    })
-  )
-
-  it.effect("is audited, whether it starts or not", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      yield* begin(server)
-      yield* Effect.flip(server.watch.call(request, operatorOf("rob", { ...allGrants, rights: ["operator"] })))
-      const { computer, office: name, tool } = request
-      const common = { type: "operator", command: "call", line, office: name, computer, tool, remote: "10.0.0.1" }
-      assert.deepStrictEqual(yield* server.operatorActions, [
-        { ...common, subject: "olga", outcome: "ok" },
-        { ...common, subject: "rob", outcome: "403" }
-      ])
-    })
-  )
+  test("is audited, whether it starts or not", function* ({ operatorActions, watch }) {
+    yield* Effect.flip(watch.call(request, operatorOf("rob", { ...allGrants, rights: ["operator"] })))
+    const { computer, office: name, tool } = request
+    const common = { type: "operator", command: "call", line, office: name, computer, tool, remote: "10.0.0.1" }
+    assert.deepStrictEqual(yield* operatorActions, [
+      { ...common, subject: "olga", outcome: "ok" },
+      { ...common, subject: "rob", outcome: "403" }
+    ])
+  })
 })

@@ -5,6 +5,7 @@ import { allGrants, type Grants } from "../../../../../src/domain/model/Identity
 import { lineNamed } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
 import { settle } from "../../../../settle.ts"
+import { testWith } from "../../../testWith.ts"
 import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
 
@@ -39,31 +40,19 @@ const runningCalls = ({ watch }: Watched) =>
 /** An office with a Computer that does not reply. */
 const office = Effect.tap(startWatched(), (server) => server.computer("pc", { answer: () => Effect.never }))
 
-describe("the membership of an operator", () => {
-  it.effect("exists while a call runs", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
-      const { end } = yield* begin(server)
-      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
-      yield* end
-      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
-    })
-  )
+const test = testWith(office)
 
-  it.effect("is shared by the calls of one operator, and ends with the last one", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const first = yield* begin(server)
-      const second = yield* begin(server, operatorOf("olga"))
-      assert.strictEqual(yield* runningCalls(server), 2)
-      yield* first.end
-      assert.strictEqual(yield* runningCalls(server), 1)
-      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
-      yield* second.end
-      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
-    })
-  )
+describe("the membership of an operator", () => {
+  test("is shared by the calls of one operator, and ends with the last one", function* (server) {
+    const first = yield* begin(server)
+    const second = yield* begin(server, operatorOf("olga"))
+    assert.strictEqual(yield* runningCalls(server), 2)
+    yield* first.end
+    assert.strictEqual(yield* runningCalls(server), 1)
+    assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
+    yield* second.end
+    assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+  })
 
   it.effect("ends with the result of the last call, though the scope of the call is open", () =>
     Effect.gen(function* () {
@@ -74,54 +63,38 @@ describe("the membership of an operator", () => {
     })
   )
 
-  it.effect("is separate in offices of one id on different lines", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const later = lineNamed("0.3")
-      const computer = yield* server.computer("pc", {
-        version: formatVersion(later.version),
-        answer: () => Effect.never
-      })
-      yield* begin(server)
-      yield* begin(server, olga, { line: later.name })
-      assert.strictEqual(computer.received.filter(({ event }) => event === "client:tool_call").length, 1)
+  test("is separate in offices of one id on different lines", function* (server) {
+    const later = lineNamed("0.3")
+    const computer = yield* server.computer("pc", {
+      version: formatVersion(later.version),
+      answer: () => Effect.never
     })
-  )
+    yield* begin(server)
+    yield* begin(server, olga, { line: later.name })
+    assert.strictEqual(computer.received.filter(({ event }) => event === "client:tool_call").length, 1)
+  })
 
-  it.effect("is separate in every office", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      yield* server.computer("pc", { office: "P", answer: () => Effect.never })
-      yield* begin(server)
-      yield* begin(server, olga, { office: "P" })
-      const { snapshot } = yield* server.watch.open
-      const agents = snapshot.members.filter(({ role }) => role === "agent")
-      assert.deepStrictEqual(
-        agents.map((member) => member.office),
-        ["O", "P"]
-      )
-    })
-  )
+  test("is separate in every office", function* (server) {
+    yield* server.computer("pc", { office: "P", answer: () => Effect.never })
+    yield* begin(server)
+    yield* begin(server, olga, { office: "P" })
+    const { snapshot } = yield* server.watch.open
+    const agents = snapshot.members.filter(({ role }) => role === "agent")
+    assert.deepStrictEqual(
+      agents.map((member) => member.office),
+      ["O", "P"]
+    )
+  })
 
-  it.effect("makes room for the real Agent when it ends", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { end } = yield* begin(server)
-      yield* end
-      yield* server.agent()
-      assert.deepStrictEqual(yield* membersOf(server), ["pc", "ada"])
-    })
-  )
-
-  it.effect("rejects a real Agent while it lasts", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      yield* begin(server)
-      const agent = yield* server.connect("agent")
-      const joined = yield* agent.request("server:join_office", { role: "agent", name: "ada", office_id: "O" })
-      assert.strictEqual(joined, false)
-    })
-  )
+  test("rejects a real Agent while it lasts, and makes room for it when it ends", function* (server) {
+    const { end } = yield* begin(server)
+    const agent = yield* server.connect("agent")
+    const join = agent.request("server:join_office", { role: "agent", name: "ada", office_id: "O" })
+    assert.strictEqual(yield* join, false)
+    yield* end
+    assert.strictEqual(yield* join, true)
+    assert.deepStrictEqual(yield* membersOf(server), ["pc", "ada"])
+  })
 
   it.effect("needs no credentials of its client", () =>
     Effect.gen(function* () {
@@ -133,82 +106,55 @@ describe("the membership of an operator", () => {
 })
 
 describe("a call of an operator", () => {
-  it.effect("fails with 409 beside an Agent, which it names", () =>
+  test("fails with 409 beside an Agent, which it names", function* (server) {
+    yield* server.agent()
+    const { code, message } = yield* Effect.flip(call(server, olga))
+    assert.strictEqual(code, 409)
+    assert.include(message, "the Agent 'ada'")
+  })
+
+  test("finds its place free: no Agent may take its name", function* (server) {
+    yield* server.agent("operator:olga")
+    yield* begin(server)
+    assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
+  })
+
+  test("fails with 409 while another operator calls, and not afterwards", function* (server) {
+    const { end } = yield* begin(server)
+    const otto = operatorOf("otto")
+    assert.strictEqual(yield* codeOf(server, otto), 409)
+    yield* end
+    yield* begin(server, otto)
+  })
+
+  test("succeeds when the Agent has left meanwhile", function* (server) {
+    const agent = yield* server.agent("ada")
+    yield* Effect.flip(call(server, olga))
+    yield* agent.close
+    yield* begin(server)
+  })
+
+  const olgaWith = (grants: Partial<Grants>) => operatorOf("olga", { ...allGrants, ...grants })
+
+  it.effect.each([
+    ["403 without the right to be an Agent", olgaWith({ rights: ["operator"] }), {}, 403],
+    ["403 without the right to the office", olgaWith({ offices: ["P"] }), {}, 403],
+    ["403 without the right to the name", olgaWith({ names: ["ada"] }), {}, 403],
+    ["404 for an absent Computer", olga, { computer: "other" }, 404],
+    ["404 for a line that is not served", olga, { line: "9.9" }, 404]
+  ] as const)("fails with %s", ([, operator, given, code]) =>
     Effect.gen(function* () {
       const server = yield* office
-      yield* server.agent()
-      const { code, message } = yield* Effect.flip(call(server, olga))
-      assert.strictEqual(code, 409)
-      assert.include(message, "the Agent 'ada'")
-    })
-  )
-
-  it.effect("finds its place free: no Agent may take its name", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      yield* server.agent("operator:olga")
-      yield* begin(server)
-      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
-    })
-  )
-
-  it.effect("fails with 409 while another operator calls, and not afterwards", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const { end } = yield* begin(server)
-      const otto = operatorOf("otto")
-      assert.strictEqual(yield* codeOf(server, otto), 409)
-      yield* end
-      yield* begin(server, otto)
-    })
-  )
-
-  it.effect("succeeds when the Agent has left meanwhile", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      const agent = yield* server.agent("ada")
-      yield* Effect.flip(call(server, olga))
-      yield* agent.close
-      yield* begin(server)
-    })
-  )
-
-  for (const [name, grants] of [
-    ["the right to be an Agent", { rights: ["operator"] }],
-    ["the right to the office", { offices: ["P"] }],
-    ["the right to the name", { names: ["ada"] }]
-  ] as ReadonlyArray<readonly [string, Partial<Grants>]>) {
-    it.effect(`fails with 403 without ${name}`, () =>
-      Effect.gen(function* () {
-        const server = yield* office
-        assert.strictEqual(yield* codeOf(server, operatorOf("olga", { ...allGrants, ...grants })), 403)
-        assert.deepStrictEqual(yield* membersOf(server), ["pc"])
-      })
-    )
-  }
-
-  it.effect("fails with 404 for an absent Computer", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      assert.strictEqual(yield* codeOf(server, olga, { computer: "other" }), 404)
+      assert.strictEqual(yield* codeOf(server, operator, given), code)
       assert.deepStrictEqual(yield* membersOf(server), ["pc"])
     })
   )
 
-  it.effect("fails with 404 for a line that is not served", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* codeOf(yield* office, olga, { line: "9.9" }), 404)
-    })
-  )
-
-  it.effect("fails with 503 while the Server drains, although an earlier call runs", () =>
-    Effect.gen(function* () {
-      const server = yield* office
-      yield* begin(server)
-      yield* server.watch.execute({ _tag: "Drain", node }, olga)
-      assert.strictEqual(yield* codeOf(server, olga), 503)
-    })
-  )
+  test("fails with 503 while the Server drains, although an earlier call runs", function* (server) {
+    yield* begin(server)
+    yield* server.watch.execute({ _tag: "Drain", node }, olga)
+    assert.strictEqual(yield* codeOf(server, olga), 503)
+  })
 
   it.effect("fails when the Server has no slot for another connection", () =>
     Effect.gen(function* () {
