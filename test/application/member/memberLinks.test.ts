@@ -109,77 +109,68 @@ const rows = lineNames.flatMap((line) => roles.map((role) => [line, role] as con
 const versionOf = (name: LineName) => formatVersion(lineNamed(name).version)
 
 describe.each(rows)("on line %s, a member with the role %s", (protocol, role) => {
-  it.effect("states the same at each connection, and takes a place over only at its first join", () =>
-    Effect.gen(function* () {
-      const { join, opened, rejoin } = yield* makeServer()
-      yield* join({ protocol, role, takeOver: true, features: ["inspection", "approvals"] })
-      const first = yield* opened
-      const second = yield* rejoin(first)
-      const third = yield* rejoin(second)
-      const auth = {
-        ...(lineNamed(protocol).hasRoleInHandshake && { role }),
-        instance: "secret",
-        a2c_features: ["inspection", "approvals"]
-      }
-      const request = lineNamed(protocol).serverRequests.join.request
-      const terms = { role, name: "pc", officeId: "O" }
-      for (const [index, link] of [first, second, third].entries()) {
-        assert.deepStrictEqual([link.version, link.auth], [versionOf(protocol), auth])
-        const body = request.encode(index === 0 ? { ...terms, takeOver: true } : terms)
-        assert.deepStrictEqual(link.sent, [["server:join_office", body, 20]])
-      }
-    })
-  )
+  test("states the same at each connection, and takes a place over only at its first join", function* ({ join, opened, rejoin }) {
+    yield* join({ protocol, role, takeOver: true, features: ["inspection", "approvals"] })
+    const first = yield* opened
+    const second = yield* rejoin(first)
+    const third = yield* rejoin(second)
+    const auth = {
+      ...(lineNamed(protocol).hasRoleInHandshake && { role }),
+      instance: "secret",
+      a2c_features: ["inspection", "approvals"]
+    }
+    const request = lineNamed(protocol).serverRequests.join.request
+    const terms = { role, name: "pc", officeId: "O" }
+    for (const [index, link] of [first, second, third].entries()) {
+      assert.deepStrictEqual([link.version, link.auth], [versionOf(protocol), auth])
+      const body = request.encode(index === 0 ? { ...terms, takeOver: true } : terms)
+      assert.deepStrictEqual(link.sent, [["server:join_office", body, 20]])
+    }
+  })
 
-  it.effect("announces nothing by default", () =>
-    Effect.gen(function* () {
-      const { join, opened } = yield* makeServer()
-      yield* join({ protocol, role })
-      assert.notProperty((yield* opened).auth, "a2c_features")
-    })
-  )
+  test("announces nothing by default", function* ({ join, opened }) {
+    yield* join({ protocol, role })
+    assert.notProperty((yield* opened).auth, "a2c_features")
+  })
 
-  it.effect("sends only what its role may, and passes the rest of a request on", () =>
-    Effect.gen(function* () {
-      const { join, opened } = yield* makeServer()
-      const member = yield* join({ protocol, role })
-      const { sent } = yield* opened
-      const line = lineNamed(protocol)
-      const { calls, callStatus, cancel, serverRequests, updates } = line
-      const definitions = [
-        ...[...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel, callStatus]
-          .flatMap((definition) => definition ?? [])
-          .map(({ event }) => event),
-        "client:unknown",
-        "notify:enter_office",
-        "constructor"
+  test("sends only what its role may, and passes the rest of a request on", function* ({ join, opened }) {
+    const member = yield* join({ protocol, role })
+    const { sent } = yield* opened
+    const line = lineNamed(protocol)
+    const { calls, callStatus, cancel, serverRequests, updates } = line
+    const definitions = [
+      ...[...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel, callStatus]
+        .flatMap((definition) => definition ?? [])
+        .map(({ event }) => event),
+      "client:unknown",
+      "notify:enter_office",
+      "constructor"
+    ]
+    const extend = (() => undefined) as never
+    for (const event of definitions) {
+      const before = sent.length
+      const from = line.findEventDefinition(event)?.from
+      const mayNot = ["NotPermitted", `A member with the role ${role} may not send ${JSON.stringify(event)}`]
+      const sending: ReadonlyArray<Effect.Effect<unknown, { readonly _tag: string; readonly message?: string }>> = [
+        member.request(event, jsonBody({ a: 1 }), Duration.seconds(3), extend),
+        member.notify(event, jsonBody({ a: 1 }))
       ]
-      const extend = (() => undefined) as never
-      for (const event of definitions) {
-        const before = sent.length
-        const from = line.findEventDefinition(event)?.from
-        const mayNot = ["NotPermitted", `A member with the role ${role} may not send ${JSON.stringify(event)}`]
-        const sending: ReadonlyArray<Effect.Effect<unknown, { readonly _tag: string; readonly message?: string }>> = [
-          member.request(event, jsonBody({ a: 1 }), Duration.seconds(3), extend),
-          member.notify(event, jsonBody({ a: 1 }))
-        ]
-        const outcomes = yield* Effect.forEach(sending, (one) =>
-          Effect.match(one, { onSuccess: () => ["sent"], onFailure: ({ _tag, message = "" }) => [_tag, message] })
-        )
-        const isPermitted = from === role || from === "member"
-        assert.deepStrictEqual(outcomes, isPermitted ? [["sent"], ["sent"]] : [mayNot, mayNot])
-        assert.deepStrictEqual(
-          sent.slice(before),
-          isPermitted
-            ? [
-                [event, { a: 1 }, 3, extend],
-                [event, { a: 1 }]
-              ]
-            : []
-        )
-      }
-    })
-  )
+      const outcomes = yield* Effect.forEach(sending, (one) =>
+        Effect.match(one, { onSuccess: () => ["sent"], onFailure: ({ _tag, message = "" }) => [_tag, message] })
+      )
+      const isPermitted = from === role || from === "member"
+      assert.deepStrictEqual(outcomes, isPermitted ? [["sent"], ["sent"]] : [mayNot, mayNot])
+      assert.deepStrictEqual(
+        sent.slice(before),
+        isPermitted
+          ? [
+              [event, { a: 1 }, 3, extend],
+              [event, { a: 1 }]
+            ]
+          : []
+      )
+    }
+  })
 
   it.effect("has no limits and sends nothing while it is disconnected, and again after its rejoin", () =>
     Effect.gen(function* () {
@@ -281,35 +272,32 @@ describe.each(rows)("on line %s, a member with the role %s", (protocol, role) =>
     })
   )
 
-  it.effect("passes every message on with its reply, but the one that it was replaced", () =>
-    Effect.gen(function* () {
-      const { join, opened } = yield* makeServer()
-      const seen: Array<unknown> = []
-      const onMessage: MessageHandler = (event, body) =>
-        Effect.sync(() => {
-          seen.push([event, valueOf(body)])
-          return [jsonBody(event)]
-        })
-      const lost: Array<string> = []
-      const onLost = (reason: string) => Effect.sync(() => void lost.push(reason))
-      const { status } = yield* join({ protocol, role }, { onMessage, onLost })
-      const link = yield* opened
-      const reply = yield* link.onMessage("notify:any", jsonBody({ a: 1 }))
-      assert.deepStrictEqual([reply.map(valueOf), seen], [["notify:any"], [["notify:any", { a: 1 }]]])
-      assert.deepStrictEqual(yield* link.onMessage(lineNamed(protocol).replacedEvent, jsonBody({})), [])
-      assert.lengthOf(seen, 1)
-      yield* link.lose
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(lost, ["lost"])
-      const last = yield* SubscriptionRef.get(status)
-      assert.strictEqual(last._tag, "Failed")
-      if (last._tag === "Failed")
-        assert.deepStrictEqual(
-          [last.error._tag, last.error.message],
-          ["MemberReplaced", "Replaced in office 'O': another connection of the same identity took over from 'pc'"]
-        )
-    })
-  )
+  test("passes every message on with its reply, but the one that it was replaced", function* ({ join, opened }) {
+    const seen: Array<unknown> = []
+    const onMessage: MessageHandler = (event, body) =>
+      Effect.sync(() => {
+        seen.push([event, valueOf(body)])
+        return [jsonBody(event)]
+      })
+    const lost: Array<string> = []
+    const onLost = (reason: string) => Effect.sync(() => void lost.push(reason))
+    const { status } = yield* join({ protocol, role }, { onMessage, onLost })
+    const link = yield* opened
+    const reply = yield* link.onMessage("notify:any", jsonBody({ a: 1 }))
+    assert.deepStrictEqual([reply.map(valueOf), seen], [["notify:any"], [["notify:any", { a: 1 }]]])
+    assert.deepStrictEqual(yield* link.onMessage(lineNamed(protocol).replacedEvent, jsonBody({})), [])
+    assert.lengthOf(seen, 1)
+    yield* link.lose
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual(lost, ["lost"])
+    const last = yield* SubscriptionRef.get(status)
+    assert.strictEqual(last._tag, "Failed")
+    if (last._tag === "Failed")
+      assert.deepStrictEqual(
+        [last.error._tag, last.error.message],
+        ["MemberReplaced", "Replaced in office 'O': another connection of the same identity took over from 'pc'"]
+      )
+  })
 
   it.effect("closes a connection whose join is not acknowledged within 20 seconds, and joins over another one", () =>
     Effect.gen(function* () {

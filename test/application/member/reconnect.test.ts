@@ -62,21 +62,18 @@ const place = Effect.gen(function* () {
 })
 
 describe("instance secret", () => {
-  it.effect("stays the same across rejoins and differs between members", () =>
-    Effect.gen(function* () {
-      const { join, links } = yield* place
-      yield* join("one")
-      const first = yield* Queue.take(links)
-      yield* first.link.close("lost")
-      yield* TestClock.adjust("1 minute")
-      const again = yield* Queue.take(links)
-      yield* join("other")
-      const other = yield* Queue.take(links)
-      assert.match(String(first.instance), /^[0-9a-f]{32}$/)
-      assert.strictEqual(again.instance, first.instance)
-      assert.notStrictEqual(other.instance, first.instance)
-    })
-  )
+  test("stays the same across rejoins and differs between members", function* ({ join, links }) {
+    yield* join("one")
+    const first = yield* Queue.take(links)
+    yield* first.link.close("lost")
+    yield* TestClock.adjust("1 minute")
+    const again = yield* Queue.take(links)
+    yield* join("other")
+    const other = yield* Queue.take(links)
+    assert.match(String(first.instance), /^[0-9a-f]{32}$/)
+    assert.strictEqual(again.instance, first.instance)
+    assert.notStrictEqual(other.instance, first.instance)
+  })
 })
 
 describe("rejected first join", () => {
@@ -112,15 +109,12 @@ describe("rejected first join", () => {
     })
   )
 
-  it.effect("fails at once on a permanent failure, with or without retryInitialConnect", () =>
-    Effect.gen(function* () {
-      const { join } = yield* place
-      yield* join("one")
-      const error = yield* Effect.flip(join("one", { retryInitialConnect: true }))
-      assert.strictEqual(error._tag, "JoinRejected")
-      assert.include(error.message, "already exists")
-    })
-  )
+  test("fails at once on a permanent failure, with or without retryInitialConnect", function* ({ join }) {
+    yield* join("one")
+    const error = yield* Effect.flip(join("one", { retryInitialConnect: true }))
+    assert.strictEqual(error._tag, "JoinRejected")
+    assert.include(error.message, "already exists")
+  })
 })
 
 describe("rejoin", () => {
@@ -239,38 +233,35 @@ describe("rejoin", () => {
     )
   }
 
-  it.effect("delays rejoins after short connections and rejoins at once after a stable one", () =>
-    Effect.gen(function* () {
-      const { join, links } = yield* place
-      const taken = yield* Ref.make(0)
-      const isBad = yield* Ref.make(true)
-      const cut = (transport: Transport) =>
-        TransportClient.of({
-          connect: (request) =>
-            Effect.gen(function* () {
-              yield* Ref.update(taken, (count) => count + 1)
-              const link = yield* transport.connect(request)
-              const cutting = Effect.delay(link.close("cut"), "50 millis")
-              if (yield* Ref.get(isBad)) yield* Effect.forkScoped(cutting)
-              return link
-            })
-        })
-      const { status } = yield* join("one", { through: cut })
-      yield* TestClock.adjust("200 millis")
-      assert.strictEqual(yield* Ref.get(taken), 2)
-      yield* TestClock.adjust("10 minutes")
-      const many = yield* Ref.get(taken)
-      assert.isAtLeast(many, 50)
-      assert.isAtMost(many, 80)
-      yield* Ref.set(isBad, false)
-      yield* TestClock.adjust("1 minute")
-      const last = (yield* Queue.takeAll(links)).at(-1)
-      const good = yield* Ref.get(taken)
-      yield* last?.link.close("lost") ?? Effect.void
-      // In event loop turns, without any time: it waits for ever if the member does.
-      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, Ref.get(taken)), { until: (count) => count === good + 1 })
-      const next = Effect.andThen(Effect.yieldNow, SubscriptionRef.get(status))
-      yield* Effect.repeat(next, { until: ({ _tag }) => _tag === "Joined" })
-    })
-  )
+  test("delays rejoins after short connections and rejoins at once after a stable one", function* ({ join, links }) {
+    const taken = yield* Ref.make(0)
+    const isBad = yield* Ref.make(true)
+    const cut = (transport: Transport) =>
+      TransportClient.of({
+        connect: (request) =>
+          Effect.gen(function* () {
+            yield* Ref.update(taken, (count) => count + 1)
+            const link = yield* transport.connect(request)
+            const cutting = Effect.delay(link.close("cut"), "50 millis")
+            if (yield* Ref.get(isBad)) yield* Effect.forkScoped(cutting)
+            return link
+          })
+      })
+    const { status } = yield* join("one", { through: cut })
+    yield* TestClock.adjust("200 millis")
+    assert.strictEqual(yield* Ref.get(taken), 2)
+    yield* TestClock.adjust("10 minutes")
+    const many = yield* Ref.get(taken)
+    assert.isAtLeast(many, 50)
+    assert.isAtMost(many, 80)
+    yield* Ref.set(isBad, false)
+    yield* TestClock.adjust("1 minute")
+    const last = (yield* Queue.takeAll(links)).at(-1)
+    const good = yield* Ref.get(taken)
+    yield* last?.link.close("lost") ?? Effect.void
+    // In event loop turns, without any time: it waits for ever if the member does.
+    yield* Effect.repeat(Effect.andThen(Effect.yieldNow, Ref.get(taken)), { until: (count) => count === good + 1 })
+    const next = Effect.andThen(Effect.yieldNow, SubscriptionRef.get(status))
+    yield* Effect.repeat(next, { until: ({ _tag }) => _tag === "Joined" })
+  })
 })

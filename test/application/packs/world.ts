@@ -48,6 +48,8 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
     readonly host: PackHost["Service"]
     /** Replaces the entries of the folder. */
     readonly put: (...entries: ReadonlyArray<PackFolderEntry>) => Effect.Effect<void>
+    /** Replaces the entries of the folder, and waits until the packs are loaded. */
+    readonly load: (...entries: ReadonlyArray<PackFolderEntry>) => Effect.Effect<void>
     /** Scripts by name and version of the pack: `lamp 1`. */
     readonly packs: Map<string, FakePack>
     readonly installed: Array<string>
@@ -69,7 +71,7 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
   const log: Array<string> = []
   const running = new Map<string, Deferred.Deferred<string>>()
 
-  const load = Effect.fnUntraced(function* ({ name, version }: PackSource) {
+  const loadPack = Effect.fnUntraced(function* ({ name, version }: PackSource) {
     const key = `${name} ${version}`
     const { call, loadError, loading = Effect.void, manifest } = packs.get(key) ?? {}
     yield* loading
@@ -93,7 +95,7 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
           scan: () => Effect.sync(() => found),
           watch: () => Effect.succeed(Stream.fromQueue(changes))
         }).pipe(
-          Context.add(PackLoader, { load }),
+          Context.add(PackLoader, { load: loadPack }),
           Context.add(PackInstaller, {
             install: (_folder, wanted) =>
               Effect.suspend(() => {
@@ -109,13 +111,16 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
     ),
     Layer.build
   )
+  const host = Context.get(context, PackHost)
+  const put = (...entries: ReadonlyArray<PackFolderEntry>) =>
+    Effect.suspend(() => {
+      found = entries
+      return Queue.offer(changes, undefined)
+    })
   return {
-    host: Context.get(context, PackHost),
-    put: (...entries) =>
-      Effect.suspend(() => {
-        found = entries
-        return Queue.offer(changes, undefined)
-      }),
+    host,
+    put,
+    load: (...entries) => Effect.andThen(put(...entries), host.rescan),
     packs,
     installed,
     unknown,

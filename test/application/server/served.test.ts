@@ -11,6 +11,7 @@ import { ServerSettings } from "../../../src/application/server/lifecycle/Server
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import { testWith } from "../testWith.ts"
 
 const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
 
@@ -66,38 +67,36 @@ const world = Effect.gen(function* () {
 
 const answered = { tools: [], req_id: "r" }
 
+const test = testWith(world)
+
 describe("a Server whose Computer serves an Agent of another Server", () => {
-  it.effect("keeps the Computer's connection open beyond the idle timeout", () =>
-    Effect.gen(function* () {
-      const { answer, call, computer } = yield* world
-      yield* TestClock.adjust("50 seconds")
-      yield* answer
-      assert.deepStrictEqual(yield* Fiber.join(call), answered)
-      assert.isUndefined((yield* Effect.forkChild(computer.closed, { startImmediately: true })).pollUnsafe())
-    })
-  )
+  test("keeps the Computer's connection open beyond the idle timeout", function* ({ answer, call, computer }) {
+    yield* TestClock.adjust("50 seconds")
+    yield* answer
+    assert.deepStrictEqual(yield* Fiber.join(call), answered)
+    assert.isUndefined((yield* Effect.forkChild(computer.closed, { startImmediately: true })).pollUnsafe())
+  })
 
-  it.effect("waits for the reply during its graceful shutdown, and rejects other calls", () =>
-    Effect.gen(function* () {
-      const { answer, call, calling, close } = yield* world
-      const closing = yield* close
-      yield* TestClock.adjust("5 seconds")
-      assert.isUndefined(closing.pollUnsafe())
-      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is shutting down, try again" })
-      yield* answer
-      assert.deepStrictEqual(yield* Fiber.join(call), answered)
-      yield* TestClock.adjust("20 millis")
-      yield* Fiber.join(closing)
-    })
-  )
+  test("waits for the reply during its graceful shutdown, and rejects other calls", function* ({
+    answer,
+    call,
+    calling,
+    close
+  }) {
+    const closing = yield* close
+    yield* TestClock.adjust("5 seconds")
+    assert.isUndefined(closing.pollUnsafe())
+    assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is shutting down, try again" })
+    yield* answer
+    assert.deepStrictEqual(yield* Fiber.join(call), answered)
+    yield* TestClock.adjust("20 millis")
+    yield* Fiber.join(closing)
+  })
 
-  it.effect("aborts the call after the drain timeout, and the Agent gets a 404", () =>
-    Effect.gen(function* () {
-      const { call, close } = yield* world
-      const closing = yield* close
-      yield* TestClock.adjust("10 seconds")
-      yield* Fiber.join(closing)
-      assert.deepInclude(yield* Fiber.join(call), { code: 404 })
-    })
-  )
+  test("aborts the call after the drain timeout, and the Agent gets a 404", function* ({ call, close }) {
+    const closing = yield* close
+    yield* TestClock.adjust("10 seconds")
+    yield* Fiber.join(closing)
+    assert.deepInclude(yield* Fiber.join(call), { code: 404 })
+  })
 })

@@ -3,6 +3,7 @@ import { Duration, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRefresher } from "../../../src/application/shared/Refresher.ts"
 import { settle } from "../../settle.ts"
+import { testWith } from "../testWith.ts"
 
 /** A refresher, and how often it has started and completed the refreshes of each key, each behind its latch. */
 const makeWorld = Effect.fnUntraced(function* (minInterval?: Duration.Duration) {
@@ -26,39 +27,37 @@ const makeWorld = Effect.fnUntraced(function* (minInterval?: Duration.Duration) 
   return { ...refresher, refresh, complete, open: (key: string) => latchOf(key).open, seen }
 })
 
-describe("a refresh", () => {
-  it.effect("runs once more for all requests that come while it runs", () =>
-    Effect.gen(function* () {
-      const { complete, isRefreshing, refresh, seen } = yield* makeWorld()
-      yield* refresh("a")
-      yield* settle
-      yield* refresh("a")
-      yield* refresh("a")
-      yield* settle
-      assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[1, 0], true])
-      yield* complete("a")
-      assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[2, 1], true])
-      yield* complete("a")
-      assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[2, 2], false])
-      yield* refresh("a")
-      yield* settle
-      assert.deepStrictEqual(seen("a"), [3, 2])
-    })
-  )
+const test = testWith(makeWorld())
 
-  it.effect("runs beside those of other keys", () =>
-    Effect.gen(function* () {
-      const { complete, isRefreshing, refresh, seen } = yield* makeWorld()
-      yield* refresh("a")
-      yield* refresh("b")
-      yield* settle
-      yield* complete("b")
-      assert.deepStrictEqual(
-        [seen("a"), seen("b"), isRefreshing("a"), isRefreshing("b")],
-        [[1, 0], [1, 1], true, false]
-      )
-    })
-  )
+describe("a refresh", () => {
+  test("runs once more for all requests that come while it runs", function* ({
+    complete,
+    isRefreshing,
+    refresh,
+    seen
+  }) {
+    yield* refresh("a")
+    yield* settle
+    yield* refresh("a")
+    yield* refresh("a")
+    yield* settle
+    assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[1, 0], true])
+    yield* complete("a")
+    assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[2, 1], true])
+    yield* complete("a")
+    assert.deepStrictEqual([seen("a"), isRefreshing("a")], [[2, 2], false])
+    yield* refresh("a")
+    yield* settle
+    assert.deepStrictEqual(seen("a"), [3, 2])
+  })
+
+  test("runs beside those of other keys", function* ({ complete, isRefreshing, refresh, seen }) {
+    yield* refresh("a")
+    yield* refresh("b")
+    yield* settle
+    yield* complete("b")
+    assert.deepStrictEqual([seen("a"), seen("b"), isRefreshing("a"), isRefreshing("b")], [[1, 0], [1, 1], true, false])
+  })
 
   it.effect("follows the one before after the interval", () =>
     Effect.gen(function* () {
@@ -97,45 +96,44 @@ describe("a refresh", () => {
 })
 
 describe("the wait for refreshes", () => {
-  it.effect("is for those of the wanted keys, and their repetition", () =>
-    Effect.gen(function* () {
-      const { awaitIdle, awaitKeys, complete, refresh } = yield* makeWorld()
-      const start = (wait: Effect.Effect<void>) => Effect.forkChild(wait, { startImmediately: true })
-      assert.isDefined((yield* start(awaitKeys(() => true))).pollUnsafe())
-      yield* refresh("a")
-      yield* refresh("b")
-      yield* settle
-      yield* refresh("a")
-      const [ofA, ofNone, all] = [
-        yield* start(awaitKeys((key) => key === "a")),
-        yield* start(awaitKeys((key) => key === "c")),
-        yield* start(awaitIdle)
-      ]
-      const waiting = () => [ofA, ofNone, all].map((fiber) => fiber.pollUnsafe() === undefined)
-      yield* complete("a")
-      assert.deepStrictEqual(waiting(), [true, false, true])
-      yield* complete("a")
-      assert.deepStrictEqual(waiting(), [false, false, true])
-      yield* complete("b")
-      yield* Fiber.join(all)
-    })
-  )
+  test("is for those of the wanted keys, and their repetition", function* ({
+    awaitIdle,
+    awaitKeys,
+    complete,
+    refresh
+  }) {
+    const start = (wait: Effect.Effect<void>) => Effect.forkChild(wait, { startImmediately: true })
+    assert.isDefined((yield* start(awaitKeys(() => true))).pollUnsafe())
+    yield* refresh("a")
+    yield* refresh("b")
+    yield* settle
+    yield* refresh("a")
+    const [ofA, ofNone, all] = [
+      yield* start(awaitKeys((key) => key === "a")),
+      yield* start(awaitKeys((key) => key === "c")),
+      yield* start(awaitIdle)
+    ]
+    const waiting = () => [ofA, ofNone, all].map((fiber) => fiber.pollUnsafe() === undefined)
+    yield* complete("a")
+    assert.deepStrictEqual(waiting(), [true, false, true])
+    yield* complete("a")
+    assert.deepStrictEqual(waiting(), [false, false, true])
+    yield* complete("b")
+    yield* Fiber.join(all)
+  })
 
-  it.effect("is also for a refresh that starts meanwhile", () =>
-    Effect.gen(function* () {
-      const { awaitKeys, complete, refresh } = yield* makeWorld()
-      yield* refresh("tools a")
-      yield* settle
-      const waiting = yield* Effect.forkChild(
-        awaitKeys((key) => key.startsWith("tools")),
-        { startImmediately: true }
-      )
-      yield* refresh("tools b")
-      yield* settle
-      yield* complete("tools a")
-      assert.isUndefined(waiting.pollUnsafe())
-      yield* complete("tools b")
-      yield* Fiber.join(waiting)
-    })
-  )
+  test("is also for a refresh that starts meanwhile", function* ({ awaitKeys, complete, refresh }) {
+    yield* refresh("tools a")
+    yield* settle
+    const waiting = yield* Effect.forkChild(
+      awaitKeys((key) => key.startsWith("tools")),
+      { startImmediately: true }
+    )
+    yield* refresh("tools b")
+    yield* settle
+    yield* complete("tools a")
+    assert.isUndefined(waiting.pollUnsafe())
+    yield* complete("tools b")
+    yield* Fiber.join(waiting)
+  })
 })

@@ -18,6 +18,7 @@ import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 import { settle } from "../../../settle.ts"
+import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, openMember, recordMetrics } from "../parts.ts"
 
 const minute = Duration.minutes(1)
@@ -93,88 +94,64 @@ const world = Effect.gen(function* () {
   return { forgotten, received, home, linkTo, one, two }
 })
 
+const test = testWith(world)
+
 describe("a member of another node", () => {
-  it.effect("replies to requests", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { linkTo, two } = yield* world
-        const reply = yield* linkTo("c1").request("client:x", jsonBody({ a: 1 }), minute)
-        assert.deepStrictEqual(reply.map(valueOf), ["client:x", { a: 1 }])
-        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
-      })
-    )
-  )
+  test("replies to requests", function* ({ linkTo, two }) {
+    const reply = yield* linkTo("c1").request("client:x", jsonBody({ a: 1 }), minute)
+    assert.deepStrictEqual(reply.map(valueOf), ["client:x", { a: 1 }])
+    assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
+  })
 
-  it.effect("fails requests with LinkClosed after it has disconnected", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { linkTo } = yield* world
-        const failed = yield* Effect.flip(linkTo("gone").request("client:x", jsonBody({}), minute))
-        assert.strictEqual(failed._tag, "LinkClosed")
-      })
-    )
-  )
+  test("fails requests with LinkClosed after it has disconnected", function* ({ linkTo }) {
+    const failed = yield* Effect.flip(linkTo("gone").request("client:x", jsonBody({}), minute))
+    assert.strictEqual(failed._tag, "LinkClosed")
+  })
 
-  it.effect("gets no requests of an office that it left, except during a membership change", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { received, linkTo, two } = yield* world
-        const asking = linkTo("c1", "P").request("client:x", jsonBody({}), minute)
-        assert.strictEqual((yield* Effect.flip(asking))._tag, "LinkClosed")
-        assert.deepStrictEqual(received, [])
-        const connection = two.connections.get("c1")
-        assert.isDefined(connection)
-        connection.pendingMembershipChanges = 1
-        yield* asking
-        assert.deepStrictEqual(received, ["client:x"])
-      })
-    )
-  )
+  test("gets no requests of an office that it left, except during a membership change", function* ({
+    received,
+    linkTo,
+    two
+  }) {
+    const asking = linkTo("c1", "P").request("client:x", jsonBody({}), minute)
+    assert.strictEqual((yield* Effect.flip(asking))._tag, "LinkClosed")
+    assert.deepStrictEqual(received, [])
+    const connection = two.connections.get("c1")
+    assert.isDefined(connection)
+    connection.pendingMembershipChanges = 1
+    yield* asking
+    assert.deepStrictEqual(received, ["client:x"])
+  })
 
-  it.effect("fails requests with 503 and the name of the Computer when its node is lost", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { home, linkTo } = yield* world
-        yield* Scope.close(home, Exit.void)
-        const failed = yield* Effect.flip(linkTo("c1").request("client:x", jsonBody({}), minute))
-        const error = failed._tag === "SendFailed" ? failed.error : undefined
-        assert.strictEqual(error?.code, 503)
-        assert.include(error?.message, "'pc'")
-      })
-    )
-  )
+  test("fails requests with 503 and the name of the Computer when its node is lost", function* ({ home, linkTo }) {
+    yield* Scope.close(home, Exit.void)
+    const failed = yield* Effect.flip(linkTo("c1").request("client:x", jsonBody({}), minute))
+    const error = failed._tag === "SendFailed" ? failed.error : undefined
+    assert.strictEqual(error?.code, 503)
+    assert.include(error?.message, "'pc'")
+  })
 
-  it.effect("shares one notification with the other members of its node", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { received, linkTo, one } = yield* world
-        one.nodeLink.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
-        yield* linkTo("c1").notify("notify:y", jsonBody(2))
-        while (received.length < 3) yield* Effect.yieldNow
-        assert.deepStrictEqual(received, [
-          ["c1", "notify:x", 1],
-          ["c2", "notify:x", 1],
-          ["c1", "notify:y", 2]
-        ])
-      })
-    )
-  )
+  test("shares one notification with the other members of its node", function* ({ received, linkTo, one }) {
+    one.nodeLink.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
+    yield* linkTo("c1").notify("notify:y", jsonBody(2))
+    while (received.length < 3) yield* Effect.yieldNow
+    assert.deepStrictEqual(received, [
+      ["c1", "notify:x", 1],
+      ["c2", "notify:x", 1],
+      ["c1", "notify:y", 2]
+    ])
+  })
 
-  it.effect("cancels the request when the caller is interrupted", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { forgotten, received, linkTo, one, two } = yield* world
-        const asking = yield* Effect.forkChild(linkTo("c1").request("never", jsonBody({}), minute))
-        while (received.length === 0) yield* Effect.yieldNow
-        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 1)
-        yield* Fiber.interrupt(asking)
-        yield* Deferred.await(forgotten)
-        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
-        assert.strictEqual(two.nodeLink.load().inboundRequests, 0)
-        assert.strictEqual(one.nodeLink.load().outboundRequests, 0)
-      })
-    )
-  )
+  test("cancels the request when the caller is interrupted", function* ({ forgotten, received, linkTo, one, two }) {
+    const asking = yield* Effect.forkChild(linkTo("c1").request("never", jsonBody({}), minute))
+    while (received.length === 0) yield* Effect.yieldNow
+    assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 1)
+    yield* Fiber.interrupt(asking)
+    yield* Deferred.await(forgotten)
+    assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
+    assert.strictEqual(two.nodeLink.load().inboundRequests, 0)
+    assert.strictEqual(one.nodeLink.load().outboundRequests, 0)
+  })
 })
 
 /** The handler of messages from other nodes, which a test calls in their place. */
@@ -188,25 +165,24 @@ const startHandler = Effect.fnUntraced(function* (given: Parameters<typeof makeP
   return { ...parts, handler, nodes }
 })
 
-describe("a message from another node", () => {
-  it.effect("gets no reply when it is cancelled at once, though its member is absent", () =>
-    Effect.gen(function* () {
-      const { handler } = yield* startHandler()
-      const replies: Array<ReplyExit> = []
-      const to = { sid: "gone", office: "O" }
-      const onReply = (exit: ReplyExit) => void replies.push(exit)
-      handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)()
-      yield* settle
-      assert.deepStrictEqual(replies, [])
-      handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)
-      yield* settle
-      assert.strictEqual(replies.length, 1)
-    })
-  )
+const testHandler = testWith(startHandler())
 
-  it.effect("is forwarded as the status of a call only while its Agent waits for this call", () =>
-    Effect.gen(function* () {
-      const { handler, ...parts } = yield* startHandler()
+describe("a message from another node", () => {
+  testHandler("gets no reply when it is cancelled at once, though its member is absent", function* ({ handler }) {
+    const replies: Array<ReplyExit> = []
+    const to = { sid: "gone", office: "O" }
+    const onReply = (exit: ReplyExit) => void replies.push(exit)
+    handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)()
+    yield* settle
+    assert.deepStrictEqual(replies, [])
+    handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)
+    yield* settle
+    assert.strictEqual(replies.length, 1)
+  })
+
+  testHandler(
+    "is forwarded as the status of a call only while its Agent waits for this call",
+    function* ({ handler, ...parts }) {
       const { link, sent } = makeLink("ada")
       const agent = yield* openMember(parts, link, "agent")
       Object.assign(agent, { features: parseMemberFeatures({ a2c_features: ["call_status"] }) })
@@ -228,68 +204,56 @@ describe("a message from another node", () => {
         sent.map(({ body }) => valueOf(body)),
         [{ computer: "pc", req_id: "r1", status: "x" }]
       )
-    })
+    }
   )
 
-  it.effect("counts as activity of its member, as does the reply, but not a failure", () =>
-    Effect.gen(function* () {
-      const parts = yield* startHandler()
-      const ends: Array<(exit: ReplyExit) => void> = []
-      const { link } = makeLink("pc", {
-        startRequest: (_event, _body, _timeout, onReply) => {
-          ends.push(onReply)
-          return () => undefined
-        }
-      })
-      const connection = yield* openMember(parts, link, "computer")
-      for (let count = 0; count < 2; count++) {
-        yield* TestClock.adjust("10 seconds")
-        parts.handler.startRequest({ sid: "pc", office: "O" }, "client:x", jsonBody({}), minute, () => undefined)
+  testHandler("counts as activity of its member, as does the reply, but not a failure", function* (parts) {
+    const ends: Array<(exit: ReplyExit) => void> = []
+    const { link } = makeLink("pc", {
+      startRequest: (_event, _body, _timeout, onReply) => {
+        ends.push(onReply)
+        return () => undefined
       }
-      assert.strictEqual(connection.lastActivityAt, 20_000)
+    })
+    const connection = yield* openMember(parts, link, "computer")
+    for (let count = 0; count < 2; count++) {
       yield* TestClock.adjust("10 seconds")
-      ends[0]?.(Exit.fail(new LinkClosed({ reason: "gone" })))
-      assert.strictEqual(connection.lastActivityAt, 20_000)
-      ends[1]?.(Exit.succeed([]))
-      assert.strictEqual(connection.lastActivityAt, 30_000)
-    })
-  )
+      parts.handler.startRequest({ sid: "pc", office: "O" }, "client:x", jsonBody({}), minute, () => undefined)
+    }
+    assert.strictEqual(connection.lastActivityAt, 20_000)
+    yield* TestClock.adjust("10 seconds")
+    ends[0]?.(Exit.fail(new LinkClosed({ reason: "gone" })))
+    assert.strictEqual(connection.lastActivityAt, 20_000)
+    ends[1]?.(Exit.succeed([]))
+    assert.strictEqual(connection.lastActivityAt, 30_000)
+  })
 
-  it.effect("counts as activity of its member when it is a notification", () =>
-    Effect.gen(function* () {
-      const parts = yield* startHandler()
-      const connection = yield* openMember(parts, makeLink("pc").link, "computer")
-      yield* TestClock.adjust("10 seconds")
-      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
-      assert.strictEqual(connection.lastActivityAt, 10_000)
-    })
-  )
+  testHandler("counts as activity of its member when it is a notification", function* (parts) {
+    const connection = yield* openMember(parts, makeLink("pc").link, "computer")
+    yield* TestClock.adjust("10 seconds")
+    parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+    assert.strictEqual(connection.lastActivityAt, 10_000)
+  })
 
-  it.effect("ends for the operators when the other node cancels it", () =>
-    Effect.gen(function* () {
-      const { handler, nodes } = yield* startHandler()
-      const ended = yield* Deferred.make<void>()
-      yield* nodes.serveOperators(() => Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined)))
-      const cancel = handler.startRequest(operatorsTarget, "a2c:operators", jsonBody({}), minute, () =>
-        assert.fail("reply")
-      )
-      yield* settle
-      cancel()
-      yield* Deferred.await(ended)
-    })
-  )
+  testHandler("ends for the operators when the other node cancels it", function* ({ handler, nodes }) {
+    const ended = yield* Deferred.make<void>()
+    yield* nodes.serveOperators(() => Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined)))
+    const cancel = handler.startRequest(operatorsTarget, "a2c:operators", jsonBody({}), minute, () =>
+      assert.fail("reply")
+    )
+    yield* settle
+    cancel()
+    yield* Deferred.await(ended)
+  })
 
-  it.effect("is omitted when it is a notification to a connection that is being closed", () =>
-    Effect.gen(function* () {
-      const parts = yield* startHandler()
-      const { link, sent } = makeLink("pc")
-      const connection = yield* openMember(parts, link, "computer")
-      connection.closing = true
-      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
-      yield* settle
-      assert.deepStrictEqual(sent, [])
-    })
-  )
+  testHandler("is omitted when it is a notification to a connection that is being closed", function* (parts) {
+    const { link, sent } = makeLink("pc")
+    const connection = yield* openMember(parts, link, "computer")
+    connection.closing = true
+    parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+    yield* settle
+    assert.deepStrictEqual(sent, [])
+  })
 
   it.effect("is dropped and counted when it is a notification and the member reads too slowly", () =>
     Effect.gen(function* () {

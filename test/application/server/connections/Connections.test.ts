@@ -8,6 +8,7 @@ import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.t
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, recordMetrics } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   const { exceeded, metrics } = recordMetrics()
@@ -26,6 +27,8 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   return { connections, exceeded, open }
 })
 
+const test = testWith(start({}))
+
 describe("the set of connections of a Server", () => {
   it.effect("rejects a link without a free slot, which may try again", () =>
     Effect.gen(function* () {
@@ -42,26 +45,20 @@ describe("the set of connections of a Server", () => {
     })
   )
 
-  it.effect("omits a link that closed during its admission", () =>
-    Effect.gen(function* () {
-      const { connections, open } = yield* start({})
-      open(makeLink("a").link)
-      assert.isUndefined(connections.get("a"))
-      assert.deepStrictEqual(connections.all(), [])
-    })
-  )
+  test("omits a link that closed during its admission", function* ({ connections, open }) {
+    open(makeLink("a").link)
+    assert.isUndefined(connections.get("a"))
+    assert.deepStrictEqual(connections.all(), [])
+  })
 
-  it.effect("forgets the deferred notifications of a connection that a limit closes", () =>
-    Effect.gen(function* () {
-      const { connections, open } = yield* start({})
-      const { link } = makeLink("a")
-      yield* connections.reserve(link)
-      const connection = open(link)
-      connection.notificationBacklog = makeBacklog()
-      connections.closeForLimit(connection, "joinTimeout", "too late")
-      assert.isUndefined(connection.notificationBacklog)
-    })
-  )
+  test("forgets the deferred notifications of a connection that a limit closes", function* ({ connections, open }) {
+    const { link } = makeLink("a")
+    yield* connections.reserve(link)
+    const connection = open(link)
+    connection.notificationBacklog = makeBacklog()
+    connections.closeForLimit(connection, "joinTimeout", "too late")
+    assert.isUndefined(connection.notificationBacklog)
+  })
 
   it.effect("closes a connection above the limit of its backlog once", () =>
     Effect.gen(function* () {
@@ -95,55 +92,43 @@ describe("the set of connections of a Server", () => {
     })
   )
 
-  it.effect("closes all links, also those that still authenticate", () =>
-    Effect.gen(function* () {
-      const { connections, open } = yield* start({})
-      const [member, early] = [makeLink("a"), makeLink("b")]
-      yield* connections.reserve(member.link)
-      yield* connections.reserve(early.link)
-      open(member.link)
-      yield* connections.closeAll("the end")
-      assert.deepStrictEqual([member.closed, early.closed], [["the end"], ["the end"]])
-    })
-  )
+  test("closes all links, also those that still authenticate", function* ({ connections, open }) {
+    const [member, early] = [makeLink("a"), makeLink("b")]
+    yield* connections.reserve(member.link)
+    yield* connections.reserve(early.link)
+    open(member.link)
+    yield* connections.closeAll("the end")
+    assert.deepStrictEqual([member.closed, early.closed], [["the end"], ["the end"]])
+  })
 
-  it.effect("closes all links at once, though one takes its time", () =>
-    Effect.gen(function* () {
-      const { connections } = yield* start({})
-      const [slow, other] = [makeLink("a", { close: () => Effect.never }), makeLink("b")]
-      yield* connections.reserve(slow.link)
-      yield* connections.reserve(other.link)
-      yield* Effect.forkChild(connections.closeAll("the end"))
-      yield* settle
-      assert.deepStrictEqual(other.closed, ["the end"])
-    })
-  )
+  test("closes all links at once, though one takes its time", function* ({ connections }) {
+    const [slow, other] = [makeLink("a", { close: () => Effect.never }), makeLink("b")]
+    yield* connections.reserve(slow.link)
+    yield* connections.reserve(other.link)
+    yield* Effect.forkChild(connections.closeAll("the end"))
+    yield* settle
+    assert.deepStrictEqual(other.closed, ["the end"])
+  })
 
-  it.effect("removes a connection that has closed", () =>
-    Effect.gen(function* () {
-      const { connections, open } = yield* start({})
-      const scope = yield* Scope.make()
-      const { link } = makeLink("a")
-      yield* Scope.provide(connections.reserve(link), scope)
-      const connection = open(link)
-      assert.deepStrictEqual(connections.all(), [connection])
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(connections.all(), [])
-    })
-  )
+  test("removes a connection that has closed", function* ({ connections, open }) {
+    const scope = yield* Scope.make()
+    const { link } = makeLink("a")
+    yield* Scope.provide(connections.reserve(link), scope)
+    const connection = open(link)
+    assert.deepStrictEqual(connections.all(), [connection])
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual(connections.all(), [])
+  })
 
-  it.effect("holds no bytes of a connection that has closed", () =>
-    Effect.gen(function* () {
-      const { connections, open } = yield* start({})
-      const scope = yield* Scope.make()
-      const slow = makeLink("a")
-      yield* Scope.provide(connections.reserve(slow.link), scope)
-      open(slow.link)
-      slow.setBacklog(50)
-      connections.onBacklogChange(slow.link)
-      assert.strictEqual(connections.totalBacklogBytes(), 50)
-      yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(connections.totalBacklogBytes(), 0)
-    })
-  )
+  test("holds no bytes of a connection that has closed", function* ({ connections, open }) {
+    const scope = yield* Scope.make()
+    const slow = makeLink("a")
+    yield* Scope.provide(connections.reserve(slow.link), scope)
+    open(slow.link)
+    slow.setBacklog(50)
+    connections.onBacklogChange(slow.link)
+    assert.strictEqual(connections.totalBacklogBytes(), 50)
+    yield* Scope.close(scope, Exit.void)
+    assert.strictEqual(connections.totalBacklogBytes(), 0)
+  })
 })

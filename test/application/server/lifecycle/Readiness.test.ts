@@ -1,46 +1,40 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
+import { testWith } from "../../testWith.ts"
 
 const make = Readiness.use((service) => Effect.succeed(service)).pipe(Effect.provide(Layer.fresh(Readiness.layer)))
 
+const test = testWith(make)
+
 describe("the readiness of a Server", () => {
-  it.effect("begins as starting, and drains only when it says so", () =>
-    Effect.gen(function* () {
-      const { isDraining, setState, state } = yield* make
-      assert.deepStrictEqual([state(), isDraining()], [{ _tag: "Starting" }, false])
-      setState({ _tag: "Ready" })
-      assert.isFalse(isDraining())
-      setState({ _tag: "Draining", reason: "r" })
-      assert.isTrue(isDraining())
-    })
-  )
+  test("begins as starting, and drains only when it says so", function* ({ isDraining, setState, state }) {
+    assert.deepStrictEqual([state(), isDraining()], [{ _tag: "Starting" }, false])
+    setState({ _tag: "Ready" })
+    assert.isFalse(isDraining())
+    setState({ _tag: "Draining", reason: "r" })
+    assert.isTrue(isDraining())
+  })
 
-  it.effect("has a component until its scope closes", () =>
-    Effect.gen(function* () {
-      const { components, registerComponent } = yield* make
-      const scope = yield* Scope.make()
-      yield* Scope.provide(
-        registerComponent("registry", () => "down"),
-        scope
-      )
-      assert.deepStrictEqual([...components()], [["registry", "down"]])
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual([...components()], [])
-    })
-  )
+  test("has a component until its scope closes", function* ({ components, registerComponent }) {
+    const scope = yield* Scope.make()
+    yield* Scope.provide(
+      registerComponent("registry", () => "down"),
+      scope
+    )
+    assert.deepStrictEqual([...components()], [["registry", "down"]])
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual([...components()], [])
+  })
 
-  it.effect("keeps the successor of a component whose scope closes", () =>
-    Effect.gen(function* () {
-      const { components, registerComponent } = yield* make
-      const scope = yield* Scope.make()
-      yield* Scope.provide(
-        registerComponent("registry", () => "old"),
-        scope
-      )
-      yield* registerComponent("registry", () => undefined)
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual([...components()], [["registry", undefined]])
-    })
-  )
+  test("keeps the successor of a component whose scope closes", function* ({ components, registerComponent }) {
+    const scope = yield* Scope.make()
+    yield* Scope.provide(
+      registerComponent("registry", () => "old"),
+      scope
+    )
+    yield* registerComponent("registry", () => undefined)
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual([...components()], [["registry", undefined]])
+  })
 })

@@ -12,6 +12,7 @@ import { InFlightCall } from "../../../../src/application/server/routing/InFligh
 import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (...given: Parameters<typeof makeParts>) {
   const parts = yield* makeParts(...given)
@@ -48,6 +49,9 @@ const makeCall = (office: string) => {
   }
   return { codes, call: new InFlightCall(office, (_, exit) => void codes.push(codeOf(exit))) }
 }
+
+const test = testWith(start())
+const testChanges = testWith(startWithChanges())
 
 describe("the coordinator of memberships", () => {
   it.effect("logs joins and leaves of this node with the member", () => {
@@ -100,40 +104,34 @@ describe("the coordinator of memberships", () => {
     })
   )
 
-  it.effect("charges a join and a leave by the other members of the office", () =>
-    Effect.gen(function* () {
-      const { context, coordinator, open } = yield* start()
-      for (let other = 0; other < 32; other++) {
-        yield* open(makeLink(`other ${other}`).link)
-        yield* coordinator.apply(join(`other ${other}`))
-      }
-      const { bucket } = yield* open(makeLink("a").link)
-      yield* coordinator.apply(join("a"))
-      assert.strictEqual(bucket.tokens, context.limits.messageBurst - 2)
-      yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
-      assert.strictEqual(bucket.tokens, context.limits.messageBurst - 4)
-    })
-  )
+  test("charges a join and a leave by the other members of the office", function* ({ context, coordinator, open }) {
+    for (let other = 0; other < 32; other++) {
+      yield* open(makeLink(`other ${other}`).link)
+      yield* coordinator.apply(join(`other ${other}`))
+    }
+    const { bucket } = yield* open(makeLink("a").link)
+    yield* coordinator.apply(join("a"))
+    assert.strictEqual(bucket.tokens, context.limits.messageBurst - 2)
+    yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
+    assert.strictEqual(bucket.tokens, context.limits.messageBurst - 4)
+  })
 
-  it.effect("ends the calls of the office at once when a member of this node leaves", () =>
-    Effect.gen(function* () {
-      const { coordinator, open } = yield* start()
-      const connection = yield* open(makeLink("a").link)
-      yield* coordinator.apply(join("a"))
-      const [local, inbound, other] = [makeCall("O"), makeCall("O"), makeCall("P")]
-      connection.calls.add(local.call).add(other.call)
-      connection.inboundCalls.add(inbound.call)
-      yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
-      assert.deepStrictEqual(
-        [local.codes, inbound.codes, other.codes],
-        [[errorCodes.notFound], [errorCodes.notFound], []]
-      )
-    })
-  )
+  test("ends the calls of the office at once when a member of this node leaves", function* ({ coordinator, open }) {
+    const connection = yield* open(makeLink("a").link)
+    yield* coordinator.apply(join("a"))
+    const [local, inbound, other] = [makeCall("O"), makeCall("O"), makeCall("P")]
+    connection.calls.add(local.call).add(other.call)
+    connection.inboundCalls.add(inbound.call)
+    yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
+    assert.deepStrictEqual(
+      [local.codes, inbound.codes, other.codes],
+      [[errorCodes.notFound], [errorCodes.notFound], []]
+    )
+  })
 
-  it.effect("ends the calls to a Computer of another node a second after it has left", () =>
-    Effect.gen(function* () {
-      const { announce, inFlightCalls, open } = yield* startWithChanges()
+  testChanges(
+    "ends the calls to a Computer of another node a second after it has left",
+    function* ({ announce, inFlightCalls, open }) {
       const agent = yield* open(makeLink("a").link)
       const [left, other] = [makeCall("O"), makeCall("P")]
       for (const { call } of [left, other]) inFlightCalls.add(agent, "far", call, 0)
@@ -142,16 +140,13 @@ describe("the coordinator of memberships", () => {
       assert.deepStrictEqual([left.codes, other.codes], [[], []])
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual([left.codes, other.codes], [[errorCodes.notFound], []])
-    })
+    }
   )
 
-  it.effect("ends all requests of a node that is lost", () =>
-    Effect.gen(function* () {
-      const { announce, lost } = yield* startWithChanges()
-      yield* announce({ _tag: "NodeLost", node: "two" })
-      assert.deepStrictEqual(lost, ["two"])
-    })
-  )
+  testChanges("ends all requests of a node that is lost", function* ({ announce, lost }) {
+    yield* announce({ _tag: "NodeLost", node: "two" })
+    assert.deepStrictEqual(lost, ["two"])
+  })
 
   it.effect("closes an evicted connection with the reason, and ignores one that has closed", () => {
     const { entries, layer } = recordLogs()
@@ -168,9 +163,9 @@ describe("the coordinator of memberships", () => {
       )
     }).pipe(Effect.provide(layer))
   })
-  it.effect("notifies a replaced connection before it closes it, for at most a second", () =>
-    Effect.gen(function* () {
-      const { announce, open } = yield* startWithChanges()
+  testChanges(
+    "notifies a replaced connection before it closes it, for at most a second",
+    function* ({ announce, open }) {
       const { closed, link } = makeLink("a")
       const requests: Array<string> = []
       yield* open({
@@ -185,43 +180,37 @@ describe("the coordinator of memberships", () => {
       assert.deepStrictEqual([requests, closed], [["notify:session_replaced"], []])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(closed, [takeoverReason])
-    })
+    }
   )
 
-  it.effect("does not notify members that leave together of each other", () =>
-    Effect.gen(function* () {
-      const { coordinator, open } = yield* start()
-      const links = ["a", "b", "c"].map((sid) => makeLink(sid))
-      const scopes: Array<Scope.Closeable> = []
-      for (const { link } of links) {
-        const scope = yield* Scope.fork(yield* Effect.scope)
-        scopes.push(scope)
-        yield* Scope.provide(open(link, coordinator.connect), scope)
-        yield* coordinator.apply(join(link.id))
-      }
-      for (const { sent } of links) sent.length = 0
-      yield* Effect.forEach(scopes.slice(1), (scope) => Scope.close(scope, Exit.void), { concurrency: "unbounded" })
-      assert.deepStrictEqual(
-        links.map(({ sent }) => sent.length),
-        [2, 0, 0]
-      )
-    })
-  )
+  test("does not notify members that leave together of each other", function* ({ coordinator, open }) {
+    const links = ["a", "b", "c"].map((sid) => makeLink(sid))
+    const scopes: Array<Scope.Closeable> = []
+    for (const { link } of links) {
+      const scope = yield* Scope.fork(yield* Effect.scope)
+      scopes.push(scope)
+      yield* Scope.provide(open(link, coordinator.connect), scope)
+      yield* coordinator.apply(join(link.id))
+    }
+    for (const { sent } of links) sent.length = 0
+    yield* Effect.forEach(scopes.slice(1), (scope) => Scope.close(scope, Exit.void), { concurrency: "unbounded" })
+    assert.deepStrictEqual(
+      links.map(({ sent }) => sent.length),
+      [2, 0, 0]
+    )
+  })
 
-  it.effect("lets other work run after a thousand notifications", () =>
-    Effect.gen(function* () {
-      const { open, report } = yield* startWithChanges()
-      const watcher = makeLink("a")
-      yield* open(watcher.link)
-      const recipients = Array.from({ length: 1000 }, () => "a")
-      for (const sid of ["b", "c", "d"]) report({ _tag: "Left", sid, membership: computer(sid), recipients })
-      const counts = new Set<number>()
-      yield* Effect.sync(() => counts.add(watcher.sent.length)).pipe(
-        Effect.andThen(Effect.yieldNow),
-        Effect.repeat({ until: () => watcher.sent.length === 3000 })
-      )
-      counts.add(watcher.sent.length)
-      assert.deepStrictEqual([...counts], [0, 1000, 2000, 3000])
-    })
-  )
+  testChanges("lets other work run after a thousand notifications", function* ({ open, report }) {
+    const watcher = makeLink("a")
+    yield* open(watcher.link)
+    const recipients = Array.from({ length: 1000 }, () => "a")
+    for (const sid of ["b", "c", "d"]) report({ _tag: "Left", sid, membership: computer(sid), recipients })
+    const counts = new Set<number>()
+    yield* Effect.sync(() => counts.add(watcher.sent.length)).pipe(
+      Effect.andThen(Effect.yieldNow),
+      Effect.repeat({ until: () => watcher.sent.length === 3000 })
+    )
+    counts.add(watcher.sent.length)
+    assert.deepStrictEqual([...counts], [0, 1000, 2000, 3000])
+  })
 })

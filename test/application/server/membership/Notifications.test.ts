@@ -5,44 +5,38 @@ import type { Body } from "../../../../src/application/ports/Body.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 const updated = { _tag: "Updated", part: "desktop", computer: "pc" } as const
 const cancelled = (reqId: number) => ({ _tag: "Cancelled", agent: "ada", reqId: String(reqId) }) as const
 
 const eventsOf = (sent: ReadonlyArray<{ readonly event: string }>) => sent.map(({ event }) => event)
 
+const test = testWith(makeParts())
+
 describe("a notification", () => {
-  it.effect("reaches the sessions that are connected", () =>
-    Effect.gen(function* () {
-      const { notifications, open } = yield* makeParts()
-      const { link, sent } = makeLink("a")
-      yield* open(link)
-      notifications.notify(["gone", "a"], updated)
-      assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop"])
-    })
-  )
+  test("reaches the sessions that are connected", function* ({ notifications, open }) {
+    const { link, sent } = makeLink("a")
+    yield* open(link)
+    notifications.notify(["gone", "a"], updated)
+    assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop"])
+  })
 
-  it.effect("counts as activity of its recipients", () =>
-    Effect.gen(function* () {
-      const { notifications, open } = yield* makeParts()
-      const connection = yield* open(makeLink("a").link)
-      yield* TestClock.adjust("10 seconds")
-      notifications.notify(["a"], updated)
-      assert.strictEqual(connection.lastActivityAt, 10_000)
-    })
-  )
+  test("counts as activity of its recipients", function* ({ notifications, open }) {
+    const connection = yield* open(makeLink("a").link)
+    yield* TestClock.adjust("10 seconds")
+    notifications.notify(["a"], updated)
+    assert.strictEqual(connection.lastActivityAt, 10_000)
+  })
 
-  it.effect("omits a connection that is being closed", () =>
-    Effect.gen(function* () {
-      const { notifications, open } = yield* makeParts()
-      const [one, other] = [makeLink("a"), makeLink("b")]
-      const connection = yield* open(one.link)
-      yield* open(other.link)
-      connection.closing = true
-      notifications.notify(["a", "b"], updated)
-      assert.deepStrictEqual([one.sent.length, other.sent.length], [0, 1])
-    })
-  )
+  test("omits a connection that is being closed", function* ({ notifications, open }) {
+    const [one, other] = [makeLink("a"), makeLink("b")]
+    const connection = yield* open(one.link)
+    yield* open(other.link)
+    connection.closing = true
+    notifications.notify(["a", "b"], updated)
+    assert.deepStrictEqual([one.sent.length, other.sent.length], [0, 1])
+  })
 
   it.effect("is encoded once for all recipients", () =>
     Effect.gen(function* () {

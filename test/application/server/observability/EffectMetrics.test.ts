@@ -4,6 +4,7 @@ import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEffectMetrics } from "../../../../src/application/server/observability/EffectMetrics.ts"
 import { metricDefinitions } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
+import { testWith } from "../../testWith.ts"
 
 /** The metrics of a Server with a separate registry. `read` gives the series of a name, by its attributes. */
 const start = Effect.gen(function* () {
@@ -29,84 +30,68 @@ const completed = (given: Partial<CompletedCall> = {}): CompletedCall => ({
   ...given
 })
 
+const test = testWith(start)
+
 describe("the record of calls", () => {
-  it.effect("sums the durations in seconds, and counts a clock that was set back as none", () =>
-    Effect.gen(function* () {
-      const { onCall, read } = yield* start
-      onCall(completed())
-      onCall(completed({ endedAt: 5000 }))
-      const [series, ...others] = read("a2c_call_duration_seconds")
-      assert.deepStrictEqual(others, [])
-      assert.deepInclude(series?.state, { sum: 2.5, count: 2 })
-    })
-  )
+  test("sums the durations in seconds, and counts a clock that was set back as none", function* ({ onCall, read }) {
+    onCall(completed())
+    onCall(completed({ endedAt: 5000 }))
+    const [series, ...others] = read("a2c_call_duration_seconds")
+    assert.deepStrictEqual(others, [])
+    assert.deepInclude(series?.state, { sum: 2.5, count: 2 })
+  })
 
-  it.effect("has one series for events that the protocol does not list", () =>
-    Effect.gen(function* () {
-      const { onCall, read } = yield* start
-      for (const event of ["client:new", "client:*"]) onCall(completed({ event }))
-      const [series, ...others] = read("a2c_calls_total")
-      assert.deepStrictEqual(others, [])
-      assert.deepStrictEqual(series?.attributes, { event: "client:*", outcome: "ok" })
-      assert.deepStrictEqual(series?.state, { count: 2, incremental: true })
-    })
-  )
+  test("has one series for events that the protocol does not list", function* ({ onCall, read }) {
+    for (const event of ["client:new", "client:*"]) onCall(completed({ event }))
+    const [series, ...others] = read("a2c_calls_total")
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual(series?.attributes, { event: "client:*", outcome: "ok" })
+    assert.deepStrictEqual(series?.state, { count: 2, incremental: true })
+  })
 
-  it.effect("counts outcomes from their first call on", () =>
-    Effect.gen(function* () {
-      const { onCall, totals } = yield* start
-      onCall(completed())
-      assert.deepStrictEqual(totals().outcomes, { ok: 1 })
-      onCall(completed())
-      onCall(completed({ outcome: jsonBody({ isError: true }) }))
-      assert.deepStrictEqual([totals().calls, totals().outcomes], [3, { ok: 2, tool_error: 1 }])
-    })
-  )
+  test("counts outcomes from their first call on", function* ({ onCall, totals }) {
+    onCall(completed())
+    assert.deepStrictEqual(totals().outcomes, { ok: 1 })
+    onCall(completed())
+    onCall(completed({ outcome: jsonBody({ isError: true }) }))
+    assert.deepStrictEqual([totals().calls, totals().outcomes], [3, { ok: 2, tool_error: 1 }])
+  })
 })
 
 describe("a label", () => {
-  it.effect("has at most 64 values, and the rest counts as other", () =>
-    Effect.gen(function* () {
-      const { service, totals } = yield* start
-      for (let limit = 0; limit < 70; limit++) service.limitExceeded(`limit${limit}`)
-      service.limitExceeded("limit0")
-      const { limitRejections } = totals()
-      assert.strictEqual(Object.keys(limitRejections).length, 65)
-      assert.deepInclude(limitRejections, { limit0: 2, limit63: 1, other: 6 })
-    })
-  )
+  test("has at most 64 values, and the rest counts as other", function* ({ service, totals }) {
+    for (let limit = 0; limit < 70; limit++) service.limitExceeded(`limit${limit}`)
+    service.limitExceeded("limit0")
+    const { limitRejections } = totals()
+    assert.strictEqual(Object.keys(limitRejections).length, 65)
+    assert.deepInclude(limitRejections, { limit0: 2, limit63: 1, other: 6 })
+  })
 })
 
 describe("a metric that is read when it is scraped", () => {
-  it.effect("is a counter or a gauge, as its definition says", () =>
-    Effect.gen(function* () {
-      const { read, service } = yield* start
-      const labels = { of: "a test" }
-      yield* service.gauge({ name: "audit_events_dropped_total", labels, read: () => 5 })
-      yield* service.gauge({ name: "nodes", labels, read: () => 3 })
-      assert.deepInclude(read("a2c_audit_events_dropped_total")[0], {
-        type: "Counter",
-        description: metricDefinitions.audit_events_dropped_total.help,
-        attributes: labels,
-        state: { count: 5, incremental: true }
-      })
-      assert.deepInclude(read("a2c_nodes")[0], {
-        type: "Gauge",
-        description: metricDefinitions.nodes.help,
-        attributes: labels,
-        state: { value: 3 }
-      })
+  test("is a counter or a gauge, as its definition says", function* ({ read, service }) {
+    const labels = { of: "a test" }
+    yield* service.gauge({ name: "audit_events_dropped_total", labels, read: () => 5 })
+    yield* service.gauge({ name: "nodes", labels, read: () => 3 })
+    assert.deepInclude(read("a2c_audit_events_dropped_total")[0], {
+      type: "Counter",
+      description: metricDefinitions.audit_events_dropped_total.help,
+      attributes: labels,
+      state: { count: 5, incremental: true }
     })
-  )
+    assert.deepInclude(read("a2c_nodes")[0], {
+      type: "Gauge",
+      description: metricDefinitions.nodes.help,
+      attributes: labels,
+      state: { value: 3 }
+    })
+  })
 
-  it.effect("stays when the scope of its predecessor closes", () =>
-    Effect.gen(function* () {
-      const { gauges, service } = yield* start
-      const scope = yield* Scope.make()
-      yield* Scope.provide(service.gauge({ name: "nodes", read: () => 3 }), scope)
-      yield* service.gauge({ name: "nodes", read: () => 4 })
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(gauges(), { nodes: 4 })
-    })
-  )
+  test("stays when the scope of its predecessor closes", function* ({ gauges, service }) {
+    const scope = yield* Scope.make()
+    yield* Scope.provide(service.gauge({ name: "nodes", read: () => 3 }), scope)
+    yield* service.gauge({ name: "nodes", read: () => 4 })
+    yield* Scope.close(scope, Exit.void)
+    assert.deepStrictEqual(gauges(), { nodes: 4 })
+  })
 })

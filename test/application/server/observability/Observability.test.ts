@@ -49,60 +49,51 @@ const refusedConnection = ({ client }: Seen) =>
   )
 
 describe("the ServerMetrics of a watched Server", () => {
-  it.effect("counts calls by event and outcome", () =>
-    Effect.gen(function* () {
-      const { agent, seen } = yield* office
-      yield* agent.callTool({ computer: "pc-1", tool: "good" })
-      yield* agent.callTool({ computer: "pc-1", tool: "good" })
-      yield* agent.callTool({ computer: "pc-1", tool: "bad" })
-      yield* Effect.flip(agent.callTool({ computer: "absent", tool: "good" }))
+  test("counts calls by event and outcome", function* ({ agent, seen }) {
+    yield* agent.callTool({ computer: "pc-1", tool: "good" })
+    yield* agent.callTool({ computer: "pc-1", tool: "good" })
+    yield* agent.callTool({ computer: "pc-1", tool: "bad" })
+    yield* Effect.flip(agent.callTool({ computer: "absent", tool: "good" }))
+    const series = seen.series()
+    assert.deepStrictEqual([series[calls("ok")], series[calls("tool_error")], series[calls("404")]], [2, 1, 1])
+    assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
+    assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
+    assert.isAbove(series["a2c_call_reply_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
+  })
+
+  test("counts a call that ends because its Computer is lost", function* ({ agent, computerScope, seen, started }) {
+    yield* TestClock.adjust("10 seconds")
+    const calling = yield* Effect.forkChild(
+      Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
+    )
+    yield* Deferred.await(started)
+    assert.strictEqual(seen.series()["a2c_calls_in_flight"], 1)
+    yield* TestClock.adjust("2 seconds")
+    yield* Scope.close(computerScope, Exit.void)
+    yield* Fiber.join(calling)
+    assert.strictEqual(seen.series()[calls("404")], 1)
+    assert.strictEqual(seen.series()["a2c_calls_in_flight"], 0)
+    const { latency } = seen.observability.report().recent
+    assert.approximately(latency?.p99 ?? 0, 2000, 200)
+  })
+
+  test("counts joins and leaves, and shows current members", function* ({ computerScope, seen }) {
+    const shown = () => {
       const series = seen.series()
-      assert.deepStrictEqual([series[calls("ok")], series[calls("tool_error")], series[calls("404")]], [2, 1, 1])
-      assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
-      assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
-      assert.isAbove(series["a2c_call_reply_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
-    })
-  )
-
-  it.effect("counts a call that ends because its Computer is lost", () =>
-    Effect.gen(function* () {
-      const { agent, computerScope, seen, started } = yield* office
-      yield* TestClock.adjust("10 seconds")
-      const calling = yield* Effect.forkChild(
-        Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
-      )
-      yield* Deferred.await(started)
-      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 1)
-      yield* TestClock.adjust("2 seconds")
-      yield* Scope.close(computerScope, Exit.void)
-      yield* Fiber.join(calling)
-      assert.strictEqual(seen.series()[calls("404")], 1)
-      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 0)
-      const { latency } = seen.observability.report().recent
-      assert.approximately(latency?.p99 ?? 0, 2000, 200)
-    })
-  )
-
-  it.effect("counts joins and leaves, and shows current members", () =>
-    Effect.gen(function* () {
-      const { computerScope, seen } = yield* office
-      const shown = () => {
-        const series = seen.series()
-        return [
-          "a2c_members{role=agent}",
-          "a2c_members{role=computer}",
-          "a2c_offices",
-          "a2c_connections",
-          "a2c_joins_total{role=computer}",
-          "a2c_leaves_total{role=computer}"
-        ].map((name) => series[name])
-      }
-      assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
-      yield* Scope.close(computerScope, Exit.void)
-      assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
-      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
-    })
-  )
+      return [
+        "a2c_members{role=agent}",
+        "a2c_members{role=computer}",
+        "a2c_offices",
+        "a2c_connections",
+        "a2c_joins_total{role=computer}",
+        "a2c_leaves_total{role=computer}"
+      ].map((name) => series[name])
+    }
+    assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
+    yield* Scope.close(computerScope, Exit.void)
+    assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
+    assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
+  })
 
   it.effect("counts rejected connections by code", () =>
     Effect.gen(function* () {
@@ -114,14 +105,11 @@ describe("the ServerMetrics of a watched Server", () => {
     })
   )
 
-  it.effect("labels limit rejections with the limit's name in protocol errors", () =>
-    Effect.gen(function* () {
-      const { metrics, observability, series } = yield* seenServer()
-      metrics.limitExceeded("callsPerAgent")
-      assert.strictEqual(series()["a2c_limit_rejections_total{limit=calls_per_agent}"], 1)
-      assert.deepStrictEqual(observability.report().totals.limitRejections, { calls_per_agent: 1 })
-    })
-  )
+  testServer("labels limit rejections with the limit's name in protocol errors", function* ({ metrics, observability, series }) {
+    metrics.limitExceeded("callsPerAgent")
+    assert.strictEqual(series()["a2c_limit_rejections_total{limit=calls_per_agent}"], 1)
+    assert.deepStrictEqual(observability.report().totals.limitRejections, { calls_per_agent: 1 })
+  })
 
   it.effect("limits the number of series of a label", () =>
     Effect.gen(function* () {
@@ -141,18 +129,15 @@ describe("the ServerMetrics of a watched Server", () => {
     })
   )
 
-  it.effect("removes a gauge when its scope closes", () =>
-    Effect.gen(function* () {
-      const { metrics, observability, series } = yield* seenServer()
-      const owner = yield* Scope.make()
-      yield* Scope.provide(metrics.gauge({ name: "nodes", labels: { of: "a test" }, read: () => 4 }), owner)
-      assert.strictEqual(series()["a2c_nodes{of=a test}"], 4)
-      assert.strictEqual(observability.report().gauges["nodes{of=a test}"], 4)
-      yield* Scope.close(owner, Exit.void)
-      assert.notProperty(series(), "a2c_nodes{of=a test}")
-      assert.notProperty(observability.report().gauges, "nodes{of=a test}")
-    })
-  )
+  testServer("removes a gauge when its scope closes", function* ({ metrics, observability, series }) {
+    const owner = yield* Scope.make()
+    yield* Scope.provide(metrics.gauge({ name: "nodes", labels: { of: "a test" }, read: () => 4 }), owner)
+    assert.strictEqual(series()["a2c_nodes{of=a test}"], 4)
+    assert.strictEqual(observability.report().gauges["nodes{of=a test}"], 4)
+    yield* Scope.close(owner, Exit.void)
+    assert.notProperty(series(), "a2c_nodes{of=a test}")
+    assert.notProperty(observability.report().gauges, "nodes{of=a test}")
+  })
 })
 
 describe("the report of a Server", () => {
@@ -183,20 +168,17 @@ describe("the report of a Server", () => {
     })
   )
 
-  it.effect("counts calls, outcomes and dropped messages", () =>
-    Effect.gen(function* () {
-      const { agent, seen } = yield* office
-      const before = seen.observability.report().totals.calls
-      yield* agent.callTool({ computer: "pc-1", tool: "bad" })
-      seen.metrics.dropped("notification")
-      seen.metrics.dropped("notification")
-      const { calls: after, dropped, outcomes } = seen.observability.report().totals
-      assert.strictEqual(after, before + 1)
-      assert.deepInclude(outcomes, { tool_error: 1 })
-      assert.deepStrictEqual(dropped, { notification: 2 })
-      assert.strictEqual(seen.series()["a2c_dropped_total{kind=notification}"], 2)
-    })
-  )
+  test("counts calls, outcomes and dropped messages", function* ({ agent, seen }) {
+    const before = seen.observability.report().totals.calls
+    yield* agent.callTool({ computer: "pc-1", tool: "bad" })
+    seen.metrics.dropped("notification")
+    seen.metrics.dropped("notification")
+    const { calls: after, dropped, outcomes } = seen.observability.report().totals
+    assert.strictEqual(after, before + 1)
+    assert.deepInclude(outcomes, { tool_error: 1 })
+    assert.deepStrictEqual(dropped, { notification: 2 })
+    assert.strictEqual(seen.series()["a2c_dropped_total{kind=notification}"], 2)
+  })
 
   it.effect("has the limits of the memory of all members that are set", () =>
     Effect.gen(function* () {
@@ -229,27 +211,21 @@ describe("the report of a Server", () => {
     })
   )
 
-  it.effect("is not ready while the Server drains", () =>
-    Effect.gen(function* () {
-      const seen = yield* seenServer()
-      seen.readiness.setState({ _tag: "Draining", reason: "a test" })
-      assert.strictEqual(seen.series()["a2c_ready"], 0)
-      assert.notProperty((yield* seenServer()).observability.report(), "reason")
-    })
-  )
+  testServer("is not ready while the Server drains", function* (seen) {
+    seen.readiness.setState({ _tag: "Draining", reason: "a test" })
+    assert.strictEqual(seen.series()["a2c_ready"], 0)
+    assert.notProperty((yield* seenServer()).observability.report(), "reason")
+  })
 
-  it.effect("lists offices with members only", () =>
-    Effect.gen(function* () {
-      const { computerScope, seen } = yield* office
-      const lateScope = yield* Scope.fork(yield* Effect.scope)
-      yield* Scope.close(computerScope, Exit.void)
-      yield* Scope.provide(computerUnderTest(seen, { office: "O2" }), lateScope)
-      yield* Effect.repeat(Effect.yieldNow, { until: () => seen.observability.report().offices === 2 })
-      assert.strictEqual(seen.observability.offices(1).length, 1)
-      yield* Scope.close(lateScope, Exit.void)
-      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
-    })
-  )
+  test("lists offices with members only", function* ({ computerScope, seen }) {
+    const lateScope = yield* Scope.fork(yield* Effect.scope)
+    yield* Scope.close(computerScope, Exit.void)
+    yield* Scope.provide(computerUnderTest(seen, { office: "O2" }), lateScope)
+    yield* Effect.repeat(Effect.yieldNow, { until: () => seen.observability.report().offices === 2 })
+    assert.strictEqual(seen.observability.offices(1).length, 1)
+    yield* Scope.close(lateScope, Exit.void)
+    assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
+  })
 })
 
 describe("the tracer of a Server", () => {
@@ -299,73 +275,64 @@ describe("the readiness of a Server", () => {
     })
   )
 
-  it.effect("stays ready and reports an unhealthy component", () =>
-    Effect.gen(function* () {
-      const seen = yield* seenServer()
-      let error: string | undefined
-      yield* seen.readiness.registerComponent("registry", () => error)
-      assert.deepStrictEqual(seen.observability.report().components, { registry: { ok: true } })
-      error = "Redis does not answer"
-      const { components, state } = seen.observability.report()
-      assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
-      assert.strictEqual(seen.series()["a2c_components_unhealthy"], 1)
-    })
-  )
+  testServer("stays ready and reports an unhealthy component", function* (seen) {
+    let error: string | undefined
+    yield* seen.readiness.registerComponent("registry", () => error)
+    assert.deepStrictEqual(seen.observability.report().components, { registry: { ok: true } })
+    error = "Redis does not answer"
+    const { components, state } = seen.observability.report()
+    assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
+    assert.strictEqual(seen.series()["a2c_components_unhealthy"], 1)
+  })
 })
 
 describe("the audit of a Server", () => {
-  it.effect("gets one event per call, with the request and without arguments in its fields", () =>
-    Effect.gen(function* () {
-      const { agent, seen } = yield* office
-      yield* Queue.takeAll(seen.audited)
-      const secret = { password: "open sesame" }
-      yield* agent.callTool({ computer: "pc-1", tool: "good", params: secret })
-      const [event, ...others] = yield* Queue.takeAll(seen.audited)
-      assert.deepStrictEqual(others, [])
-      const { ms, req_id, ...fields } = event?.fields ?? {}
-      assert.deepStrictEqual(fields, {
-        type: "call",
-        office: "O1",
-        line: "0.2",
-        agent: "agent-1",
-        subject: "anonymous",
-        computer: "pc-1",
-        event: "client:tool_call",
-        tool: "good",
-        outcome: "ok"
-      })
-      assert.isNumber(ms)
-      assert.match(String(req_id), /^[0-9a-f-]{36}$/)
-      assert.notInclude(JSON.stringify(event?.fields), "sesame")
-      assert.isDefined(event?.request)
+  test("gets one event per call, with the request and without arguments in its fields", function* ({ agent, seen }) {
+    yield* Queue.takeAll(seen.audited)
+    const secret = { password: "open sesame" }
+    yield* agent.callTool({ computer: "pc-1", tool: "good", params: secret })
+    const [event, ...others] = yield* Queue.takeAll(seen.audited)
+    assert.deepStrictEqual(others, [])
+    const { ms, req_id, ...fields } = event?.fields ?? {}
+    assert.deepStrictEqual(fields, {
+      type: "call",
+      office: "O1",
+      line: "0.2",
+      agent: "agent-1",
+      subject: "anonymous",
+      computer: "pc-1",
+      event: "client:tool_call",
+      tool: "good",
+      outcome: "ok"
     })
-  )
+    assert.isNumber(ms)
+    assert.match(String(req_id), /^[0-9a-f-]{36}$/)
+    assert.notInclude(JSON.stringify(event?.fields), "sesame")
+    assert.isDefined(event?.request)
+  })
 
-  it.effect("gets joins, leaves and rejected connections", () =>
-    Effect.gen(function* () {
-      const { computerScope, seen } = yield* office
-      yield* Scope.close(computerScope, Exit.void)
-      yield* Effect.flip(
-        Effect.scoped(
-          Effect.flatMap(TransportClient, ({ connect }) =>
-            connect({
-              version: PROTOCOL_VERSION,
-              auth: { role: "cook" },
-              onMessage: () => Effect.succeed([])
-            })
-          ).pipe(Effect.provide(seen.client))
-        )
+  test("gets joins, leaves and rejected connections", function* ({ computerScope, seen }) {
+    yield* Scope.close(computerScope, Exit.void)
+    yield* Effect.flip(
+      Effect.scoped(
+        Effect.flatMap(TransportClient, ({ connect }) =>
+          connect({
+            version: PROTOCOL_VERSION,
+            auth: { role: "cook" },
+            onMessage: () => Effect.succeed([])
+          })
+        ).pipe(Effect.provide(seen.client))
       )
-      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
-      const entries = events.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
-      assert.deepStrictEqual(entries, [
-        ["join", "pc-1"],
-        ["join", "agent-1"],
-        ["leave", "pc-1"],
-        ["connection_refused", undefined]
-      ])
-    })
-  )
+    )
+    const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+    const entries = events.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
+    assert.deepStrictEqual(entries, [
+      ["join", "pc-1"],
+      ["join", "agent-1"],
+      ["leave", "pc-1"],
+      ["connection_refused", undefined]
+    ])
+  })
 
   /** A raw client, and the fields of the audit events since its connection. */
   const rawClient = Effect.fnUntraced(function* ({ audited, client }: Seen, role: string) {
@@ -396,26 +363,23 @@ describe("the audit of a Server", () => {
     })
   )
 
-  it.effect("gets requests of clients without the role or an office", () =>
-    Effect.gen(function* () {
-      const seen = yield* seenServer()
-      const agent = yield* rawClient(seen, "agent")
-      const computer = yield* rawClient(seen, "computer")
-      for (const event of ["client:get_tools", "client:new", "server:list_room"]) {
-        yield* agent.request(event, { ...call, office_id: "O2" })
-        yield* computer.request(event, { ...call, office_id: "O2" })
-      }
-      const events = yield* agent.events
-      const expected = ["client:get_tools", "client:new", "server:list_room"].flatMap((event) =>
-        [4103, 403].map((code) => ({ type: "request_refused", event, code, subject: "anonymous" }))
-      )
-      assert.deepStrictEqual(
-        events.map(({ code, event, subject, type }) => ({ type, event, code, subject })),
-        expected
-      )
-      assert.isUndefined(events[0]?.["office"])
-    })
-  )
+  testServer("gets requests of clients without the role or an office", function* (seen) {
+    const agent = yield* rawClient(seen, "agent")
+    const computer = yield* rawClient(seen, "computer")
+    for (const event of ["client:get_tools", "client:new", "server:list_room"]) {
+      yield* agent.request(event, { ...call, office_id: "O2" })
+      yield* computer.request(event, { ...call, office_id: "O2" })
+    }
+    const events = yield* agent.events
+    const expected = ["client:get_tools", "client:new", "server:list_room"].flatMap((event) =>
+      [4103, 403].map((code) => ({ type: "request_refused", event, code, subject: "anonymous" }))
+    )
+    assert.deepStrictEqual(
+      events.map(({ code, event, subject, type }) => ({ type, event, code, subject })),
+      expected
+    )
+    assert.isUndefined(events[0]?.["office"])
+  })
 
   it.effect("gets rejected lists, leaves, unknown events, and messages without a reply", () =>
     Effect.gen(function* () {
@@ -467,24 +431,21 @@ describe("the audit of a Server", () => {
     })
   )
 
-  it.effect("gets calls and joins that a Server rejects while it drains", () =>
-    Effect.gen(function* () {
-      const seen = yield* seenServer()
-      const eve = yield* rawClient(seen, "agent")
-      yield* eve.join("eve")
-      yield* eve.events
-      seen.readiness.setState({ _tag: "Draining", reason: "a test" })
-      yield* eve.request("client:get_tools", call)
-      yield* eve.join("eve")
-      assert.deepStrictEqual(
-        (yield* eve.events).map(({ code, type }) => [type, code]),
-        [
-          ["request_refused", 503],
-          ["join_refused", undefined]
-        ]
-      )
-    })
-  )
+  testServer("gets calls and joins that a Server rejects while it drains", function* (seen) {
+    const eve = yield* rawClient(seen, "agent")
+    yield* eve.join("eve")
+    yield* eve.events
+    seen.readiness.setState({ _tag: "Draining", reason: "a test" })
+    yield* eve.request("client:get_tools", call)
+    yield* eve.join("eve")
+    assert.deepStrictEqual(
+      (yield* eve.events).map(({ code, type }) => [type, code]),
+      [
+        ["request_refused", 503],
+        ["join_refused", undefined]
+      ]
+    )
+  })
 
   it.effect("omits rejected connections beyond a rate limit and states their number", () =>
     Effect.gen(function* () {
@@ -501,15 +462,12 @@ describe("the audit of a Server", () => {
     })
   )
 
-  it.effect("gets rejected joins", () =>
-    Effect.gen(function* () {
-      const { seen } = yield* office
-      yield* Queue.takeAll(seen.audited)
-      yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
-      const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
-      assert.deepInclude(events[0], { type: "join_refused" })
-      assert.match(String(events[0]?.["reason"]), /^Room already has an agent/)
-      assert.strictEqual(seen.series()["a2c_joins_rejected_total"], 1)
-    })
-  )
+  test("gets rejected joins", function* ({ seen }) {
+    yield* Queue.takeAll(seen.audited)
+    yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
+    const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
+    assert.deepInclude(events[0], { type: "join_refused" })
+    assert.match(String(events[0]?.["reason"]), /^Room already has an agent/)
+    assert.strictEqual(seen.series()["a2c_joins_rejected_total"], 1)
+  })
 })

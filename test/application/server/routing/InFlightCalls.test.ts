@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { makeLink, makeParts } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 const makeCall = () => new InFlightCall("O", () => undefined)
 
@@ -10,29 +11,25 @@ const start = Effect.gen(function* () {
   return { inFlightCalls, agent: yield* open(makeLink("a").link) }
 })
 
-describe("a call in flight to a Computer of another node", () => {
-  it.effect("is found by the session of the Computer until it ends", () =>
-    Effect.gen(function* () {
-      const { agent, inFlightCalls } = yield* start
-      const [one, two, other] = [makeCall(), makeCall(), makeCall()]
-      for (const call of [one, two]) inFlightCalls.add(agent, "far", call, 0)
-      inFlightCalls.add(agent, "other", other, 0)
-      assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [one, two])
-      inFlightCalls.remove(agent, "far", one, 0)
-      assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [two])
-      assert.deepStrictEqual([...inFlightCalls.toRemote("other")], [other])
-    })
-  )
+const test = testWith(start)
 
-  it.effect("leaves nothing behind when it was the last one", () =>
-    Effect.gen(function* () {
-      const { agent, inFlightCalls } = yield* start
-      const call = makeCall()
-      inFlightCalls.add(agent, "far", call, 0)
-      inFlightCalls.remove(agent, "far", call, 0)
-      assert.strictEqual(inFlightCalls.toRemote("far"), inFlightCalls.toRemote("unknown"))
-    })
-  )
+describe("a call in flight to a Computer of another node", () => {
+  test("is found by the session of the Computer until it ends", function* ({ agent, inFlightCalls }) {
+    const [one, two, other] = [makeCall(), makeCall(), makeCall()]
+    for (const call of [one, two]) inFlightCalls.add(agent, "far", call, 0)
+    inFlightCalls.add(agent, "other", other, 0)
+    assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [one, two])
+    inFlightCalls.remove(agent, "far", one, 0)
+    assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [two])
+    assert.deepStrictEqual([...inFlightCalls.toRemote("other")], [other])
+  })
+
+  test("leaves nothing behind when it was the last one", function* ({ agent, inFlightCalls }) {
+    const call = makeCall()
+    inFlightCalls.add(agent, "far", call, 0)
+    inFlightCalls.remove(agent, "far", call, 0)
+    assert.strictEqual(inFlightCalls.toRemote("far"), inFlightCalls.toRemote("unknown"))
+  })
 
   it.effect(
     "counts with lookups towards the limit of its Agent, and lookups on their own towards that of a Computer",
@@ -56,14 +53,11 @@ describe("a call in flight to a Computer of another node", () => {
       })
   )
 
-  it.effect("counts towards the limit of its Computer only", () =>
-    Effect.gen(function* () {
-      const { agent, inFlightCalls } = yield* start
-      inFlightCalls.add(agent, "far", makeCall(), 0)
-      assert.isUndefined(inFlightCalls.checkLimits(agent, "far", 0))
-      inFlightCalls.add(agent, "far", makeCall(), 0)
-      assert.deepInclude({ ...inFlightCalls.checkLimits(agent, "far", 0) }, { code: 429 })
-      assert.isUndefined(inFlightCalls.checkLimits(agent, "other", 0))
-    })
-  )
+  test("counts towards the limit of its Computer only", function* ({ agent, inFlightCalls }) {
+    inFlightCalls.add(agent, "far", makeCall(), 0)
+    assert.isUndefined(inFlightCalls.checkLimits(agent, "far", 0))
+    inFlightCalls.add(agent, "far", makeCall(), 0)
+    assert.deepInclude({ ...inFlightCalls.checkLimits(agent, "far", 0) }, { code: 429 })
+    assert.isUndefined(inFlightCalls.checkLimits(agent, "other", 0))
+  })
 })

@@ -11,6 +11,7 @@ import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
 import { makeLink, makeParts, makeRequest, openMember } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 /** A Computer of another node. */
 const remote: Member = {
@@ -68,120 +69,114 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
 
 const begin = { startImmediately: true }
 
+const test = testWith(start())
+
 describe("the routing of a call", () => {
-  it.effect("fails with 500 when the request fails unexpectedly", () =>
-    Effect.gen(function* () {
-      const { call, reply } = yield* start()
-      const calling = yield* Effect.forkChild(Effect.flip(call("pc")), begin)
-      yield* reply(Exit.die(new Error("no socket")))
-      assert.strictEqual((yield* Fiber.join(calling)).code, 500)
-    })
-  )
+  test("fails with 500 when the request fails unexpectedly", function* ({ call, reply }) {
+    const calling = yield* Effect.forkChild(Effect.flip(call("pc")), begin)
+    yield* reply(Exit.die(new Error("no socket")))
+    assert.strictEqual((yield* Fiber.join(calling)).code, 500)
+  })
 
-  it.effect("fails with 404 when the connection of the Computer has just closed", () =>
-    Effect.gen(function* () {
-      const { call, context } = yield* start()
-      const session = { sid: "gone", version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
-      yield* context.registry.connect(session)
-      const membership = { office: "O", role: "computer", name: "gone" } as const
-      yield* context.registry.apply({ _tag: "Join", sid: "gone", ...membership }, unlimitedCapacity)
-      assert.strictEqual((yield* Effect.flip(call("gone"))).code, 404)
-    })
-  )
+  test("fails with 404 when the connection of the Computer has just closed", function* ({ call, context }) {
+    const session = { sid: "gone", version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
+    yield* context.registry.connect(session)
+    const membership = { office: "O", role: "computer", name: "gone" } as const
+    yield* context.registry.apply({ _tag: "Join", sid: "gone", ...membership }, unlimitedCapacity)
+    assert.strictEqual((yield* Effect.flip(call("gone"))).code, 404)
+  })
 
-  it.effect("names a Computer of another office in the error", () =>
-    Effect.gen(function* () {
-      const { call, context, open } = yield* start()
-      yield* open(makeLink("far").link)
-      const membership = { office: "P", role: "computer", name: "far" } as const
-      yield* context.registry.apply({ _tag: "Join", sid: "far", ...membership }, unlimitedCapacity)
-      const { code, message } = yield* Effect.flip(call("far"))
-      assert.strictEqual(code, 4104)
-      assert.include(message, "'far'")
-    })
-  )
+  test("names a Computer of another office in the error", function* ({ call, context, open }) {
+    yield* open(makeLink("far").link)
+    const membership = { office: "P", role: "computer", name: "far" } as const
+    yield* context.registry.apply({ _tag: "Join", sid: "far", ...membership }, unlimitedCapacity)
+    const { code, message } = yield* Effect.flip(call("far"))
+    assert.strictEqual(code, 4104)
+    assert.include(message, "'far'")
+  })
 
-  it.effect("counts as activity of the Computer when it starts, and of both when it ends", () =>
-    Effect.gen(function* () {
-      const { agent, call, computer, reply } = yield* start()
-      const activity = () => [agent.lastActivityAt, computer.lastActivityAt]
-      yield* TestClock.adjust("10 seconds")
-      const calling = yield* Effect.forkChild(call("pc"), begin)
-      assert.deepStrictEqual(activity(), [0, 10_000])
-      yield* TestClock.adjust("10 seconds")
-      yield* reply(Exit.succeed([jsonBody({})]))
-      yield* Fiber.join(calling)
-      assert.deepStrictEqual(activity(), [20_000, 20_000])
-    })
-  )
+  test("counts as activity of the Computer when it starts, and of both when it ends", function* ({
+    agent,
+    call,
+    computer,
+    reply
+  }) {
+    const activity = () => [agent.lastActivityAt, computer.lastActivityAt]
+    yield* TestClock.adjust("10 seconds")
+    const calling = yield* Effect.forkChild(call("pc"), begin)
+    assert.deepStrictEqual(activity(), [0, 10_000])
+    yield* TestClock.adjust("10 seconds")
+    yield* reply(Exit.succeed([jsonBody({})]))
+    yield* Fiber.join(calling)
+    assert.deepStrictEqual(activity(), [20_000, 20_000])
+  })
 
-  it.effect("counts as activity of the Agent only when the request fails", () =>
-    Effect.gen(function* () {
-      const { agent, call, computer, reply } = yield* start()
-      const calling = yield* Effect.forkChild(Effect.flip(call("pc")), begin)
-      yield* TestClock.adjust("10 seconds")
-      yield* reply(Exit.die("no socket"))
-      yield* Fiber.join(calling)
-      assert.deepStrictEqual([agent.lastActivityAt, computer.lastActivityAt], [10_000, 0])
-    })
-  )
+  test("counts as activity of the Agent only when the request fails", function* ({ agent, call, computer, reply }) {
+    const calling = yield* Effect.forkChild(Effect.flip(call("pc")), begin)
+    yield* TestClock.adjust("10 seconds")
+    yield* reply(Exit.die("no socket"))
+    yield* Fiber.join(calling)
+    assert.deepStrictEqual([agent.lastActivityAt, computer.lastActivityAt], [10_000, 0])
+  })
 
   for (const computer of ["pc", "remote"]) {
-    it.effect(`waits for as long as it states and five seconds, or for half a minute, for ${computer}`, () =>
-      Effect.gen(function* () {
-        const { call, callTool, timeouts } = yield* start()
-        yield* Effect.forkChild(callTool(computer, 7), begin)
-        yield* Effect.forkChild(call(computer), begin)
-        assert.deepStrictEqual(timeouts, [12_000, 30_000])
-      })
-    )
+    test(`waits for as long as it states and five seconds, or for half a minute, for ${computer}`, function* ({
+      call,
+      callTool,
+      timeouts
+    }) {
+      yield* Effect.forkChild(callTool(computer, 7), begin)
+      yield* Effect.forkChild(call(computer), begin)
+      assert.deepStrictEqual(timeouts, [12_000, 30_000])
+    })
 
-    it.effect(`is cancelled at ${computer} when its caller ends, and reported`, () =>
-      Effect.gen(function* () {
-        const { callTool, notified, observed, sent } = yield* start()
-        const calling = yield* Effect.forkChild(callTool(computer), begin)
-        yield* Fiber.interrupt(calling)
-        const cancelled = ["notify:tool_call_cancel", { agent: "ada", req_id: "r" }] as const
-        assert.deepStrictEqual(
-          [...notified, ...sent.map(({ body, event }) => ["here", event, Result.getOrThrow(body.value())])],
-          [[computer === "pc" ? "here" : "two", ...cancelled]]
-        )
-        assert.deepStrictEqual(
-          observed.map(({ outcome }) => ("_tag" in outcome ? outcome.code : outcome)),
-          [4103]
-        )
-      })
-    )
-
-    it.effect(`is cancelled at ${computer} when it times out, but not after a reply`, () =>
-      Effect.gen(function* () {
-        const { callTool, notified, reply, sent } = yield* start()
-        const timeout = Duration.seconds(35)
-        const timed = yield* Effect.forkChild(Effect.flip(callTool(computer)), begin)
-        yield* reply(Exit.fail(new RequestTimeout({ timeout })))
-        assert.deepInclude({ ...(yield* Fiber.join(timed)) }, { code: 408 })
-        const replied = yield* Effect.forkChild(callTool(computer), begin)
-        yield* reply(Exit.succeed([jsonBody({})]))
-        yield* Fiber.join(replied)
-        assert.strictEqual(notified.length + sent.length, 1)
-      })
-    )
-  }
-
-  it.effect("reports its start and its end to observers", () =>
-    Effect.gen(function* () {
-      const { call, observed, reply } = yield* start()
-      yield* TestClock.adjust("10 seconds")
-      const calling = yield* Effect.forkChild(call("pc"), begin)
-      yield* TestClock.adjust(Duration.millis(2500))
-      yield* reply(Exit.succeed([jsonBody({})]))
-      yield* Fiber.join(calling)
+    test(`is cancelled at ${computer} when its caller ends, and reported`, function* ({
+      callTool,
+      notified,
+      observed,
+      sent
+    }) {
+      const calling = yield* Effect.forkChild(callTool(computer), begin)
+      yield* Fiber.interrupt(calling)
+      const cancelled = ["notify:tool_call_cancel", { agent: "ada", req_id: "r" }] as const
       assert.deepStrictEqual(
-        observed.map(({ endedAt, startedAt }) => [startedAt, endedAt]),
-        [[10_000, 12_500]]
+        [...notified, ...sent.map(({ body, event }) => ["here", event, Result.getOrThrow(body.value())])],
+        [[computer === "pc" ? "here" : "two", ...cancelled]]
+      )
+      assert.deepStrictEqual(
+        observed.map(({ outcome }) => ("_tag" in outcome ? outcome.code : outcome)),
+        [4103]
       )
     })
-  )
+
+    test(`is cancelled at ${computer} when it times out, but not after a reply`, function* ({
+      callTool,
+      notified,
+      reply,
+      sent
+    }) {
+      const timeout = Duration.seconds(35)
+      const timed = yield* Effect.forkChild(Effect.flip(callTool(computer)), begin)
+      yield* reply(Exit.fail(new RequestTimeout({ timeout })))
+      assert.deepInclude({ ...(yield* Fiber.join(timed)) }, { code: 408 })
+      const replied = yield* Effect.forkChild(callTool(computer), begin)
+      yield* reply(Exit.succeed([jsonBody({})]))
+      yield* Fiber.join(replied)
+      assert.strictEqual(notified.length + sent.length, 1)
+    })
+  }
+
+  test("reports its start and its end to observers", function* ({ call, observed, reply }) {
+    yield* TestClock.adjust("10 seconds")
+    const calling = yield* Effect.forkChild(call("pc"), begin)
+    yield* TestClock.adjust(Duration.millis(2500))
+    yield* reply(Exit.succeed([jsonBody({})]))
+    yield* Fiber.join(calling)
+    assert.deepStrictEqual(
+      observed.map(({ endedAt, startedAt }) => [startedAt, endedAt]),
+      [[10_000, 12_500]]
+    )
+  })
 
   it.effect("reports a call beyond a limit to observers", () =>
     Effect.gen(function* () {

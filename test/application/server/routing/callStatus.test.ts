@@ -7,6 +7,7 @@ import {
   makeCallStatusReceiver
 } from "../../../../src/application/server/routing/callStatus.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, openMember } from "../parts.ts"
 
 const waits = (computer: string, reqId: string) =>
@@ -61,14 +62,13 @@ describe("the status of a call of an Agent of this node", () => {
     }
   })
 
-  it.effect("extends the call", () =>
-    Effect.gen(function* () {
-      const { call, receive: from } = yield* receive
-      assert.deepStrictEqual(from("pc", "r"), { isForwarded: true, waitSeconds: 300 })
-      assert.strictEqual(call.reported?.status?._tag, "WaitingForConsent")
-      assert.deepStrictEqual(call.takeExtension(), Duration.seconds(300))
-    })
-  )
+  const test = testWith(receive)
+
+  test("extends the call", function* ({ call, receive: from }) {
+    assert.deepStrictEqual(from("pc", "r"), { isForwarded: true, waitSeconds: 300 })
+    assert.strictEqual(call.reported?.status?._tag, "WaitingForConsent")
+    assert.deepStrictEqual(call.takeExtension(), Duration.seconds(300))
+  })
 
   it.effect.each([
     ["another Computer", "other", "r"],
@@ -82,19 +82,16 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
-  it.effect("keeps the decision about the call beside later statuses", () =>
-    Effect.gen(function* () {
-      const { call, receiveBody } = yield* receive
-      const decided = { computer: "pc", req_id: "r", status: "decided", allowed: true, decided_by: "ann" }
-      receiveBody(jsonBody(decided))
-      receiveBody(jsonBody({ ...decided, allowed: false, decided_by: "bob", question: true }))
-      receiveBody(progress("pc", "r"))
-      assert.deepStrictEqual<unknown>(call.reported, {
-        status: { _tag: "Progressing", computer: "pc", progress: 1 },
-        decision: { _tag: "Decided", computer: "pc", isAllowed: true, by: "ann" }
-      })
+  test("keeps the decision about the call beside later statuses", function* ({ call, receiveBody }) {
+    const decided = { computer: "pc", req_id: "r", status: "decided", allowed: true, decided_by: "ann" }
+    receiveBody(jsonBody(decided))
+    receiveBody(jsonBody({ ...decided, allowed: false, decided_by: "bob", question: true }))
+    receiveBody(progress("pc", "r"))
+    assert.deepStrictEqual<unknown>(call.reported, {
+      status: { _tag: "Progressing", computer: "pc", progress: 1 },
+      decision: { _tag: "Decided", computer: "pc", isAllowed: true, by: "ann" }
     })
-  )
+  })
 
   it.effect("is that of the caller that it names, where two use one id", () =>
     Effect.gen(function* () {
@@ -111,13 +108,10 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
-  it.effect("extends nothing for an Agent that does not know statuses", () =>
-    Effect.gen(function* () {
-      const { call, receiveWithout } = yield* receive
-      assert.deepStrictEqual(receiveWithout(), { isForwarded: false, waitSeconds: 0 })
-      assert.deepStrictEqual(call.takeExtension(), Duration.zero)
-    })
-  )
+  test("extends nothing for an Agent that does not know statuses", function* ({ call, receiveWithout }) {
+    assert.deepStrictEqual(receiveWithout(), { isForwarded: false, waitSeconds: 0 })
+    assert.deepStrictEqual(call.takeExtension(), Duration.zero)
+  })
 })
 
 describe("the status of a call of an Agent at another node", () => {
@@ -168,6 +162,8 @@ describe("the status of a call of an Agent at another node", () => {
     return { announced, calls, cancelled: () => cancelled, forward, notified }
   })
 
+  const testNode = testWith(toNode())
+
   /** The seconds that are waited after this acknowledgement, and those by which the calls `r` and `other` are extended. */
   const forwarded = Effect.fnUntraced(function* (acknowledged: number) {
     const { calls, forward } = yield* toNode(Exit.succeed([jsonBody({ wait_seconds: acknowledged })]))
@@ -181,25 +177,25 @@ describe("the status of a call of an Agent at another node", () => {
     })
   )
 
-  it.effect("is announced to its session in this office, as it is, for five seconds", () =>
-    Effect.gen(function* () {
-      const { announced, forward, notified } = yield* toNode()
+  testNode(
+    "is announced to its session in this office, as it is, for five seconds",
+    function* ({ announced, forward, notified }) {
       const body = waits("pc", "r")
       yield* forward("O", body)
       assert.deepStrictEqual(announced, [
         ["far", { sid: "ada", office: "O" }, "notify:update_tool_call", body, Duration.seconds(5)]
       ])
       assert.isEmpty(notified)
-    })
+    }
   )
 
-  it.effect("is sent to its node without an acknowledgement where it announces no wait", () =>
-    Effect.gen(function* () {
-      const { announced, forward, notified } = yield* toNode()
+  testNode(
+    "is sent to its node without an acknowledgement where it announces no wait",
+    function* ({ announced, forward, notified }) {
       const body = progress("pc", "r")
       assert.strictEqual(yield* forward("O", body), 0)
       assert.deepStrictEqual([announced, notified], [[], [["far", ["ada"], "notify:update_tool_call", body]]])
-    })
+    }
   )
 
   it.effect.each([

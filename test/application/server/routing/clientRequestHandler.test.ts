@@ -5,6 +5,7 @@ import { makeMembershipCoordinator } from "../../../../src/application/server/me
 import { makeCallStatusForwarding } from "../../../../src/application/server/routing/callStatus.ts"
 import { makeClientRequestHandler } from "../../../../src/application/server/routing/clientRequestHandler.ts"
 import { makeLink, makeParts, makeRequest, openMember, recordLogs } from "../parts.ts"
+import { testWith } from "../../testWith.ts"
 
 /** The handler of an Agent `ada` and a Computer `pc` in the office `O`, and its log. Calls never end. */
 const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[1]) {
@@ -32,53 +33,47 @@ const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[
 
 const list = (office: string) => ({ agent: "ada", req_id: "r", office_id: office })
 
+const test = testWith(start())
+
 describe("the handler of requests", () => {
-  it.effect("logs a dropped message with its sender, its event and the reason", () =>
-    Effect.gen(function* () {
-      const { asComputer, entries } = yield* start()
-      assert.deepStrictEqual(yield* asComputer("server:update_desktop", { computer: "other" }), [])
-      const reason = 'computer must be your own name, not "other"'
-      assert.deepStrictEqual(entries, [
-        ["Warn", "message dropped", { sid: "pc", event: "server:update_desktop", reason }]
-      ])
-    })
-  )
+  test("logs a dropped message with its sender, its event and the reason", function* ({ asComputer, entries }) {
+    assert.deepStrictEqual(yield* asComputer("server:update_desktop", { computer: "other" }), [])
+    const reason = 'computer must be your own name, not "other"'
+    assert.deepStrictEqual(entries, [
+      ["Warn", "message dropped", { sid: "pc", event: "server:update_desktop", reason }]
+    ])
+  })
 
-  it.effect("logs forbidden requests as warnings, and other rejected requests for debugging", () =>
-    Effect.gen(function* () {
-      const { asAgent, asComputer, entries } = yield* start()
-      yield* asComputer("server:list_room", list("O"))
-      yield* asAgent("server:list_room", {})
-      const [forbidden, invalid, ...others] = entries
-      assert.deepStrictEqual(others, [])
-      const fields = { sid: "pc", event: "server:list_room", code: 403, reason: "Only agents may send this" }
-      assert.deepStrictEqual(forbidden, ["Warn", "request rejected", fields])
-      assert.deepStrictEqual(invalid?.slice(0, 2), ["Debug", "request rejected"])
-    })
-  )
+  test("logs forbidden requests as warnings, and other rejected requests for debugging", function* ({
+    asAgent,
+    asComputer,
+    entries
+  }) {
+    yield* asComputer("server:list_room", list("O"))
+    yield* asAgent("server:list_room", {})
+    const [forbidden, invalid, ...others] = entries
+    assert.deepStrictEqual(others, [])
+    const fields = { sid: "pc", event: "server:list_room", code: 403, reason: "Only agents may send this" }
+    assert.deepStrictEqual(forbidden, ["Warn", "request rejected", fields])
+    assert.deepStrictEqual(invalid?.slice(0, 2), ["Debug", "request rejected"])
+  })
 
-  it.effect("logs and names the other office whose members an Agent requests", () =>
-    Effect.gen(function* () {
-      const { asAgent, entries } = yield* start()
-      const [error] = yield* asAgent("server:list_room", list("P"))
-      assert.include((error as { readonly message: string }).message, "'P'")
-      assert.deepStrictEqual(entries[0], [
-        "Warn",
-        "list request for another office rejected",
-        { sid: "ada", office: "P" }
-      ])
-    })
-  )
+  test("logs and names the other office whose members an Agent requests", function* ({ asAgent, entries }) {
+    const [error] = yield* asAgent("server:list_room", list("P"))
+    assert.include((error as { readonly message: string }).message, "'P'")
+    assert.deepStrictEqual(entries[0], [
+      "Warn",
+      "list request for another office rejected",
+      { sid: "ada", office: "P" }
+    ])
+  })
 
-  it.effect("charges a list by its members", () =>
-    Effect.gen(function* () {
-      const parts = yield* start()
-      for (let other = 0; other < 30; other++) yield* openMember(parts, makeLink(`pc ${other}`).link, "computer")
-      const { tokens } = parts.agent.bucket
-      yield* parts.asAgent("server:list_room", list("O"))
-      assert.strictEqual(parts.agent.bucket.tokens, tokens - 2)
-    })
-  )
+  test("charges a list by its members", function* (parts) {
+    for (let other = 0; other < 30; other++) yield* openMember(parts, makeLink(`pc ${other}`).link, "computer")
+    const { tokens } = parts.agent.bucket
+    yield* parts.asAgent("server:list_room", list("O"))
+    assert.strictEqual(parts.agent.bucket.tokens, tokens - 2)
+  })
 
   it.effect.each([
     [false, undefined],
@@ -155,21 +150,22 @@ describe("the handler of requests", () => {
     })
   )
 
-  it.effect("drops the status of a call that is too large or names another sender, with the reason", () =>
-    Effect.gen(function* () {
-      const { asAgent, asComputer, entries } = yield* start()
-      const status = { computer: "pc", req_id: "r" }
-      yield* asComputer("server:update_tool_call", { ...status, more: "x".repeat(40_000) })
-      yield* asComputer("server:update_tool_call", { ...status, computer: "other" })
-      yield* asAgent("server:update_tool_call", status)
-      assert.deepStrictEqual(
-        entries.map(([level, message, fields]) => [level, message, (fields as { readonly reason: string }).reason]),
-        [
-          ["Warn", "message dropped", "The status of a call must not be larger than 32768 bytes"],
-          ["Warn", "message dropped", 'computer must be your own name, not "other"'],
-          ["Warn", "message dropped", "Only computers may send this"]
-        ]
-      )
-    })
-  )
+  test("drops the status of a call that is too large or names another sender, with the reason", function* ({
+    asAgent,
+    asComputer,
+    entries
+  }) {
+    const status = { computer: "pc", req_id: "r" }
+    yield* asComputer("server:update_tool_call", { ...status, more: "x".repeat(40_000) })
+    yield* asComputer("server:update_tool_call", { ...status, computer: "other" })
+    yield* asAgent("server:update_tool_call", status)
+    assert.deepStrictEqual(
+      entries.map(([level, message, fields]) => [level, message, (fields as { readonly reason: string }).reason]),
+      [
+        ["Warn", "message dropped", "The status of a call must not be larger than 32768 bytes"],
+        ["Warn", "message dropped", 'computer must be your own name, not "other"'],
+        ["Warn", "message dropped", "Only computers may send this"]
+      ]
+    )
+  })
 })

@@ -52,12 +52,14 @@ const resultOf = <A, R>(effect: Effect.Effect<A, { readonly code: number }, R>) 
 describe("a stream in a cluster", () => {
   const test = testWith(watching())
 
-  test("shows the members of another node", function* ({ computer, stream }) {
-    assert.deepStrictEqual(
-      stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
-      [{ name: "pc", node: "two", sid: computer.sid }]
+  it.effect("shows the members of another node", () =>
+    Effect.map(watching(), ({ computer, stream }) =>
+      assert.deepStrictEqual(
+        stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
+        [{ name: "pc", node: "two", sid: computer.sid }]
+      )
     )
-  })
+  )
 
   test("shows members that join another node later, and leave it", function* ({ stream, two }) {
     const late = yield* two.computer("late")
@@ -72,10 +74,12 @@ describe("a stream in a cluster", () => {
     )
   })
 
-  test("shows the state of both nodes", function* ({ stream }) {
-    const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
-    assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
-  })
+  it.effect("shows the state of both nodes", () =>
+    Effect.map(watching(), ({ stream }) => {
+      const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
+      assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
+    })
+  )
 
   test("shows the calls of another node, with their ends", function* ({ stream, two }) {
     yield* makeCall(yield* two.agent())
