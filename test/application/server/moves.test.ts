@@ -15,19 +15,14 @@ import {
 } from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
 import { settle } from "../../settle.ts"
+import { clusterWith } from "./parts.ts"
 
 /** A registry whose joins wait until the latch is open. */
 const slowOffices = (open: Latch.Latch) =>
-  Layer.effect(
-    OfficeRegistry,
-    Effect.map(OfficeRegistry, (offices) => ({
-      ...offices,
-      apply: (command, capacity) =>
-        command._tag === "Join"
-          ? Effect.andThen(open.await, offices.apply(command, capacity))
-          : offices.apply(command, capacity)
-    }))
-  ).pipe(Layer.provideMerge(MemoryCluster.layer))
+  clusterWith(({ apply }) => ({
+    apply: (command, capacity) =>
+      command._tag === "Join" ? Effect.andThen(open.await, apply(command, capacity)) : apply(command, capacity)
+  }))
 
 /** Send backlog, in bytes, above which notifications are deferred. */
 const notificationBacklogBytes = 190

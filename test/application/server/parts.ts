@@ -2,7 +2,8 @@ import { Effect, Layer, Logger, Option, References, type Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import type { NewSession, Registration } from "../../../src/application/ports/OfficeRegistry.ts"
+import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import { type NewSession, OfficeRegistry, type Registration } from "../../../src/application/ports/OfficeRegistry.ts"
 import { type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
@@ -64,6 +65,16 @@ export const recordLogs = () => {
   const layer = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
   return { entries, layer }
 }
+
+/** A cluster in memory, of whose registry a test replaces functions. */
+export const clusterWith = (
+  adapt: (registry: OfficeRegistry["Service"]) => Partial<OfficeRegistry["Service"]>,
+  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
+) =>
+  Layer.effect(
+    OfficeRegistry,
+    Effect.map(OfficeRegistry, (registry) => ({ ...registry, ...adapt(registry) }))
+  ).pipe(Layer.provideMerge(cluster))
 
 interface Given extends Partial<Omit<ServerContext, "limits">> {
   readonly limits?: Partial<Limits>

@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
-import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
-import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
+import { Deferred, Duration, Effect, Fiber, type Scope } from "effect"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { noMetrics, type ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import {
   agent,
   agentIn,
@@ -15,12 +12,20 @@ import {
   join,
   settled
 } from "../../../conformance/joinedMembers.ts"
-import { buildWorld, conform, type Peer, type World } from "../../../conformance/World.ts"
+import {
+  buildWorld,
+  type Conditions,
+  conform,
+  conformInMemory,
+  type Peer,
+  type World
+} from "../../../conformance/World.ts"
 import { withWallClock } from "../../../wallClock.ts"
 import { settle } from "../../../settle.ts"
+import { clusterWith, recordMetrics } from "../parts.ts"
 
-const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
-  peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
+const calling = (peer: Peer, reqId: string, computerName = "pc-1", more: object = {}) =>
+  peer.request("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName, ...more })
 
 /** Replies to calls when the returned effect runs. */
 const answersLater = (peer: Peer) => {
@@ -46,19 +51,28 @@ const reached = (peer: Peer, count: number) =>
 const warnings = (world: World, text: string) =>
   world.logs.filter((line) => line.level === "Warn" && line.text.includes(text))
 
-/** Metrics of one test and their counts. */
-const counting = () => {
-  const counts: Record<string, number> = {}
-  const count = (what: string) => {
-    counts[what] = (counts[what] ?? 0) + 1
-  }
-  const metrics: ServerMetrics["Service"] = {
-    ...noMetrics,
-    limitExceeded: (limit) => count(`refused ${limit}`),
-    dropped: (kind) => count(`dropped ${kind}`)
-  }
-  return { counts, metrics }
+interface Office {
+  readonly world: World
+  readonly a1: Peer
+  readonly c1: Peer
 }
+
+/** Runs a test on every transport, in an office with an Agent and a Computer of a Server with these limits. */
+const limited = (
+  title: string,
+  limits: Partial<Limits>,
+  body: (office: Office) => Effect.fn.Return<void, unknown, Scope.Scope>,
+  conditions: Conditions = {}
+) =>
+  conform(
+    title,
+    Effect.fnUntraced(function* (world) {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* Effect.fnUntraced(body)({ world, a1, c1 })
+    }),
+    { ...conditions, limits }
+  )
 
 describe("each limit of bytes", () => {
   it("has the documented default", () =>
@@ -73,78 +87,59 @@ describe("each limit of bytes", () => {
 
 describe("the message rate limit", () => {
   const few = { messagesPerSecond: 0.01, messageBurst: 3 }
-  const expected = {
-    code: 429,
-    limit: "messages_per_second",
-    max: 0.01
-  }
+  const expected = { code: 429, limit: "messages_per_second", max: 0.01 }
 
-  conform(
-    "rejects messages of one member with the limit and a retry delay",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* answersAtOnce(c1)
-        for (const id of ["1", "2"]) yield* calling(a1, id)
-        const [refused] = yield* calling(a1, "3")
-        assert.deepInclude(refused, expected)
-        assert.isAbove((refused as { retry_after: number }).retry_after, 90)
-        assertDenied(yield* join(a1, "agent", "agent-1", "O1"))
-        yield* settled([c1])
-        yield* world.elapse("100 seconds")
-      }),
-    { limits: few }
-  )
+  limited("rejects messages of one member with the limit and a retry delay", few, function* ({ a1, c1, world }) {
+    yield* answersAtOnce(c1)
+    for (const id of ["1", "2"]) yield* calling(a1, id)
+    const [refused] = yield* calling(a1, "3")
+    assert.deepInclude(refused, expected)
+    assert.isAbove((refused as { retry_after: number }).retry_after, 90)
+    assertDenied(yield* join(a1, "agent", "agent-1", "O1"))
+    yield* settled([c1])
+    yield* world.elapse("100 seconds")
+  })
 
-  conform(
+  limited(
     "accepts messages again after the retry delay",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* answersAtOnce(c1)
-        yield* calling(a1, "1")
-        const [refused] = yield* calling(a1, "2")
-        const { retry_after: wait } = refused as { retry_after: number }
-        assert.isTrue(wait > 0 && wait <= 4)
-        yield* world.transport === "memory" ? world.elapse("4 seconds") : Effect.sleep("4010 millis")
-        assert.deepStrictEqual(yield* calling(a1, "3"), [{ tools: [], req_id: "r" }])
-      }),
-    { limits: { messagesPerSecond: 0.25, messageBurst: 2 } }
+    { messagesPerSecond: 0.25, messageBurst: 2 },
+    function* ({ a1, c1, world }) {
+      yield* answersAtOnce(c1)
+      yield* calling(a1, "1")
+      const [refused] = yield* calling(a1, "2")
+      const { retry_after: wait } = refused as { retry_after: number }
+      assert.isTrue(wait > 0 && wait <= 4)
+      yield* world.transport === "memory" ? world.elapse("4 seconds") : Effect.sleep("4010 millis")
+      assert.deepStrictEqual(yield* calling(a1, "3"), [{ tools: [], req_id: "r" }])
+    }
   )
 
-  conform(
+  limited(
     "charges messages to a large office as several",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        for (let more = 2; more <= 40; more++) yield* computerIn(world, "O1", `pc-${more}`)
-        for (let sent = 0; sent < 9; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
-        yield* settled([c1])
-        yield* a1.receive("notify:update_desktop")
-        yield* settled([a1])
-        assert.isAtMost(bodiesOf(a1, "notify:update_desktop").length, 3)
-      }),
-    { limits: { messagesPerSecond: 0.01, messageBurst: 10 } }
+    { messagesPerSecond: 0.01, messageBurst: 10 },
+    function* ({ a1, c1, world }) {
+      for (let more = 2; more <= 40; more++) yield* computerIn(world, "O1", `pc-${more}`)
+      for (let sent = 0; sent < 9; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
+      yield* settled([c1])
+      yield* a1.receive("notify:update_desktop")
+      yield* settled([a1])
+      assert.isAtMost(bodiesOf(a1, "notify:update_desktop").length, 3)
+    }
   )
 
-  const notified = counting()
-  conform(
+  const notified = recordMetrics()
+  limited(
     "drops and counts messages without a reply",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        for (let sent = 0; sent < 4; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
-        yield* settled([c1])
-        for (const _ of [1, 2]) yield* a1.receive("notify:update_desktop")
-        assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
-        assert.isAtLeast(notified.counts["dropped message"] ?? 0, 2)
-        assert.strictEqual(warnings(world, "rate limit exceeded").length, 1)
-      }),
-    { limits: few, tally: notified.metrics }
+    few,
+    function* ({ a1, c1, world }) {
+      for (let sent = 0; sent < 4; sent++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
+      yield* settled([c1])
+      for (const _ of [1, 2]) yield* a1.receive("notify:update_desktop")
+      assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
+      assert.isAtLeast(notified.dropped.filter((kind) => kind === "message").length, 2)
+      assert.strictEqual(warnings(world, "rate limit exceeded").length, 1)
+    },
+    { tally: notified.metrics }
   )
 
   conform(
@@ -163,86 +158,57 @@ describe("the message rate limit", () => {
     { limits: few }
   )
 
-  conform(
-    "closes the connection of a flood, without effect on others",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* Effect.forEach(Array.from({ length: 12 }), () => a1.notify("client:get_tools", {}))
-        yield* a1.closed
-        assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
-        const [line] = warnings(world, "connection closed")
-        assert.include(line?.text, "rate_limit_flood")
-        yield* settled([c1])
-      }),
-    { limits: few }
-  )
+  limited("closes the connection of a flood, without effect on others", few, function* ({ a1, c1, world }) {
+    yield* Effect.forEach(Array.from({ length: 12 }), () => a1.notify("client:get_tools", {}))
+    yield* a1.closed
+    assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+    const [line] = warnings(world, "connection closed")
+    assert.include(line?.text, "rate_limit_flood")
+    yield* settled([c1])
+  })
 })
 
 describe("the limit of calls in flight", () => {
-  conform(
-    "applies to one Agent, until a call has ended",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const c2 = yield* computerIn(world, "O1", "pc-2")
-        const answer = yield* answersLater(c1)
-        yield* answersAtOnce(c2)
-        const waiting = yield* Effect.forkChild(calling(a1, "1"))
-        const other = yield* Effect.forkChild(calling(a1, "2"))
-        yield* reached(c1, 2)
-        const [refused] = yield* calling(a1, "3", "pc-2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 2 })
-        const a2 = yield* agentIn(world, "O2")
-        yield* computerIn(world, "O2")
-        assert.deepStrictEqual(yield* calling(a2, "1", "pc-9"), [
-          { code: 404, message: "Computer 'pc-9' not found in the office", details: { computer_name: "pc-9" } }
-        ])
-        yield* answer
-        yield* Fiber.join(waiting)
-        yield* Fiber.join(other)
-        assert.deepStrictEqual(yield* calling(a1, "4", "pc-2"), [{ tools: [], req_id: "r" }])
-      }),
-    { limits: { callsPerAgent: 2 } }
-  )
+  limited("applies to one Agent, until a call has ended", { callsPerAgent: 2 }, function* ({ a1, c1, world }) {
+    const c2 = yield* computerIn(world, "O1", "pc-2")
+    const answer = yield* answersLater(c1)
+    yield* answersAtOnce(c2)
+    const waiting = yield* Effect.forkChild(calling(a1, "1"))
+    const other = yield* Effect.forkChild(calling(a1, "2"))
+    yield* reached(c1, 2)
+    const [refused] = yield* calling(a1, "3", "pc-2")
+    assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 2 })
+    const a2 = yield* agentIn(world, "O2")
+    yield* computerIn(world, "O2")
+    assert.deepStrictEqual(yield* calling(a2, "1", "pc-9"), [
+      { code: 404, message: "Computer 'pc-9' not found in the office", details: { computer_name: "pc-9" } }
+    ])
+    yield* answer
+    yield* Fiber.join(waiting)
+    yield* Fiber.join(other)
+    assert.deepStrictEqual(yield* calling(a1, "4", "pc-2"), [{ tools: [], req_id: "r" }])
+  })
 
-  conform(
-    "applies to one Computer, and not to another",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const c2 = yield* computerIn(world, "O1", "pc-2")
-        const answer = yield* answersLater(c1)
-        yield* answersAtOnce(c2)
-        const waiting = yield* Effect.forkChild(calling(a1, "1"))
-        yield* reached(c1, 1)
-        const [refused] = yield* calling(a1, "2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", max: 1 })
-        assert.deepStrictEqual(yield* calling(a1, "3", "pc-2"), [{ tools: [], req_id: "r" }])
-        yield* answer
-        yield* Fiber.join(waiting)
-      }),
-    { limits: { callsPerComputer: 1 } }
-  )
+  limited("applies to one Computer, and not to another", { callsPerComputer: 1 }, function* ({ a1, c1, world }) {
+    const c2 = yield* computerIn(world, "O1", "pc-2")
+    const answer = yield* answersLater(c1)
+    yield* answersAtOnce(c2)
+    const waiting = yield* Effect.forkChild(calling(a1, "1"))
+    yield* reached(c1, 1)
+    const [refused] = yield* calling(a1, "2")
+    assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", max: 1 })
+    assert.deepStrictEqual(yield* calling(a1, "3", "pc-2"), [{ tools: [], req_id: "r" }])
+    yield* answer
+    yield* Fiber.join(waiting)
+  })
 
   it.effect("counts lookups of an absent Computer", () =>
     Effect.gen(function* () {
       const requests = yield* Deferred.make<void>()
       const notified = yield* Deferred.make<boolean>()
-      const slow = Layer.effect(
-        OfficeRegistry,
-        Effect.map(OfficeRegistry, (registry) => ({
-          ...registry,
-          isComputerElsewhere: () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(notified))
-        }))
-      )
-      const world = yield* buildWorld("memory", {
-        cluster: Layer.provideMerge(slow, MemoryCluster.layer),
-        limits: { callsPerAgent: 1 }
-      })
+      const isComputerElsewhere = () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(notified))
+      const cluster = clusterWith(() => ({ isComputerElsewhere }))
+      const world = yield* buildWorld("memory", { cluster, limits: { callsPerAgent: 1 } })
       const a1 = yield* agentIn(world, "O1")
       const first = yield* Effect.forkChild(calling(a1, "1"))
       yield* Deferred.await(requests)
@@ -258,81 +224,52 @@ describe("the limit of calls in flight", () => {
 describe("the limit of the memory of requests in progress", () => {
   const limits = { totalRequestBytes: 200_000 }
   const large = (peer: Peer, reqId: string, bytes: number, computerName = "pc-1") =>
-    peer.request("client:get_tools", {
-      agent: "agent-1",
-      req_id: reqId,
-      computer: computerName,
-      padding: "x".repeat(bytes)
-    })
+    calling(peer, reqId, computerName, { padding: "x".repeat(bytes) })
 
-  conform(
-    "leaves as much for the other members as one member holds",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const answer = yield* answersLater(c1)
-        const waiting = yield* Effect.forkChild(large(a1, "1", 40_000))
-        yield* reached(c1, 1)
-        const [refused] = yield* large(a1, "2", 20_000)
-        assert.deepInclude(refused, { code: 429, limit: "total_request_bytes", max: 200_000, retry_after: 1 })
-        const a2 = yield* agentIn(world, "O2")
-        const c2 = yield* computerIn(world, "O2")
-        yield* answersAtOnce(c2)
-        assert.deepStrictEqual(yield* large(a2, "1", 40_000), [{ tools: [], req_id: "r" }])
-        yield* answer
-        yield* Fiber.join(waiting)
-        assert.deepStrictEqual(yield* large(a1, "3", 20_000), [{ tools: [], req_id: "r" }])
-      }),
-    { limits }
-  )
+  limited("leaves as much for the other members as one member holds", limits, function* ({ a1, c1, world }) {
+    const answer = yield* answersLater(c1)
+    const waiting = yield* Effect.forkChild(large(a1, "1", 40_000))
+    yield* reached(c1, 1)
+    const [refused] = yield* large(a1, "2", 20_000)
+    assert.deepInclude(refused, { code: 429, limit: "total_request_bytes", max: 200_000, retry_after: 1 })
+    const a2 = yield* agentIn(world, "O2")
+    const c2 = yield* computerIn(world, "O2")
+    yield* answersAtOnce(c2)
+    assert.deepStrictEqual(yield* large(a2, "1", 40_000), [{ tools: [], req_id: "r" }])
+    yield* answer
+    yield* Fiber.join(waiting)
+    assert.deepStrictEqual(yield* large(a1, "3", 20_000), [{ tools: [], req_id: "r" }])
+  })
 
-  conform(
-    "is free again after every kind of end",
-    (world) =>
-      Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* c1.answers(() => Effect.never)
-        for (const id of ["1", "2", "3"]) assertRejected(yield* large(a1, id, 40_000, "absent"), 404)
-        const waiting = yield* Effect.forkChild(large(a1, "4", 40_000))
-        yield* reached(c1, 1)
-        yield* c1.close
-        assertRejected(yield* Fiber.join(waiting), 404)
-        const c2 = yield* computerIn(world, "O1")
-        yield* c2.answers(() => Effect.never)
-        const lost = yield* Effect.forkChild(Effect.exit(large(a1, "5", 40_000)))
-        yield* reached(c2, 1)
-        yield* a1.close
-        yield* c2.receive("notify:leave_office")
-        yield* Fiber.interrupt(lost)
-        const a2 = yield* agentIn(world, "O1")
-        yield* answersAtOnce(c2)
-        assert.deepStrictEqual(yield* large(a2, "6", 40_000), [{ tools: [], req_id: "r" }])
-      }),
-    { limits }
-  )
+  limited("is free again after every kind of end", limits, function* ({ a1, c1, world }) {
+    yield* c1.answers(() => Effect.never)
+    for (const id of ["1", "2", "3"]) assertRejected(yield* large(a1, id, 40_000, "absent"), 404)
+    const waiting = yield* Effect.forkChild(large(a1, "4", 40_000))
+    yield* reached(c1, 1)
+    yield* c1.close
+    assertRejected(yield* Fiber.join(waiting), 404)
+    const c2 = yield* computerIn(world, "O1")
+    yield* c2.answers(() => Effect.never)
+    const lost = yield* Effect.forkChild(Effect.exit(large(a1, "5", 40_000)))
+    yield* reached(c2, 1)
+    yield* a1.close
+    yield* c2.receive("notify:leave_office")
+    yield* Fiber.interrupt(lost)
+    const a2 = yield* agentIn(world, "O1")
+    yield* answersAtOnce(c2)
+    assert.deepStrictEqual(yield* large(a2, "6", 40_000), [{ tools: [], req_id: "r" }])
+  })
 
   it.effect("includes joins that wait for the registry", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
-      const slow = Layer.effect(
-        OfficeRegistry,
-        Effect.map(OfficeRegistry, (registry) => ({
-          ...registry,
-          apply: (...command: Parameters<typeof registry.apply>) =>
-            Effect.andThen(Deferred.await(gate), registry.apply(...command))
-        }))
-      )
-      const world = yield* buildWorld("memory", { cluster: Layer.provideMerge(slow, MemoryCluster.layer), limits })
+      const cluster = clusterWith(({ apply }) => ({
+        apply: (...command) => Effect.andThen(Deferred.await(gate), apply(...command))
+      }))
+      const world = yield* buildWorld("memory", { cluster, limits })
       const a1 = yield* agent(world)
-      const joining = (padding: number) =>
-        a1.request("server:join_office", {
-          role: "agent",
-          name: "agent-1",
-          office_id: "O1",
-          padding: "x".repeat(padding)
-        })
+      const place = { role: "agent", name: "agent-1", office_id: "O1" }
+      const joining = (padding: number) => a1.request("server:join_office", { ...place, padding: "x".repeat(padding) })
       const first = yield* Effect.forkChild(joining(40_000), { startImmediately: true })
       yield* settle
       assert.include(assertDenied(yield* joining(20_000)), "memory")
@@ -411,12 +348,10 @@ describe("the connection limit", () => {
     { limits: { joinTimeout: Duration.seconds(2) } }
   )
 
-  conform(
+  conformInMemory(
     "restarts the join timeout after a leave",
     (world) =>
       Effect.gen(function* () {
-        // With real time, the join timeout never expires here.
-        if (world.transport !== "memory") return
         const c1 = yield* computerIn(world, "O1")
         yield* world.elapse("50 seconds")
         yield* c1.request("server:leave_office", { office_id: "O1" })
@@ -432,11 +367,10 @@ describe("the connection limit", () => {
     { limits: { joinTimeout: Duration.seconds(60) } }
   )
 
-  conform(
+  conformInMemory(
     "closes a connection after the idle timeout, if it is set",
     (world) =>
       Effect.gen(function* () {
-        if (world.transport !== "memory") return
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         const silent = yield* computerIn(world, "O2")
@@ -480,30 +414,5 @@ describe("the connection limit", () => {
         assert.deepStrictEqual(closed, ["join_timeout", "idle_timeout"])
       })
     )
-  )
-
-  conform(
-    "restarts the idle timeout with every reply",
-    (world) =>
-      Effect.gen(function* () {
-        if (world.transport !== "memory") return
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const answer = yield* answersLater(c1)
-        const waiting = yield* Effect.forkChild(calling(a1, "1"))
-        yield* reached(c1, 1)
-        yield* world.elapse("29 seconds")
-        yield* answer
-        yield* Fiber.join(waiting)
-        yield* world.elapse("29 seconds")
-        assert.deepStrictEqual(warnings(world, "connection closed"), [])
-        yield* world.elapse("2 seconds")
-        // The notification restarts the timeout of its recipients.
-        yield* a1.closed
-      }),
-    {
-      limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
-      routingTimeout: Duration.hours(1)
-    }
   )
 })

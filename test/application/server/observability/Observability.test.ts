@@ -12,7 +12,8 @@ import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { lineNames, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
-import { recorder } from "../../../recorder.ts"
+import { testWith } from "../../testWith.ts"
+import { clusterWith } from "../parts.ts"
 import { type Seen, seenServer } from "../seen.ts"
 
 const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
@@ -36,17 +37,17 @@ const office = Effect.gen(function* () {
 })
 
 /** The error of a rejected connection. */
-const refusedConnection = ({ client }: Seen) =>
-  Effect.flip(
-    Effect.scoped(
-      Effect.provide(
-        TransportClient.use(({ connect }) =>
-          connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
-        ),
-        client
-      )
-    )
-  )
+const rejectedConnection = ({ client }: Seen, role = "agent") =>
+  TransportClient.use(({ connect }) =>
+    connect({ version: PROTOCOL_VERSION, auth: { role }, onMessage: () => Effect.succeed([]) })
+  ).pipe(Effect.scoped, Effect.flip, Effect.provide(client))
+
+/** A Server that rejects all connections with this code. */
+const rejecting = (code: number) =>
+  seenServer({}, { ...allowAll, authenticate: () => Effect.fail(new AdmissionRejected({ code, message: "no token" })) })
+
+const test = testWith(office)
+const testServer = testWith(seenServer())
 
 describe("the ServerMetrics of a watched Server", () => {
   test("counts calls by event and outcome", function* ({ agent, seen }) {
@@ -95,37 +96,15 @@ describe("the ServerMetrics of a watched Server", () => {
     assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
   })
 
-  it.effect("counts rejected connections by code", () =>
+  it.effect.each([
+    [401, "401"],
+    [123_456, "other"]
+  ] as const)("counts connections that are rejected with %d as %s", ([code, label]) =>
     Effect.gen(function* () {
-      const rejection = new AdmissionRejected({ code: 401, message: "no token" })
-      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
-      yield* refusedConnection(seen)
-      assert.strictEqual(seen.series()["a2c_connections_rejected_total{code=401}"], 1)
-      assert.deepStrictEqual(seen.observability.report().totals.rejectedConnections, { "401": 1 })
-    })
-  )
-
-  testServer("labels limit rejections with the limit's name in protocol errors", function* ({ metrics, observability, series }) {
-    metrics.limitExceeded("callsPerAgent")
-    assert.strictEqual(series()["a2c_limit_rejections_total{limit=calls_per_agent}"], 1)
-    assert.deepStrictEqual(observability.report().totals.limitRejections, { calls_per_agent: 1 })
-  })
-
-  it.effect("limits the number of series of a label", () =>
-    Effect.gen(function* () {
-      const rejection = new AdmissionRejected({ code: 123_456, message: "no token" })
-      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
-      const { metrics, observability, series } = seen
-      for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
-      yield* refusedConnection(seen)
-      const names = Object.keys(series())
-      assert.isAtMost(names.filter((name) => name.startsWith("a2c_limit_rejections_total")).length, 65)
-      assert.include(names, "a2c_connections_rejected_total{code=other}")
-      const counted = Object.values(observability.report().totals.limitRejections).reduce(
-        (sum, count) => sum + count,
-        0
-      )
-      assert.strictEqual(counted, 1000)
+      const seen = yield* rejecting(code)
+      yield* rejectedConnection(seen)
+      assert.strictEqual(seen.series()[`a2c_connections_rejected_total{code=${label}}`], 1)
+      assert.deepStrictEqual(seen.observability.report().totals.rejectedConnections, { [label]: 1 })
     })
   )
 
@@ -194,19 +173,16 @@ describe("the report of a Server", () => {
     })
   )
 
-  it.effect("has the error of a registry that cannot be reached", () =>
+  it.effect("has the error of a registry that cannot be reached, and stays ready", () =>
     Effect.gen(function* () {
       let available = true
-      const registry = Layer.effect(
-        OfficeRegistry,
-        Effect.map(OfficeRegistry, (given) => ({ ...given, state: () => ({ ...given.state(), available }) }))
-      )
-      const cluster = Layer.provideMerge(registry, MemoryCluster.layer)
+      const cluster = clusterWith((registry) => ({ state: () => ({ ...registry.state(), available }) }))
       const { observability } = yield* seenServer({}, allowAll, {}, cluster)
       assert.deepStrictEqual(observability.report().components, { registry: { ok: true } })
       available = false
-      const { components, gauges } = observability.report()
-      assert.isFalse(components["registry"]?.ok)
+      const { components, gauges, state } = observability.report()
+      const error = "the shared registry cannot be reached: no member can join"
+      assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
       assert.deepInclude(gauges, { registry_up: 0, components_unhealthy: 1 })
     })
   )
@@ -228,39 +204,19 @@ describe("the report of a Server", () => {
   })
 })
 
-describe("the tracer of a Server", () => {
-  it.effect("gets a span of each call", () => {
-    const { spans, tracer } = recorder()
-    return Effect.gen(function* () {
-      const { agent } = yield* office
-      yield* agent.callTool({ computer: "pc-1", tool: "good" })
-      const outcomes = spans
-        .filter(({ attributes, name }) => name === "client:tool_call" && attributes.has("a2c.outcome"))
-        .map(({ attributes }) => attributes.get("a2c.outcome"))
-      assert.deepStrictEqual(outcomes, ["ok"])
-    }).pipe(Effect.withTracer(tracer))
-  })
-})
-
 describe("the outcome of a call", () => {
-  const body = (value: unknown) => callOutcome({ outcome: jsonBody(value) })
+  const largeReply = { ...jsonBody({}), isHeadParsed: false, head: Result.succeed({ isError: true }) }
 
-  it("is ok, tool_error, a known code or other", () => {
-    assert.strictEqual(body({ content: [], isError: false }), "ok")
-    assert.strictEqual(body({ content: [], isError: true }), "tool_error")
-    assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
-    assert.strictEqual(body({ code: 123_456, message: "made up" }), "other")
-    assert.strictEqual(body("no object"), "other")
-    assert.strictEqual(callOutcome({ outcome: computerNotFound("x") }), "404")
-    assert.strictEqual(callOutcome({ outcome: new ProtocolError({ code: 1, message: "?" }) }), "other")
-  })
-})
-
-describe("the outcome of a call with a large reply", () => {
-  it("is ok as long as its head is not parsed", () => {
-    const outcome = { ...jsonBody({}), isHeadParsed: false, head: Result.succeed({ isError: true }) }
-    assert.strictEqual(callOutcome({ outcome }), "ok")
-  })
+  it.each([
+    ["ok", "a result", jsonBody({ content: [], isError: false })],
+    ["tool_error", "the result of a tool that failed", jsonBody({ content: [], isError: true })],
+    ["4015", "a known code", jsonBody({ code: 4015, message: "cannot" })],
+    ["other", "another code", jsonBody({ code: 123_456, message: "made up" })],
+    ["other", "another reply", jsonBody("no object")],
+    ["404", "an error", computerNotFound("x")],
+    ["other", "an error with another code", new ProtocolError({ code: 1, message: "?" })],
+    ["ok", "a large reply whose head is not parsed", largeReply]
+  ] as const)("is %s for %s", (expected, _, outcome) => assert.strictEqual(callOutcome({ outcome }), expected))
 })
 
 describe("the readiness of a Server", () => {
@@ -274,16 +230,6 @@ describe("the readiness of a Server", () => {
       assert.deepStrictEqual([state, reason], ["draining", "the Server is shutting down"])
     })
   )
-
-  testServer("stays ready and reports an unhealthy component", function* (seen) {
-    let error: string | undefined
-    yield* seen.readiness.registerComponent("registry", () => error)
-    assert.deepStrictEqual(seen.observability.report().components, { registry: { ok: true } })
-    error = "Redis does not answer"
-    const { components, state } = seen.observability.report()
-    assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
-    assert.strictEqual(seen.series()["a2c_components_unhealthy"], 1)
-  })
 })
 
 describe("the audit of a Server", () => {
@@ -313,17 +259,7 @@ describe("the audit of a Server", () => {
 
   test("gets joins, leaves and rejected connections", function* ({ computerScope, seen }) {
     yield* Scope.close(computerScope, Exit.void)
-    yield* Effect.flip(
-      Effect.scoped(
-        Effect.flatMap(TransportClient, ({ connect }) =>
-          connect({
-            version: PROTOCOL_VERSION,
-            auth: { role: "cook" },
-            onMessage: () => Effect.succeed([])
-          })
-        ).pipe(Effect.provide(seen.client))
-      )
-    )
+    yield* rejectedConnection(seen, "cook")
     const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
     const entries = events.filter(({ type }) => type !== "call").map(({ name, type }) => [type, name])
     assert.deepStrictEqual(entries, [
@@ -346,22 +282,22 @@ describe("the audit of a Server", () => {
   })
   const call = { agent: "eve", req_id: "r", computer: "pc-1" }
 
-  it.effect("gets requests that are rejected before they are routed", () =>
-    Effect.gen(function* () {
-      const eve = yield* rawClient(yield* seenServer(), "agent")
-      yield* eve.request("client:get_tools", call)
-      yield* eve.join("eve")
-      yield* eve.events
-      yield* eve.request("client:get_tools", { ...call, req_id: 7 })
-      yield* eve.request("client:tool_call", { ...call, agent: "ada", tool_name: "t", params: {}, timeout: 1 })
-      const member = { office: "O2", role: "agent", name: "eve", subject: "anonymous", sid: eve.sid }
-      const [invalid, forged, ...others] = yield* eve.events
-      assert.deepStrictEqual(others, [])
-      assert.deepInclude(invalid, { type: "request_refused", event: "client:get_tools", code: 400, ...member })
-      assert.deepInclude(forged, { type: "request_refused", event: "client:tool_call", code: 403, ...member })
-      assert.match(String(forged?.["reason"]), /"ada"/)
-    })
-  )
+  /** The raw Agent `eve` in an office. */
+  const joinedEve = (seen: Seen) =>
+    Effect.tap(rawClient(seen, "agent"), ({ events, join }) => Effect.andThen(join("eve"), events))
+
+  const testEve = testWith(Effect.flatMap(seenServer(), joinedEve))
+
+  testEve("gets requests that are rejected before they are routed", function* (eve) {
+    yield* eve.request("client:get_tools", { ...call, req_id: 7 })
+    yield* eve.request("client:tool_call", { ...call, agent: "ada", tool_name: "t", params: {}, timeout: 1 })
+    const member = { office: "O2", role: "agent", name: "eve", subject: "anonymous", sid: eve.sid }
+    const [invalid, forged, ...others] = yield* eve.events
+    assert.deepStrictEqual(others, [])
+    assert.deepInclude(invalid, { type: "request_refused", event: "client:get_tools", code: 400, ...member })
+    assert.deepInclude(forged, { type: "request_refused", event: "client:tool_call", code: 403, ...member })
+    assert.match(String(forged?.["reason"]), /"ada"/)
+  })
 
   testServer("gets requests of clients without the role or an office", function* (seen) {
     const agent = yield* rawClient(seen, "agent")
@@ -381,39 +317,32 @@ describe("the audit of a Server", () => {
     assert.isUndefined(events[0]?.["office"])
   })
 
-  it.effect("gets rejected lists, leaves, unknown events, and messages without a reply", () =>
-    Effect.gen(function* () {
-      const eve = yield* rawClient(yield* seenServer(), "agent")
-      yield* eve.join("eve")
-      yield* eve.events
-      yield* eve.request("server:list_room", { agent: "eve", req_id: "r", office_id: "O1" })
-      yield* eve.request("server:leave_office", { office_id: "O1" })
-      yield* eve.request("server:leave_office", {})
-      yield* eve.request("server:nonsense", {})
-      yield* eve.request("server:tool_call_cancel", { agent: "ada", req_id: "r" })
-      yield* eve.request("server:tool_call_cancel", {})
-      yield* eve.request("server:update_config", { computer: "pc-1" })
-      assert.deepStrictEqual(
-        (yield* eve.events).map(({ code, event }) => [event, code]),
-        [
-          ["server:list_room", 4104],
-          ["server:leave_office", 4103],
-          ["server:leave_office", 400],
-          ["server:nonsense", 404],
-          ["server:tool_call_cancel", 403],
-          ["server:tool_call_cancel", 400],
-          ["server:update_config", 403]
-        ]
-      )
-    })
-  )
+  testEve("gets rejected lists, leaves, unknown events, and messages without a reply", function* (eve) {
+    yield* eve.request("server:list_room", { agent: "eve", req_id: "r", office_id: "O1" })
+    yield* eve.request("server:leave_office", { office_id: "O1" })
+    yield* eve.request("server:leave_office", {})
+    yield* eve.request("server:nonsense", {})
+    yield* eve.request("server:tool_call_cancel", { agent: "ada", req_id: "r" })
+    yield* eve.request("server:tool_call_cancel", {})
+    yield* eve.request("server:update_config", { computer: "pc-1" })
+    assert.deepStrictEqual(
+      (yield* eve.events).map(({ code, event }) => [event, code]),
+      [
+        ["server:list_room", 4104],
+        ["server:leave_office", 4103],
+        ["server:leave_office", 400],
+        ["server:nonsense", 404],
+        ["server:tool_call_cancel", 403],
+        ["server:tool_call_cancel", 400],
+        ["server:update_config", 403]
+      ]
+    )
+  })
 
   it.effect("gets requests beyond the rate limit once per burst", () =>
     Effect.gen(function* () {
       const seen = yield* seenServer({}, allowAll, { messagesPerSecond: 1, messageBurst: 3 })
-      const eve = yield* rawClient(seen, "agent")
-      yield* eve.join("eve")
-      yield* eve.events
+      const eve = yield* joinedEve(seen)
       for (let sent = 0; sent < 5; sent++) yield* eve.request("client:get_tools", call)
       assert.deepStrictEqual(
         (yield* eve.events).map(({ code, outcome, type }) => [type, code ?? outcome]),
@@ -432,9 +361,7 @@ describe("the audit of a Server", () => {
   )
 
   testServer("gets calls and joins that a Server rejects while it drains", function* (seen) {
-    const eve = yield* rawClient(seen, "agent")
-    yield* eve.join("eve")
-    yield* eve.events
+    const eve = yield* joinedEve(seen)
     seen.readiness.setState({ _tag: "Draining", reason: "a test" })
     yield* eve.request("client:get_tools", call)
     yield* eve.join("eve")
@@ -449,11 +376,10 @@ describe("the audit of a Server", () => {
 
   it.effect("omits rejected connections beyond a rate limit and states their number", () =>
     Effect.gen(function* () {
-      const rejection = new AdmissionRejected({ code: 401, message: "no token" })
-      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
-      yield* Effect.repeat(refusedConnection(seen), { times: 1009 })
+      const seen = yield* rejecting(401)
+      yield* Effect.repeat(rejectedConnection(seen), { times: 1009 })
       yield* TestClock.adjust("1 second")
-      yield* refusedConnection(seen)
+      yield* rejectedConnection(seen)
       const events = (yield* Queue.clear(seen.audited)).map(({ fields }) => fields)
       assert.strictEqual(events.length, 1001)
       assert.deepInclude(events.at(-1), { type: "connection_refused", code: 401, omitted: 10 })
