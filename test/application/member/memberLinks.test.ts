@@ -21,6 +21,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import type { Role } from "../../../src/domain/model/Membership.ts"
 import { type LineName, lineNamed, lineNames } from "../../../src/domain/wire/lines.ts"
 import { formatVersion, type VersionMismatch } from "../../../src/domain/wire/version.ts"
+import { testWith } from "../testWith.ts"
 
 interface Opened {
   readonly version: string
@@ -108,8 +109,14 @@ const roles: ReadonlyArray<Role> = ["agent", "computer"]
 const rows = lineNames.flatMap((line) => roles.map((role) => [line, role] as const))
 const versionOf = (name: LineName) => formatVersion(lineNamed(name).version)
 
+const test = testWith(makeServer())
+
 describe.each(rows)("on line %s, a member with the role %s", (protocol, role) => {
-  test("states the same at each connection, and takes a place over only at its first join", function* ({ join, opened, rejoin }) {
+  test("states the same at each connection, and takes a place over only at its first join", function* ({
+    join,
+    opened,
+    rejoin
+  }) {
     yield* join({ protocol, role, takeOver: true, features: ["inspection", "approvals"] })
     const first = yield* opened
     const second = yield* rejoin(first)

@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Queue, Ref, Scope, SubscriptionRef } from "effect"
+import { Effect, Exit, Fiber, Logger, Queue, Ref, Scope, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
-import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
-import { joinOffice } from "../../../src/application/member/OfficeMember.ts"
+import { joinOffice, type OfficeMember } from "../../../src/application/member/OfficeMember.ts"
 import {
   AdmissionRejected,
   type ConnectError,
@@ -11,10 +9,8 @@ import {
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
-import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import { buildWorld } from "../../conformance/World.ts"
+import { testWith } from "../testWith.ts"
 
 const quiet = () => ({
   onMessage: () => Effect.succeed([]),
@@ -35,20 +31,8 @@ const same = (transport: Transport): Transport => transport
 
 /** A Server in memory with one office; tests observe and break the connections of its members. */
 const place = Effect.gen(function* () {
-  const context = yield* Server.layer.pipe(
-    Layer.provide(
-      Layer.effect(
-        Limits,
-        Effect.map(Limits, (usual) => ({ ...usual, offices: 1 }))
-      )
-    ),
-    Layer.provideMerge(MemoryTransport.layer()),
-    Layer.provide(MemoryCluster.layer),
-    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
-    Layer.fresh,
-    Layer.build
-  )
-  const { connect } = Context.get(context, TransportClient)
+  const { client } = yield* buildWorld("memory", { limits: { offices: 1 } })
+  const { connect } = yield* Effect.provide(TransportClient, client)
   const links = yield* Queue.unbounded<{ readonly link: Link; readonly instance: unknown }>()
   const watched = TransportClient.of({
     connect: (request) =>
@@ -60,6 +44,8 @@ const place = Effect.gen(function* () {
     )
   return { join, links }
 })
+
+const test = testWith(place)
 
 describe("instance secret", () => {
   test("stays the same across rejoins and differs between members", function* ({ join, links }) {
@@ -84,30 +70,25 @@ describe("rejected first join", () => {
     yield* Scope.provide(join("only", { office: "another" }), only)
     return { join, leave: Scope.close(only, Exit.void) }
   })
+  const testCrowded = testWith(crowded)
 
-  it.effect("retries a temporary failure with retryInitialConnect", () =>
-    Effect.gen(function* () {
-      const { join, leave } = yield* crowded
-      const joining = yield* Effect.forkChild(join("one", { retryInitialConnect: true }), {
-        startImmediately: true
-      })
-      yield* TestClock.adjust("10 minutes")
-      assert.isUndefined(joining.pollUnsafe())
-      yield* leave
-      yield* TestClock.adjust("12 seconds")
-      const { status } = yield* Fiber.join(joining)
-      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+  testCrowded("retries a temporary failure with retryInitialConnect", function* ({ join, leave }) {
+    const joining = yield* Effect.forkChild(join("one", { retryInitialConnect: true }), {
+      startImmediately: true
     })
-  )
+    yield* TestClock.adjust("10 minutes")
+    assert.isUndefined(joining.pollUnsafe())
+    yield* leave
+    yield* TestClock.adjust("12 seconds")
+    const { status } = yield* Fiber.join(joining)
+    assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+  })
 
-  it.effect("fails at once on a temporary failure without retryInitialConnect", () =>
-    Effect.gen(function* () {
-      const { join } = yield* crowded
-      const error = yield* Effect.flip(join("one"))
-      assert.strictEqual(error._tag, "JoinRejected")
-      assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
-    })
-  )
+  testCrowded("fails at once on a temporary failure without retryInitialConnect", function* ({ join }) {
+    const error = yield* Effect.flip(join("one"))
+    assert.strictEqual(error._tag, "JoinRejected")
+    assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
+  })
 
   test("fails at once on a permanent failure, with or without retryInitialConnect", function* ({ join }) {
     yield* join("one")
@@ -118,42 +99,40 @@ describe("rejected first join", () => {
 })
 
 describe("rejoin", () => {
-  /** A transport that starts to fail on demand and counts the attempts since then. */
+  /** A transport that fails with an error while `isDown` is true, and counts the attempts to connect. */
   const failing = Effect.fnUntraced(function* (failure: ConnectError) {
     const { join, links } = yield* place
-    const attempts = yield* Ref.make(0)
-    const isDown = yield* Ref.make(false)
+    const state = { attempts: 0, isDown: false }
     const unreliable = (transport: Transport) =>
       TransportClient.of({
         connect: (request) =>
-          Effect.flatMap(Ref.get(isDown), (down) =>
-            down
-              ? Effect.andThen(
-                  Ref.update(attempts, (count) => count + 1),
-                  Effect.fail(failure)
-                )
-              : transport.connect(request)
-          )
+          Effect.suspend(() => {
+            if (!state.isDown) return transport.connect(request)
+            state.attempts += 1
+            return Effect.fail(failure)
+          })
       })
-    return { join: (name: string) => join(name, { through: unreliable }), links, attempts, isDown }
+    const lose = Effect.flatMap(Queue.take(links), ({ link }) => link.close("lost"))
+    return { join: (name: string) => join(name, { through: unreliable }), lose, state }
   })
-  const gone = new Unreachable({ message: "connection refused" })
+  const tagOf = ({ status }: Pick<OfficeMember, "status">) =>
+    Effect.map(SubscriptionRef.get(status), ({ _tag }) => _tag)
 
   it.effect("retries about every ten seconds during a long outage", () =>
     Effect.gen(function* () {
-      const { isDown, join, links, attempts } = yield* failing(gone)
-      const { status } = yield* join("one")
-      yield* Ref.set(isDown, true)
-      yield* (yield* Queue.take(links)).link.close("lost")
+      const { join, lose, state } = yield* failing(new Unreachable({ message: "connection refused" }))
+      const member = yield* join("one")
+      state.isDown = true
+      yield* lose
       yield* TestClock.adjust("1 hour")
-      const before = yield* Ref.get(attempts)
+      const before = state.attempts
       yield* TestClock.adjust("10 minutes")
-      const retries = (yield* Ref.get(attempts)) - before
+      const retries = state.attempts - before
       assert.isAtLeast(retries, 50)
       assert.isAtMost(retries, 75)
-      yield* Ref.set(isDown, false)
+      state.isDown = false
       yield* TestClock.adjust("12 seconds")
-      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+      assert.strictEqual(yield* tagOf(member), "Joined")
     })
   )
 
@@ -195,43 +174,35 @@ describe("rejoin", () => {
   it.effect("waits for a valid certificate in a reconnect, not in the first connect", () =>
     Effect.gen(function* () {
       const reason = "untrusted_certificate"
-      const { isDown, join, links } = yield* failing(
-        new Unreachable({ message: "self-signed", permanent: true, reason })
-      )
-      const { status } = yield* join("one")
-      yield* Ref.set(isDown, true)
+      const error = new Unreachable({ message: "self-signed", permanent: true, reason })
+      const { join, lose, state } = yield* failing(error)
+      const member = yield* join("one")
+      state.isDown = true
       assert.deepInclude(yield* Effect.flip(join("other")), { reason })
-      yield* (yield* Queue.take(links)).link.close("lost")
+      yield* lose
       yield* TestClock.adjust("1 hour")
-      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Disconnected")
-      yield* Ref.set(isDown, false)
+      assert.strictEqual(yield* tagOf(member), "Disconnected")
+      state.isDown = false
       yield* TestClock.adjust("12 seconds")
-      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+      assert.strictEqual(yield* tagOf(member), "Joined")
     })
   )
 
-  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Failed"]> = [
-    [
-      "retries while a proxy answers 404",
-      new AdmissionRejected({ code: 404, message: "No A2C-SMCP server is there" }),
-      "Joined"
-    ],
-    ["stops after a rejected admission", new AdmissionRejected({ code: 401, message: "no" }), "Failed"]
-  ]
-  for (const [title, rejection, end] of rejections) {
-    it.effect(title, () =>
-      Effect.gen(function* () {
-        const { isDown, join, links } = yield* failing(rejection)
-        const { status } = yield* join("one")
-        yield* Ref.set(isDown, true)
-        yield* (yield* Queue.take(links)).link.close("lost")
-        yield* TestClock.adjust("1 minute")
-        yield* Ref.set(isDown, false)
-        yield* TestClock.adjust("12 seconds")
-        assert.strictEqual((yield* SubscriptionRef.get(status))._tag, end)
-      })
-    )
-  }
+  it.effect.each([
+    ["retries while a proxy answers 404", 404, "No A2C-SMCP server is there", "Joined"],
+    ["stops after a rejected admission", 401, "no", "Failed"]
+  ] as const)("%s", ([, code, message, end]) =>
+    Effect.gen(function* () {
+      const { join, lose, state } = yield* failing(new AdmissionRejected({ code, message }))
+      const member = yield* join("one")
+      state.isDown = true
+      yield* lose
+      yield* TestClock.adjust("1 minute")
+      state.isDown = false
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual(yield* tagOf(member), end)
+    })
+  )
 
   test("delays rejoins after short connections and rejoins at once after a stable one", function* ({ join, links }) {
     const taken = yield* Ref.make(0)

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { PackView } from "../../../src/application/packs/PackTable.ts"
+import type { ParamsProblem } from "../../../src/domain/packs/PackManifest.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import { partsCodec, partsUri } from "../../../src/domain/page/Inspection.ts"
 import type { PackHostOptions } from "../../../src/application/packs/PackHost.ts"
@@ -308,7 +309,7 @@ describe("pack host", () => {
   )
 
   /** What a model gets when the arguments have these problems. */
-  const resultOf = Effect.fnUntraced(function* (problems: ReadonlyArray<object>) {
+  const resultOf = Effect.fnUntraced(function* (problems: ReadonlyArray<ParamsProblem>) {
     const error = new PackError({ reason: "invalid_params", message: "The arguments do not fit", problems })
     const { host } = yield* hostOf("a", { call: () => Effect.fail(error) })
     return yield* host.session.callTool("a", {})

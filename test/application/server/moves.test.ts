@@ -1,18 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Latch, Layer, Queue, Scope, Stream } from "effect"
+import { Duration, Effect, Exit, Fiber, Latch, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
-import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import {
-  agentIn,
-  assertDenied,
-  bodiesOf,
-  computer,
-  computerIn,
-  join,
-  settled
-} from "../../conformance/joinedMembers.ts"
+import { agentIn, assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
 import { settle } from "../../settle.ts"
 import { clusterWith } from "./parts.ts"

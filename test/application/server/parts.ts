@@ -11,6 +11,7 @@ import { makeRequestBudget } from "../../../src/application/server/connections/R
 import { makeServerContext, type ServerContext } from "../../../src/application/server/lifecycle/ServerContext.ts"
 import { makeNotifications } from "../../../src/application/server/membership/Notifications.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import type { CompletedCall } from "../../../src/application/server/observability/observers.ts"
 import { noMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 import type { ClientRequest } from "../../../src/application/server/routing/ClientRequest.ts"
 import { makeInFlightCalls } from "../../../src/application/server/routing/InFlightCalls.ts"
@@ -57,6 +58,23 @@ export const recordMetrics = () => {
   }
   return { exceeded, dropped, metrics }
 }
+
+/** A call that has ended. */
+export const completedCall = (given: Partial<CompletedCall> = {}): CompletedCall => ({
+  serial: 1,
+  event: "client:tool_call",
+  sid: "sid-1",
+  agent: { office: "O1", role: "agent", name: "agent-1" },
+  line: "0.2",
+  subject: "subject-1",
+  computer: "pc-1",
+  reqId: "request-1",
+  request: jsonBody({}),
+  outcome: jsonBody({ content: [] }),
+  startedAt: 1000,
+  endedAt: 2000,
+  ...given
+})
 
 /** The level, the message and the fields of every log entry, for effects with the layer. */
 export const recordLogs = () => {

@@ -1,63 +1,27 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { assert, describe } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
-import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
-import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { type Reply, TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
-import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../../src/application/server/lifecycle/ServerContext.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/wire/lines.ts"
-import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { testWith } from "../testWith.ts"
-
-const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
+import { startNode } from "./clusterNode.ts"
 
 /** One Server of a cluster in memory, with an idle timeout of half a minute. */
-const startServer = (cluster: MemoryCluster.MemoryCluster, idPrefix: string) =>
-  Effect.map(
-    Server.layer.pipe(
-      Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
-      Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
-      Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTimeout: Duration.seconds(30) })),
-      Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
-      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
-      Layer.fresh,
-      Layer.build
-    ),
-    (context) => Context.get(context, TransportClient)
-  )
-
-const member = Effect.fnUntraced(function* (
-  transport: TransportClient["Service"],
-  role: "agent" | "computer",
-  answer: Effect.Effect<Reply> = Effect.succeed([])
-) {
-  const link = yield* transport.connect({
-    version: PROTOCOL_VERSION,
-    auth: { role },
-    onMessage: (event) => (event.startsWith("client:") ? answer : Effect.succeed([]))
+const startServer = (cluster: MemoryCluster.MemoryCluster, name: string) =>
+  startNode(cluster, name, {
+    limits: { idleTimeout: Duration.seconds(30) },
+    settings: { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
   })
-  const request = (event: string, body: object) =>
-    Effect.map(link.request(event, jsonBody(body), Duration.hours(1)), ([first]) =>
-      first === undefined ? undefined : Result.getOrElse(first.value(), () => "?")
-    )
-  yield* request("server:join_office", { role, name: role, office_id: "O" })
-  return { request, closed: link.closed }
-})
 
 /** An Agent at one Server with a call in flight to a Computer at another, until `answer`. */
 const world = Effect.gen(function* () {
   const cluster = MemoryCluster.makeCluster()
   const scope = yield* Scope.make()
-  const agent = yield* member(yield* startServer(cluster, "one"), "agent")
+  const agent = yield* (yield* startServer(cluster, "one")).agent("agent")
   const begun = yield* Deferred.make<void>()
   const gate = yield* Deferred.make<void>()
-  const answer = Effect.as(Deferred.await(gate), [jsonBody({ tools: [], req_id: "r" })])
+  const reply = Effect.andThen(Deferred.succeed(begun, undefined), Effect.as(Deferred.await(gate), answered))
   const two = yield* Scope.provide(startServer(cluster, "two"), scope)
-  const computer = yield* member(two, "computer", Effect.andThen(Deferred.succeed(begun, undefined), answer))
+  const computer = yield* two.computer("computer", { answer: () => reply })
   const calling = agent.request("client:get_tools", { agent: "agent", req_id: "r", computer: "computer" })
   const call = yield* Effect.forkChild(calling, { startImmediately: true })
   yield* Deferred.await(begun)
@@ -97,6 +61,6 @@ describe("a Server whose Computer serves an Agent of another Server", () => {
     const closing = yield* close
     yield* TestClock.adjust("10 seconds")
     yield* Fiber.join(closing)
-    assert.deepInclude(yield* Fiber.join(call), { code: 404 })
+    assert.deepInclude(Object(yield* Fiber.join(call)), { code: 404 })
   })
 })

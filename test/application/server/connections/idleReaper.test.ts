@@ -16,21 +16,27 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   return { ...parts, ...one, exceeded, connection: yield* parts.open(one.link) }
 })
 
+const joinTimeout = { joinTimeout: Duration.seconds(10) }
+const idleTimeout = { idleTimeout: Duration.seconds(10), joinTimeout: Duration.infinity }
+
 describe("the scan of all connections", () => {
-  it.effect("closes a connection outside of offices after the join timeout", () =>
+  it.effect.each([
+    ["outside of offices after the join timeout", joinTimeout, "joinTimeout"],
+    ["without messages after the idle timeout", idleTimeout, "idleTimeout"]
+  ] as const)("closes a connection %s", ([, limits, limit]) =>
     Effect.gen(function* () {
-      const { closed, exceeded } = yield* start({ joinTimeout: Duration.seconds(10) })
+      const { closed, exceeded } = yield* start(limits)
       yield* TestClock.adjust("10 seconds")
       assert.deepStrictEqual(closed, [])
       yield* TestClock.adjust("1 second")
       assert.strictEqual(closed.length, 1)
-      assert.deepStrictEqual(exceeded, ["joinTimeout"])
+      assert.deepStrictEqual(exceeded, [limit])
     })
   )
 
   it.effect("keeps members beyond the join timeout", () =>
     Effect.gen(function* () {
-      const { closed, context } = yield* start({ joinTimeout: Duration.seconds(10) })
+      const { closed, context } = yield* start(joinTimeout)
       const membership = { office: "O", role: "computer", name: "pc" } as const
       yield* context.registry.apply({ _tag: "Join", sid: "a", ...membership }, unlimitedCapacity)
       yield* TestClock.adjust("60 seconds")
@@ -38,23 +44,9 @@ describe("the scan of all connections", () => {
     })
   )
 
-  it.effect("closes a connection without messages after the idle timeout", () =>
-    Effect.gen(function* () {
-      const { closed, exceeded } = yield* start({ idleTimeout: Duration.seconds(10), joinTimeout: Duration.infinity })
-      yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(closed, [])
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual(closed.length, 1)
-      assert.deepStrictEqual(exceeded, ["idleTimeout"])
-    })
-  )
-
   it.effect("keeps the connection of an Agent whose Computer is being looked up", () =>
     Effect.gen(function* () {
-      const { closed, connection } = yield* start({
-        idleTimeout: Duration.seconds(10),
-        joinTimeout: Duration.infinity
-      })
+      const { closed, connection } = yield* start(idleTimeout)
       connection.lookups = 1
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(closed, [])
@@ -66,7 +58,7 @@ describe("the scan of all connections", () => {
 
   it.effect("keeps the connections of both members of a call, also of one from another node", () =>
     Effect.gen(function* () {
-      const { closed, connection } = yield* start({ idleTimeout: Duration.seconds(10), joinTimeout: Duration.infinity })
+      const { closed, connection } = yield* start(idleTimeout)
       for (const calls of [connection.calls, connection.inboundCalls]) {
         const call = new InFlightCall("O", (ended) => void calls.delete(ended))
         calls.add(call)
@@ -117,7 +109,7 @@ describe("the scan of all connections", () => {
   it.effect("continues after a failure", () => {
     const { entries, layer } = recordLogs()
     return Effect.gen(function* () {
-      const { closed, context, open } = yield* start({ joinTimeout: Duration.seconds(10) })
+      const { closed, context, open } = yield* start(joinTimeout)
       let failures = 0
       const faulty = makeLink("b", {
         backlog: () => {

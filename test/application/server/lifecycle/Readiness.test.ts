@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
 import { testWith } from "../../testWith.ts"

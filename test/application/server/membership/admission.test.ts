@@ -1,23 +1,20 @@
-import { createServer } from "node:http"
+import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Option, Queue, Ref, Result, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Option, Queue, Ref, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
-import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
-import { allowAll, Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
+import { allowAll, type Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { makeAdmission } from "../../../../src/application/server/membership/admission.ts"
 import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
-import { Observability } from "../../../../src/application/server/observability/Observability.ts"
+import { buildWorld } from "../../../conformance/World.ts"
 import { withWallClock } from "../../../wallClock.ts"
 import { makeLink, makeParts } from "../parts.ts"
 
@@ -59,19 +56,8 @@ const guests = (known: { readonly [token: string]: Identity }) =>
 
 /** A Server in memory and its log. */
 const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"], limits: Partial<Limits> = {}) {
-  const logs: Array<string> = []
-  const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
-    logs.push(`${logLevel} ${JSON.stringify(message)}`)
-  })
-  const context = yield* Server.layer.pipe(
-    Layer.provideMerge(Memory.layer()),
-    Layer.provide(MemoryCluster.layer),
-    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
-    Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
-    Layer.provide(Logger.layer([logger])),
-    Layer.build
-  )
-  const transport = Context.get(context, TransportClient)
+  const { client, logs, server } = yield* buildWorld("memory", { authenticator, limits })
+  const transport = yield* Effect.provide(TransportClient, client)
   const connect = (token: string, role?: string) =>
     transport.connect({
       version: PROTOCOL_VERSION,
@@ -83,7 +69,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service
       link.request("server:join_office", jsonBody({ role, office_id: office, name }), Duration.seconds(5)),
       (reply) => reply.map(({ head }) => Result.getOrThrow(head))
     )
-  return { connect, join, logs, transport, load: Context.get(context, Server).load }
+  return { connect, join, logs, transport, load: server.load }
 })
 
 /** Waits until the Server has `count` connections: a link closes a moment before its scope. */
@@ -106,8 +92,8 @@ describe("a connection", () => {
       assert.deepInclude<object>(refused, { code: 401, reason: "invalid_credentials" })
       yield* connect("good")
       assert.strictEqual(load().connections, 1)
-      assert.isTrue(logs.some((line) => line.startsWith("Warn") && line.includes("The key is not valid")))
-      assert.notInclude(logs.join(), "s3cret")
+      assert.isTrue(logs.some(({ level, text }) => level === "Warn" && text.includes("The key is not valid")))
+      assert.notInclude(JSON.stringify(logs), "s3cret")
     })
   )
 
@@ -116,11 +102,8 @@ describe("a connection", () => {
       const { connect } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
       yield* connect("pc", "computer")
       const refused = yield* Effect.flip(connect("pc", "agent"))
-      assert.deepInclude<object>(refused, {
-        code: 403,
-        reason: "role_not_granted",
-        message: "'pc' may not be an Agent"
-      })
+      const message = "'pc' may not be an Agent"
+      assert.deepInclude<object>(refused, { code: 403, reason: "role_not_granted", message })
     })
   )
 
@@ -128,41 +111,26 @@ describe("a connection", () => {
     Effect.gen(function* () {
       const { connect } = yield* serve(yield* guests({ old: guest("old", allGrants, 1000) }))
       yield* TestClock.adjust("1 second")
-      assert.deepInclude<object>(yield* Effect.flip(connect("old")), {
-        code: 401,
-        reason: "expired_credentials"
-      })
+      assert.deepInclude<object>(yield* Effect.flip(connect("old")), { code: 401, reason: "expired_credentials" })
     })
   )
 
-  it.effect("times out with an authenticator that hangs", () =>
+  it.effect.each([
+    ["that hangs, after 15 seconds", {}, 15_000],
+    ["that takes longer than the join timeout", { joinTimeout: Duration.seconds(5) }, 5000],
+    ["that takes longer than the idle timeout", { idleTimeout: Duration.seconds(5) }, 5000]
+  ] as const)("times out with an authenticator %s", ([, limits, millis]) =>
     Effect.gen(function* () {
-      const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never })
+      const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never }, limits)
       const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
-      yield* TestClock.adjust("15 seconds")
-      assert.deepInclude<object>(yield* Fiber.join(attempt), {
-        code: 503,
-        reason: "unavailable",
-        retryable: true
-      })
+      yield* TestClock.adjust(millis - 1)
+      assert.isUndefined(attempt.pollUnsafe())
+      yield* TestClock.adjust(1)
+      assert.isDefined(attempt.pollUnsafe())
+      assert.deepInclude<object>(yield* Fiber.join(attempt), { code: 503, reason: "unavailable", retryable: true })
       assert.strictEqual(load().connections, 0)
     })
   )
-
-  for (const limit of ["joinTimeout", "idleTimeout"] as const) {
-    it.effect(`times out with an authenticator that takes longer than the ${limit}`, () =>
-      Effect.gen(function* () {
-        const hanging = { ...allowAll, authenticate: () => Effect.never }
-        const { connect } = yield* serve(hanging, { [limit]: Duration.seconds(5) })
-        const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
-        yield* TestClock.adjust("4999 millis")
-        assert.isUndefined(attempt.pollUnsafe())
-        yield* TestClock.adjust("1 millis")
-        assert.isDefined(attempt.pollUnsafe())
-        assert.deepInclude<object>(yield* Fiber.join(attempt), { code: 503, reason: "unavailable" })
-      })
-    )
-  }
 
   it.effect("is accepted without an auth payload", () =>
     Effect.gen(function* () {
@@ -207,7 +175,7 @@ describe("an identity that expires", () => {
       yield* TestClock.adjust(1)
       assert.strictEqual(yield* short.closed, "credentials expired")
       assert.deepStrictEqual(world.load(), { connections: 1, sessions: 1, offices: 1, calls: 0 })
-      assert.isTrue(world.logs.some((line) => line.includes("credentials_expired") && line.includes("short")))
+      assert.isTrue(world.logs.some(({ text }) => text.includes("credentials_expired") && text.includes("short")))
     })
   )
 })
@@ -225,7 +193,7 @@ describe("an identity that expires by a change of the clock", () => {
         change(twoHours)
         assert.deepStrictEqual(yield* join(link, "computer", "team", "desk"), [false, "The credentials have expired"])
         assert.strictEqual(load().offices, 0)
-        assert.isTrue(logs.some((line) => line.includes("join rejected") && line.includes("expired")))
+        assert.isTrue(logs.some(({ text }) => text.includes("join rejected") && text.includes("expired")))
       })
     )
   )
@@ -340,9 +308,10 @@ describe("the check of credentials", () => {
         throw new Error("no store")
       }
       yield* TestClock.adjust("1 second")
+      const errors = logs.filter(({ level }) => level === "Error")
       assert.deepStrictEqual(
-        logs.filter((line) => line.startsWith("Error")),
-        ['Error ["credential check failed"]']
+        errors.map(({ text }) => text.split("\n")[0]),
+        ["[ 'credential check failed' ] Error: no store"]
       )
       isStillValid = () => false
       yield* TestClock.adjust("1 second")
@@ -353,33 +322,37 @@ describe("the check of credentials", () => {
   it.effect("logs that it gets no changes any more", () =>
     Effect.gen(function* () {
       const { logs } = yield* serve({ ...allowAll, changes: Stream.die(new Error("no watch")) })
-      assert.deepStrictEqual(logs, ['Error ["credential change watch failed"]'])
+      const errors = logs.filter(({ level }) => level === "Error")
+      assert.deepStrictEqual(
+        errors.map(({ text }) => text.split("\n")[0]),
+        ["[ 'credential change watch failed' ] Error: no watch"]
+      )
     })
   )
 })
 
 describe("admission over Socket.IO", () => {
   const live = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
-    const context = yield* Server.layer.pipe(
-      Layer.provide(RelayServer.layer()),
-      Layer.provide(MemoryCluster.layer),
-      Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
-      Layer.provide(Logger.layer([])),
-      Layer.fresh,
-      Layer.build
-    )
-    const { load, url } = Context.get(context, Server)
+    const { server, url } = yield* buildWorld("socket.io", { authenticator })
     const client = (options: Partial<SocketIoClient.SocketIoClientOptions>) => SocketIoClient.layer({ url, ...options })
     const connect = (options: Partial<SocketIoClient.SocketIoClientOptions>) =>
       TransportClient.use((transport) =>
-        transport.connect({
-          version: PROTOCOL_VERSION,
-          auth: { role: "agent" },
-          onMessage: () => Effect.succeed([])
-        })
+        transport.connect({ version: PROTOCOL_VERSION, auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
       ).pipe(Effect.provide(client(options)))
-    return { client, connect, load, url }
+    return { client, connect, load: server.load }
   })
+
+  /** The URL of a proxy. */
+  const listen = (proxy: HttpServer) =>
+    Effect.acquireRelease(
+      Effect.callback<string>(
+        (resume) =>
+          void proxy.listen(0, "127.0.0.1", () =>
+            resume(Effect.succeed(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`))
+          )
+      ),
+      () => Effect.sync(() => proxy.close())
+    )
 
   for (const transport of ["polling", "websocket"] as const) {
     it.live(`gives machine-readable reasons of rejections over ${transport}`, () =>
@@ -394,7 +367,7 @@ describe("admission over Socket.IO", () => {
           retryable: false
         })
         yield* connect({ transports, token: "good" })
-      }).pipe(Effect.scoped)
+      })
     )
   }
 
@@ -406,7 +379,7 @@ describe("admission over Socket.IO", () => {
       yield* known.revoke("out")
       assert.strictEqual(yield* link.closed, "transport_closed")
       yield* until(load, 0)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("requests a new token for every connection, and reports a failure to get one as unreachable", () =>
@@ -420,7 +393,7 @@ describe("admission over Socket.IO", () => {
       const none = yield* Effect.flip(connect({ token: Effect.fail({ message: "it is locked" }) }))
       assert.strictEqual(none._tag, "Unreachable")
       assert.match(none.message, /it is locked/)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("marks errors of the Server and of proxies as retryable", () =>
@@ -429,22 +402,17 @@ describe("admission over Socket.IO", () => {
       const here = yield* Effect.flip(broken.connect({}))
       assert.deepInclude<object>(here, { _tag: "AdmissionRejected", code: 500, retryable: true })
       let status = 0
-      const proxy = createServer((_, response) => void response.writeHead(status).end())
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => proxy.close())
-      )
-      const { port } = proxy.address() as AddressInfo
+      const url = yield* listen(createServer((_, response) => void response.writeHead(status).end()))
       for (const [answered, permanent] of [
         [403, true],
         [408, false],
         [429, false]
       ] as const) {
         status = answered
-        const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
+        const refused = yield* Effect.flip(broken.connect({ url }))
         assert.deepInclude<object>(refused, { _tag: "Unreachable", permanent })
       }
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("sends the token with the request for the reason of a rejected WebSocket, for proxies", () =>
@@ -455,16 +423,11 @@ describe("admission over Socket.IO", () => {
         response.writeHead(known ? 400 : 401).end(JSON.stringify(known ? mismatch : {}))
       })
       proxy.on("upgrade", (_, socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"))
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => proxy.close())
-      )
-      const { port } = proxy.address() as AddressInfo
       const { connect } = yield* live(allowAll)
-      const url = `http://127.0.0.1:${port}`
+      const url = yield* listen(proxy)
       const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
       assert.strictEqual(refused._tag, "VersionRejected")
-    }).pipe(Effect.scoped)
+    })
   )
 
   const expired: Authenticator["Service"] = {
@@ -488,7 +451,7 @@ describe("admission over Socket.IO", () => {
       const token = Ref.modify(tokens, ([first = "fresh", ...others]) => [first, others])
       yield* Effect.provide(joinOffice(member, quiet), client({ token }))
       assert.strictEqual(load().connections, 1)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("never retries with a fixed token after an expiry", () =>
@@ -496,6 +459,6 @@ describe("admission over Socket.IO", () => {
       const { client } = yield* live(expired)
       const refused = yield* Effect.flip(Effect.provide(joinOffice(member, quiet), client({ token: "stale" })))
       assert.strictEqual(refused.message, "The key has expired")
-    }).pipe(Effect.scoped)
+    })
   )
 })

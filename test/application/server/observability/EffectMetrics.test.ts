@@ -1,10 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Context, Effect, Exit, Metric, Scope } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEffectMetrics } from "../../../../src/application/server/observability/EffectMetrics.ts"
 import { metricDefinitions } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
 import { testWith } from "../../testWith.ts"
+import { completedCall } from "../parts.ts"
 
 /** The metrics of a Server with a separate registry. `read` gives the series of a name, by its attributes. */
 const start = Effect.gen(function* () {
@@ -14,35 +15,19 @@ const start = Effect.gen(function* () {
   return { ...metrics, read }
 })
 
-const completed = (given: Partial<CompletedCall> = {}): CompletedCall => ({
-  serial: 1,
-  event: "client:get_tools",
-  sid: "s",
-  agent: { office: "O", role: "agent", name: "ada" },
-  line: "0.2",
-  subject: "u",
-  computer: "pc",
-  reqId: "r",
-  request: jsonBody({}),
-  outcome: jsonBody({}),
-  startedAt: 10_000,
-  endedAt: 12_500,
-  ...given
-})
-
 const test = testWith(start)
 
 describe("the record of calls", () => {
   test("sums the durations in seconds, and counts a clock that was set back as none", function* ({ onCall, read }) {
-    onCall(completed())
-    onCall(completed({ endedAt: 5000 }))
+    onCall(completedCall({ startedAt: 10_000, endedAt: 12_500 }))
+    onCall(completedCall({ startedAt: 10_000, endedAt: 5000 }))
     const [series, ...others] = read("a2c_call_duration_seconds")
     assert.deepStrictEqual(others, [])
     assert.deepInclude(series?.state, { sum: 2.5, count: 2 })
   })
 
   test("has one series for events that the protocol does not list", function* ({ onCall, read }) {
-    for (const event of ["client:new", "client:*"]) onCall(completed({ event }))
+    for (const event of ["client:new", "client:*"]) onCall(completedCall({ event }))
     const [series, ...others] = read("a2c_calls_total")
     assert.deepStrictEqual(others, [])
     assert.deepStrictEqual(series?.attributes, { event: "client:*", outcome: "ok" })
@@ -50,10 +35,10 @@ describe("the record of calls", () => {
   })
 
   test("counts outcomes from their first call on", function* ({ onCall, totals }) {
-    onCall(completed())
+    onCall(completedCall())
     assert.deepStrictEqual(totals().outcomes, { ok: 1 })
-    onCall(completed())
-    onCall(completed({ outcome: jsonBody({ isError: true }) }))
+    onCall(completedCall())
+    onCall(completedCall({ outcome: jsonBody({ isError: true }) }))
     assert.deepStrictEqual([totals().calls, totals().outcomes], [3, { ok: 2, tool_error: 1 }])
   })
 })

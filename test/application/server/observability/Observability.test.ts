@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { callOutcome } from "../../../../src/application/server/observability/observers.ts"
+import type { Role } from "../../../../src/domain/model/Membership.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { lineNames, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
 import { testWith } from "../../testWith.ts"
+import { connectMember } from "../clusterNode.ts"
 import { clusterWith } from "../parts.ts"
 import { type Seen, seenServer } from "../seen.ts"
 
@@ -271,14 +271,11 @@ describe("the audit of a Server", () => {
   })
 
   /** A raw client, and the fields of the audit events since its connection. */
-  const rawClient = Effect.fnUntraced(function* ({ audited, client }: Seen, role: string) {
-    const link = yield* TransportClient.use(({ connect }) =>
-      connect({ version: PROTOCOL_VERSION, auth: { role }, onMessage: () => Effect.succeed([]) })
-    ).pipe(Effect.provide(client))
-    const request = (event: string, body: unknown) => link.request(event, jsonBody(body), Duration.seconds(5))
+  const rawClient = Effect.fnUntraced(function* ({ audited, client }: Seen, role: Role) {
+    const { request, sid } = yield* connectMember(yield* Effect.provide(TransportClient, client), role, {})
     const join = (name: string) => request("server:join_office", { role, name, office_id: "O2" })
     const events = Effect.map(Queue.clear(audited), (found) => found.map(({ fields }) => fields))
-    return { events, join, request, sid: link.id }
+    return { events, join, request, sid }
   })
   const call = { agent: "eve", req_id: "r", computer: "pc-1" }
 

@@ -5,6 +5,7 @@ import type { AuditEvent } from "../../../../src/application/ports/AuditLog.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { auditCall, makeMembershipAudit } from "../../../../src/application/server/observability/auditing.ts"
 import type { CompletedCall, ObservedEvent } from "../../../../src/application/server/observability/observers.ts"
+import { completedCall } from "../parts.ts"
 
 const recorder = () => {
   const events: Array<AuditEvent> = []
@@ -14,21 +15,7 @@ const recorder = () => {
 describe("the audit of a call", () => {
   const fieldsOf = (given: Partial<CompletedCall>): ReadonlyArray<Record<string, unknown>> => {
     const { audit, events } = recorder()
-    auditCall(audit)({
-      serial: 1,
-      event: "client:tool_call",
-      sid: "sid-1",
-      agent: { office: "O1", role: "agent", name: "agent-1" },
-      line: "0.2",
-      subject: "subject-1",
-      computer: "pc-1",
-      reqId: "request-1",
-      request: jsonBody({ tool_name: "echo" }),
-      outcome: jsonBody({ content: [] }),
-      startedAt: 1000,
-      endedAt: 1002.3456,
-      ...given
-    })
+    auditCall(audit)(completedCall({ request: jsonBody({ tool_name: "echo" }), endedAt: 1002.3456, ...given }))
     return events.map(({ fields, time }) => ({ time, ...fields }))
   }
 
@@ -78,17 +65,10 @@ describe("the audit of memberships", () => {
     return events.map(({ fields }) => fields)
   })
   const member = { office: "O1", role: "computer", name: "pc-1" } as const
+  const session = { sid: "s", line: "0.3", subject: "u" } as const
   const cases: ReadonlyArray<readonly [string, ObservedEvent, object]> = [
-    [
-      "a join",
-      { _tag: "Entered", sid: "s", membership: member, line: "0.3", subject: "u" },
-      { type: "join", office: "O1", line: "0.3", role: "computer", name: "pc-1", subject: "u", sid: "s" }
-    ],
-    [
-      "a leave",
-      { _tag: "Left", sid: "s", membership: member, line: "0.3", subject: "u" },
-      { type: "leave", office: "O1", line: "0.3", role: "computer", name: "pc-1", subject: "u", sid: "s" }
-    ],
+    ["a join", { _tag: "Entered", membership: member, ...session }, { type: "join", ...member, ...session }],
+    ["a leave", { _tag: "Left", membership: member, ...session }, { type: "leave", ...member, ...session }],
     [
       "a rejected connection",
       { _tag: "ConnectionRejected", sid: "s", remoteAddress: "::1", code: 401, reason: "r".repeat(300) },

@@ -12,24 +12,11 @@ import {
   unavailable
 } from "../../../../src/domain/model/ProtocolError.ts"
 import { recorder } from "../../../recorder.ts"
+import { completedCall } from "../parts.ts"
 
 /** Records one call with a tracer. */
 const record = (tracer: Tracer.Tracer, given: Partial<CompletedCall>): void =>
-  recordCallSpan(tracer)({
-    serial: 1,
-    event: "client:tool_call",
-    sid: "sid-1",
-    agent: { office: "O1", role: "agent", name: "agent-1" },
-    line: "0.2",
-    subject: "subject-1",
-    computer: "pc-1",
-    reqId: "request-1",
-    request: jsonBody({}),
-    outcome: jsonBody({ content: [] }),
-    startedAt: 1,
-    endedAt: 2,
-    ...given
-  })
+  recordCallSpan(tracer)(completedCall(given))
 
 /** Records one call and gives its span. */
 const spanOf = (given: Partial<CompletedCall>): Tracer.Span => {

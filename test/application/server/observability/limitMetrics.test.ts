@@ -1,20 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type Reply, TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
+import type { Role } from "../../../../src/domain/model/Membership.ts"
+import { connectMember } from "../clusterNode.ts"
 import { type Seen, seenServer } from "../seen.ts"
 
-/** Connects a raw client. A Computer never replies to calls. */
-const connect = Effect.fnUntraced(function* ({ client }: Seen, role: "agent" | "computer") {
-  const onMessage = (event: string): Effect.Effect<Reply> =>
-    event.startsWith("client:") ? Effect.never : Effect.succeed([])
-  const link = yield* TransportClient.use((transport) =>
-    transport.connect({ version: PROTOCOL_VERSION, auth: { role }, onMessage })
-  ).pipe(Effect.provide(client))
-  const request = (event: string, body: object) => link.request(event, jsonBody(body), Duration.seconds(5))
+/** Connects a raw member. A Computer never replies to calls. */
+const connect = Effect.fnUntraced(function* ({ client }: Seen, role: Role) {
+  const transport = yield* Effect.provide(TransportClient, client)
+  const { request } = yield* connectMember(transport, role, { answer: () => Effect.never })
   const join = (name: string, office: string) => request("server:join_office", { role, name, office_id: office })
   const call = (reqId: string, computer: string) =>
     request("client:get_tools", { agent: "ada", req_id: reqId, computer })

@@ -1,20 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
-import * as MemoryTransport from "../../../../src/adapters/memory/MemoryTransport.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
-import { type Reply, TransportClient } from "../../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 import { settle } from "../../../settle.ts"
-
-const hour = Duration.hours(1)
+import { startNode } from "../clusterNode.ts"
+import { clusterWith } from "../parts.ts"
 
 /** What a call occupies while it is in progress. */
 const counts = [
@@ -30,56 +20,26 @@ interface RegistryDelays {
   readonly disconnect?: Effect.Effect<void>
 }
 
-/** A Server of a cluster in memory. */
+/** A Server of a cluster in memory that admits one call of each member. */
 const startServer = Effect.fnUntraced(function* (
   cluster: MemoryCluster.MemoryCluster,
-  idPrefix: string,
+  name: string,
   { disconnect = Effect.void, lookUp = Effect.void }: RegistryDelays = {}
 ) {
   const gauges = recordGauges()
-  const slowRegistry = Layer.effect(
-    OfficeRegistry,
-    Effect.map(OfficeRegistry, (registry) => ({
-      ...registry,
-      isComputerElsewhere: (...query: Parameters<typeof registry.isComputerElsewhere>) =>
-        Effect.andThen(lookUp, registry.isComputerElsewhere(...query)),
-      disconnect: (...session: Parameters<typeof registry.disconnect>) =>
-        Effect.andThen(disconnect, registry.disconnect(...session))
-    }))
-  )
-  const context = yield* Server.layer.pipe(
-    Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
-    Layer.provide(Layer.provideMerge(slowRegistry, MemoryCluster.layerNode(cluster, idPrefix))),
-    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), callsPerAgent: 1, callsPerComputer: 1 })),
-    Layer.provide(Layer.succeed(ServerMetrics, gauges.metrics)),
-    Layer.provide([Authenticator.layerAllowAll, Readiness.layer]),
-    Layer.fresh,
-    Layer.build
-  )
-  const occupied = () => counts.map((name) => gauges.read(name))
-  return { transport: Context.get(context, TransportClient), occupied }
-})
-
-type Transport = TransportClient["Service"]
-
-/** A member of the office. */
-const join = Effect.fnUntraced(function* (
-  transport: Transport,
-  role: "agent" | "computer",
-  name: string,
-  answer: Effect.Effect<Reply> = Effect.succeed([])
-) {
-  const link = yield* transport.connect({
-    version: PROTOCOL_VERSION,
-    auth: { role },
-    onMessage: (event) => (event.startsWith("client:") ? answer : Effect.succeed([]))
+  const node = yield* startNode(cluster, name, {
+    limits: { callsPerAgent: 1, callsPerComputer: 1 },
+    metrics: gauges.metrics,
+    adapt: (layer) =>
+      clusterWith(
+        (registry) => ({
+          isComputerElsewhere: (...query) => Effect.andThen(lookUp, registry.isComputerElsewhere(...query)),
+          disconnect: (...session) => Effect.andThen(disconnect, registry.disconnect(...session))
+        }),
+        layer
+      )
   })
-  const request = (event: string, body: object) =>
-    Effect.map(link.request(event, jsonBody(body), hour), ([first]) =>
-      first === undefined ? undefined : Result.getOrElse(first.value(), () => "?")
-    )
-  yield* request("server:join_office", { role, name, office_id: "O" })
-  return (computer: string) => request("client:get_tools", { agent: name, req_id: "r", computer })
+  return { ...node, occupied: () => counts.map((count) => gauges.read(count)) }
 })
 
 /** Two Servers, each with a Computer that never replies. `reached` counts the calls that arrived. */
@@ -92,20 +52,23 @@ const world = Effect.fnUntraced(function* (delays?: RegistryDelays) {
   )
   const one = yield* startServer(cluster, "one", delays)
   const two = yield* startServer(cluster, "two")
-  yield* join(one.transport, "computer", "near", never)
-  yield* join(two.transport, "computer", "far", never)
+  yield* one.computer("near", { answer: () => never })
+  yield* two.computer("far", { answer: () => never })
   /** Lets an Agent of the first Server make a call, and disconnects it after the effect `until`. */
   const interruptCall = Effect.fnUntraced(function* (computer: string, until: Effect.Effect<unknown>) {
     const scope = yield* Scope.make()
-    const call = yield* Scope.provide(join(one.transport, "agent", "agent"), scope)
-    yield* Effect.forkIn(Effect.ignore(call(computer)), scope)
+    const agent = yield* Scope.provide(one.agent("agent"), scope)
+    yield* Effect.forkIn(agent.request("client:get_tools", { agent: "agent", req_id: "r", computer }), scope)
     yield* until
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* settle
     return closing
   })
-  return { one, two, interruptCall, reached: () => reached }
+  const occupied = () => [...one.occupied(), ...two.occupied()]
+  return { interruptCall, occupied, reached: () => reached }
 })
+
+const nothing = [...counts, ...counts].map(() => 0)
 
 /** Waits until a condition holds, without virtual time. */
 const until = (what: () => boolean) => Effect.repeat(Effect.yieldNow, { until: what })
@@ -117,13 +80,13 @@ describe("a call whose Agent disconnects", () => {
   ] as const) {
     it.effect(`makes room for the next call to the Computer ${where}`, () =>
       Effect.gen(function* () {
-        const { interruptCall, one, reached, two } = yield* world()
+        const { interruptCall, occupied, reached } = yield* world()
         for (const attempt of [1, 2, 3]) {
           yield* interruptCall(
             computer,
             until(() => reached() === attempt)
           )
-          assert.deepStrictEqual([one.occupied(), two.occupied()], [counts.map(() => 0), counts.map(() => 0)])
+          assert.deepStrictEqual(occupied(), nothing)
         }
       })
     )
@@ -132,13 +95,13 @@ describe("a call whose Agent disconnects", () => {
   it.effect("is not counted any more, though the registry does not know of the disconnect", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
-      const { interruptCall, one, reached, two } = yield* world({ disconnect: Deferred.await(gate) })
+      const { interruptCall, occupied, reached } = yield* world({ disconnect: Deferred.await(gate) })
       const closing = yield* interruptCall(
         "far",
         until(() => reached() === 1)
       )
       assert.isUndefined(closing.pollUnsafe())
-      assert.deepStrictEqual([one.occupied(), two.occupied()], [counts.map(() => 0), counts.map(() => 0)])
+      assert.deepStrictEqual(occupied(), nothing)
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.join(closing)
     })
@@ -148,26 +111,19 @@ describe("a call whose Agent disconnects", () => {
     Effect.gen(function* () {
       const searching = yield* Deferred.make<void>()
       const lookUp = Effect.andThen(Deferred.succeed(searching, undefined), Effect.never)
-      const { interruptCall, one } = yield* world({ lookUp })
+      const { interruptCall, occupied } = yield* world({ lookUp })
       yield* interruptCall("absent", Deferred.await(searching))
-      assert.deepStrictEqual(
-        one.occupied(),
-        counts.map(() => 0)
-      )
+      assert.deepStrictEqual(occupied(), nothing)
     })
   )
 
   it.effect("is not counted any more, at every stage of the call", () =>
     Effect.gen(function* () {
-      const { interruptCall, one, two } = yield* world({ lookUp: Effect.yieldNow })
+      const { interruptCall, occupied } = yield* world({ lookUp: Effect.yieldNow })
       for (const computer of ["near", "far", "absent"]) {
         for (let yields = 0; yields < 12; yields += 1) {
           yield* interruptCall(computer, Effect.repeat(Effect.yieldNow, { times: yields }))
-          assert.deepStrictEqual(
-            [one.occupied(), two.occupied()],
-            [counts.map(() => 0), counts.map(() => 0)],
-            `${computer} after ${yields} yields`
-          )
+          assert.deepStrictEqual(occupied(), nothing, `${computer} after ${yields} yields`)
         }
       }
     })

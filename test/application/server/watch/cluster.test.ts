@@ -3,13 +3,13 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import { makeCluster } from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryOfficeRegistry from "../../../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import { testWith } from "../../testWith.ts"
+import type { Member } from "../clusterNode.ts"
 import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import type { PageCallMessage, PageCommand } from "../../../../src/domain/page/PageCommand.ts"
 import {
   elapse,
   line,
   makeCall,
-  type Member,
   olga,
   openStream,
   operatorOf,

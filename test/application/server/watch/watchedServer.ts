@@ -1,10 +1,9 @@
-import { Context, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
+import { Context, type Duration, Effect, Exit, Fiber, Layer, Queue, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../../src/adapters/memory/MemoryTransport.ts"
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
@@ -18,6 +17,7 @@ import type { Role } from "../../../../src/domain/model/Membership.ts"
 import type { PageBatch, PageCall, PageEvent } from "../../../../src/domain/page/PageEvent.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
+import { connectMember, joinMember, type Member, type MemberOptions } from "../clusterNode.ts"
 import type { PageStream } from "../../../../src/application/shared/page/PageStream.ts"
 import type { Operator } from "../../../../src/application/shared/page/PageSource.ts"
 
@@ -26,8 +26,6 @@ export const line = PROTOCOL_VERSION.split(".").slice(0, 2).join(".")
 
 /** The name of the only node. */
 export const node = "node-1"
-
-const hour = Duration.hours(1)
 
 interface ServerOptions {
   readonly watch?: OfficeWatchOptions
@@ -39,52 +37,6 @@ interface ServerOptions {
   readonly name?: string
   readonly documents?: DocumentReader["Service"]
 }
-
-interface MemberOptions {
-  readonly office?: string
-  readonly auth?: JsonObject
-  /** The protocol version; the one of `line` by default. */
-  readonly version?: string
-  /** The reply to each request; none without it. */
-  readonly answer?: (event: string, value: unknown) => Effect.Effect<unknown>
-}
-
-const connect = Effect.fnUntraced(function* (
-  transport: TransportClient["Service"],
-  role: Role,
-  { answer, auth = {}, version = PROTOCOL_VERSION }: MemberOptions
-) {
-  const received: Array<{ readonly event: string; readonly value: unknown }> = []
-  const scope = yield* Scope.fork(yield* Effect.scope)
-  const link = yield* transport
-    .connect({
-      version,
-      auth: { role, ...auth },
-      onMessage: (event, body) => {
-        const value = Result.getOrElse(body.value(), ({ message }) => message)
-        received.push({ event, value })
-        return /^(client|a2c):/.test(event) && answer !== undefined
-          ? Effect.map(answer(event, value), (reply) => [jsonBody(reply)])
-          : Effect.succeed([])
-      }
-    })
-    .pipe(Scope.provide(scope))
-  return {
-    sid: link.id,
-    received,
-    closed: link.closed,
-    close: Scope.close(scope, Exit.void),
-    /** Sends a request and gives the first value of its reply. */
-    request: (event: string, body: object): Effect.Effect<unknown> =>
-      link.request(event, jsonBody(body), hour).pipe(
-        Effect.map(([first]) => first && Result.getOrElse(first.value(), ({ message }) => message)),
-        Effect.orElseSucceed(() => "no reply")
-      ),
-    notify: (event: string, body: object): Effect.Effect<void> => Effect.ignore(link.notify(event, jsonBody(body)))
-  }
-})
-
-export type Member = Effect.Success<ReturnType<typeof connect>>
 
 /** Runs a Server in memory with a watch, and constructors for its members. */
 export const startWatched = Effect.fnUntraced(function* ({
@@ -114,11 +66,6 @@ export const startWatched = Effect.fnUntraced(function* ({
     Scope.provide(scope)
   )
   const transport = Context.get(context, TransportClient)
-  const join = Effect.fnUntraced(function* (role: Role, name: string, options: MemberOptions = {}) {
-    const member = yield* connect(transport, role, options)
-    yield* member.request("server:join_office", { role, name, office_id: options.office ?? "O" })
-    return member
-  })
   return {
     watch: Context.get(context, OfficeWatch),
     observability: Context.get(context, Observability),
@@ -126,9 +73,9 @@ export const startWatched = Effect.fnUntraced(function* ({
     /** Shuts the Server down. */
     close: Scope.close(scope, Exit.void),
     /** Connects a client that joins no office. */
-    connect: (role: Role, options: MemberOptions = {}) => connect(transport, role, options),
-    agent: (name = "ada", options?: MemberOptions) => join("agent", name, options),
-    computer: (name = "pc", options?: MemberOptions) => join("computer", name, options),
+    connect: (role: Role, options: MemberOptions = {}) => connectMember(transport, role, options),
+    agent: (name = "ada", options?: MemberOptions) => joinMember(transport, "agent", name, options),
+    computer: (name = "pc", options?: MemberOptions) => joinMember(transport, "computer", name, options),
     /** The audit events of operators. */
     operatorActions: Effect.map(Queue.clear(audited), (events) =>
       events.flatMap(({ fields }) => (fields["type"] === "operator" ? [fields] : []))

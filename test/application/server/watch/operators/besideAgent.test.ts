@@ -3,10 +3,10 @@ import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { asObject } from "../../../../../src/domain/json.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
 import { testWith } from "../../../testWith.ts"
+import type { Member } from "../../clusterNode.ts"
 import {
   elapse,
   line,
-  type Member,
   node,
   olga,
   openStream,
