@@ -98,13 +98,14 @@ interface Given extends Partial<Omit<ServerContext, "limits">> {
   readonly limits?: Partial<Limits>
 }
 
-/** The parts of a Server without a transport, for the only node of a cluster in memory. `adapt` replaces services. */
+/** The parts of a Server without a transport, for the only node of a cluster in memory by default. `adapt` replaces services. */
 export const makeParts = Effect.fnUntraced(function* (
   { limits, ...given }: Given = {},
-  adapt: (context: ServerContext) => Partial<ServerContext> = () => ({})
+  adapt: (context: ServerContext) => Partial<ServerContext> = () => ({}),
+  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
 ) {
   const services = yield* Layer.build(
-    Layer.mergeAll(MemoryCluster.layer, Observability.layerNone, Authenticator.layerAllowAll)
+    Layer.fresh(Layer.mergeAll(cluster, Observability.layerNone, Authenticator.layerAllowAll))
   )
   const provided = yield* Effect.provideContext(makeServerContext, services)
   const context: ServerContext = {

@@ -24,21 +24,11 @@ import { makeLink, makeParts, openMember, recordMetrics } from "../parts.ts"
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
 
-/** A node of the cluster and its connections. */
-const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, node: string) {
-  const context = yield* Layer.build(Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer)))
-  const nodeLink = Context.get(context, NodeLink)
-  const server = {
-    callStatusObservers: [],
-    nodeLink,
-    limits: Limits.defaultValue(),
-    metrics: noMetrics,
-    readiness: Context.get(context, Readiness),
-    clock: yield* Clock.Clock
-  }
-  const connections = yield* makeConnections(server)
-  const nodes = yield* makeClusterNodes(server, connections)
-  return { nodes, nodeLink, connections, registry: Context.get(context, OfficeRegistry) }
+/** A node of the cluster and its parts. */
+const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, name: string) {
+  const parts = yield* makeParts({}, undefined, MemoryCluster.layerNode(cluster, name))
+  const nodes = yield* makeClusterNodes(parts.context, parts.connections)
+  return { ...parts, nodes, nodeLink: parts.context.nodeLink }
 })
 
 /** The requests and notifications of a node to a member of another node. */
@@ -75,20 +65,8 @@ const world = Effect.gen(function* () {
   const one = yield* start(cluster, "one")
   const home = yield* Scope.make()
   const two = yield* Scope.provide(start(cluster, "two"), home)
-  const line = lineForVersion({ major: 0, minor: 2, patch: 0 })
   for (const sid of ["c1", "c2"]) {
-    const link = linkOf(sid, received, forgotten)
-    yield* Scope.provide(two.connections.reserve(link), home)
-    const registration = yield* two.registry.connect({
-      sid,
-      version: "0.2.0",
-      role: Option.none(),
-      reconnectKey: "",
-      subject: ""
-    })
-    const identity = { subject: "test", grants: allGrants, expiresAt: undefined }
-    two.connections.open({ link, line, identity, registration })
-    yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" }, unlimitedCapacity)
+    yield* Scope.provide(openMember(two, linkOf(sid, received, forgotten), "computer"), home)
   }
   const linkTo = (sid: string, office = "O") => remoteLink(one, sid, office)
   return { forgotten, received, home, linkTo, one, two }

@@ -3,7 +3,6 @@ import { Context, Effect, Exit, Metric, Scope } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEffectMetrics } from "../../../../src/application/server/observability/EffectMetrics.ts"
 import { metricDefinitions } from "../../../../src/application/server/observability/ServerMetrics.ts"
-import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
 import { testWith } from "../../testWith.ts"
 import { completedCall } from "../parts.ts"
 

@@ -53,14 +53,19 @@ describe("the buffer of a stream", () => {
     assert.deepStrictEqual(takeCalls(buffer), { calls: ["a ended"], omittedCalls: 0 })
   })
 
-  it("omits and counts ended calls beyond the maximum", () => {
+  const addAtStartAndEnd = (buffer: StreamBuffer, id: string) => {
+    buffer.addCall(running(id))
+    buffer.addCall(ended(id))
+  }
+
+  it.each([
+    ["ended calls", addAtStartAndEnd],
+    ["calls that were added at their end", (buffer: StreamBuffer, id: string) => buffer.addEndedCall(ended(id))]
+  ])("omits and counts %s beyond the maximum", (_, add) => {
     const buffer = makeStreamBuffer([])
-    for (const id of idsOf("a", maxCallsPerBatch + 5)) {
-      buffer.addCall(running(id))
-      buffer.addCall(ended(id))
-    }
+    for (const id of idsOf("a", maxCallsPerBatch + 5)) add(buffer, id)
     const { calls, omittedCalls } = takeCalls(buffer)
-    assert.deepStrictEqual([calls.length, omittedCalls], [maxCallsPerBatch, 5])
+    assert.deepStrictEqual([calls[0], calls.length, omittedCalls], ["a0 ended", maxCallsPerBatch, 5])
     assert.isFalse(buffer.hasEvents())
   })
 
@@ -77,15 +82,6 @@ describe("the buffer of a stream", () => {
       batches.flatMap(({ calls }) => calls),
       ids
     )
-    assert.isFalse(buffer.hasEvents())
-  })
-
-  it("omits and counts calls beyond the maximum that were added at their end", () => {
-    const buffer = makeStreamBuffer([])
-    for (const id of idsOf("a", maxCallsPerBatch + 5)) buffer.addEndedCall(ended(id))
-    const { calls, omittedCalls } = takeCalls(buffer)
-    assert.deepStrictEqual([calls.length, omittedCalls], [maxCallsPerBatch, 5])
-    assert.deepStrictEqual(calls[0], "a0 ended")
     assert.isFalse(buffer.hasEvents())
   })
 

@@ -28,6 +28,10 @@ const tool = { name: "list", description: "Lists", params_schema: {}, return_sch
 const shownTool = { name: "list", description: "Lists", paramsSchema: {}, returnSchema: null }
 const withRoundedInteger = { ...tool, params_schema: { properties: { id: { default: 2 ** 60, maximum: 7 } } } }
 
+const noTools = { tools: [] }
+const noSuchServer = { code: 4014, message: "no such server" }
+const absent = (computer: string) => ({ code: 404, message: `Computer '${computer}' not found in the office` })
+
 describe("the request of an operator to a Computer", () => {
   it.effect.each([
     [
@@ -65,13 +69,7 @@ describe("the request of an operator to a Computer", () => {
       { code: 400, message: "offset: Expected a value greater than or equal to 0" },
       []
     ],
-    [
-      "fails with the error of the Computer",
-      getTools,
-      { code: 4014, message: "no such server" },
-      { code: 4014, message: "no such server" },
-      ["client:get_tools"]
-    ],
+    ["fails with the error of the Computer", getTools, noSuchServer, noSuchServer, ["client:get_tools"]],
     [
       "fails with 500 for an invalid reply",
       getTools,
@@ -79,32 +77,14 @@ describe("the request of an operator to a Computer", () => {
       { code: 500, message: "The reply of the Computer is invalid: tools: Expected array" },
       ["client:get_tools"]
     ],
-    [
-      "fails with 404 for an absent Computer",
-      { ...getTools, computer: "other" },
-      { tools: [] },
-      { code: 404, message: "Computer 'other' not found in the office" },
-      []
-    ],
-    [
-      "fails with 404 for another office",
-      { ...getTools, office: "P" },
-      { tools: [] },
-      { code: 404, message: "Computer 'pc' not found in the office" },
-      []
-    ],
+    ["fails with 404 for an absent Computer", { ...getTools, computer: "other" }, noTools, absent("other"), []],
+    ["fails with 404 for another office", { ...getTools, office: "P" }, noTools, absent("pc"), []],
+    ["fails with 404 for another line", { ...getTools, line: "0.4" }, noTools, absent("pc"), []],
     [
       "fails with 404 for a line that is not served",
       { ...getTools, line: "9.9" },
-      { tools: [] },
+      noTools,
       { code: 404, message: "The Server does not serve the line 9.9" },
-      []
-    ],
-    [
-      "fails with 404 for another line",
-      { ...getTools, line: "0.4" },
-      { tools: [] },
-      { code: 404, message: "Computer 'pc' not found in the office" },
       []
     ]
   ] as ReadonlyArray<readonly [string, PageCommand, object, object, ReadonlyArray<string>]>)(
