@@ -2,7 +2,15 @@ import { assert, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Latch, Queue, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
-import { agentIn, assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/joinedMembers.ts"
+import {
+  agentIn,
+  assertDenied,
+  bodiesOf,
+  computer,
+  computerIn,
+  join,
+  settled
+} from "../../conformance/joinedMembers.ts"
 import { buildWorld } from "../../conformance/World.ts"
 import { settle } from "../../settle.ts"
 import { clusterWith } from "./parts.ts"

@@ -45,11 +45,13 @@ describe("the set of connections of a Server", () => {
     })
   )
 
-  test("omits a link that closed during its admission", function* ({ connections, open }) {
-    open(makeLink("a").link)
-    assert.isUndefined(connections.get("a"))
-    assert.deepStrictEqual(connections.all(), [])
-  })
+  it.effect("omits a link that closed during its admission", () =>
+    Effect.map(start({}), ({ connections, open }) => {
+      open(makeLink("a").link)
+      assert.isUndefined(connections.get("a"))
+      assert.deepStrictEqual(connections.all(), [])
+    })
+  )
 
   test("forgets the deferred notifications of a connection that a limit closes", function* ({ connections, open }) {
     const { link } = makeLink("a")
@@ -110,25 +112,15 @@ describe("the set of connections of a Server", () => {
     assert.deepStrictEqual(other.closed, ["the end"])
   })
 
-  test("removes a connection that has closed", function* ({ connections, open }) {
-    const scope = yield* Scope.make()
-    const { link } = makeLink("a")
-    yield* Scope.provide(connections.reserve(link), scope)
-    const connection = open(link)
-    assert.deepStrictEqual(connections.all(), [connection])
-    yield* Scope.close(scope, Exit.void)
-    assert.deepStrictEqual(connections.all(), [])
-  })
-
-  test("holds no bytes of a connection that has closed", function* ({ connections, open }) {
+  test("removes a connection that has closed, with its bytes", function* ({ connections, open }) {
     const scope = yield* Scope.make()
     const slow = makeLink("a")
     yield* Scope.provide(connections.reserve(slow.link), scope)
-    open(slow.link)
+    const connection = open(slow.link)
     slow.setBacklog(50)
     connections.onBacklogChange(slow.link)
-    assert.strictEqual(connections.totalBacklogBytes(), 50)
+    assert.deepStrictEqual([connections.all(), connections.totalBacklogBytes()], [[connection], 50])
     yield* Scope.close(scope, Exit.void)
-    assert.strictEqual(connections.totalBacklogBytes(), 0)
+    assert.deepStrictEqual([connections.all(), connections.totalBacklogBytes()], [[], 0])
   })
 })

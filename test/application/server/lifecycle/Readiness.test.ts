@@ -8,7 +8,7 @@ const make = Readiness.use((service) => Effect.succeed(service)).pipe(Effect.pro
 const test = testWith(make)
 
 describe("the readiness of a Server", () => {
-  test("begins as starting, and drains only when it says so", function* ({ isDraining, setState, state }) {
+  test("begins as starting, and drains only when it says so", ({ isDraining, setState, state }) => {
     assert.deepStrictEqual([state(), isDraining()], [{ _tag: "Starting" }, false])
     setState({ _tag: "Ready" })
     assert.isFalse(isDraining())

@@ -9,7 +9,6 @@ import {
 import { type ReplyExit, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
 import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
-import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs } from "../parts.ts"
 import { testWith } from "../../testWith.ts"
@@ -123,10 +122,7 @@ describe("the coordinator of memberships", () => {
     connection.calls.add(local.call).add(other.call)
     connection.inboundCalls.add(inbound.call)
     yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
-    assert.deepStrictEqual(
-      [local.codes, inbound.codes, other.codes],
-      [[errorCodes.notFound], [errorCodes.notFound], []]
-    )
+    assert.deepStrictEqual([local.codes, inbound.codes, other.codes], [[404], [404], []])
   })
 
   testChanges(
@@ -139,7 +135,7 @@ describe("the coordinator of memberships", () => {
       yield* TestClock.adjust("999 millis")
       assert.deepStrictEqual([left.codes, other.codes], [[], []])
       yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual([left.codes, other.codes], [[errorCodes.notFound], []])
+      assert.deepStrictEqual([left.codes, other.codes], [[404], []])
     }
   )
 

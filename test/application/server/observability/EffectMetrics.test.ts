@@ -17,7 +17,7 @@ const start = Effect.gen(function* () {
 const test = testWith(start)
 
 describe("the record of calls", () => {
-  test("sums the durations in seconds, and counts a clock that was set back as none", function* ({ onCall, read }) {
+  test("sums the durations in seconds, and counts a clock that was set back as none", ({ onCall, read }) => {
     onCall(completedCall({ startedAt: 10_000, endedAt: 12_500 }))
     onCall(completedCall({ startedAt: 10_000, endedAt: 5000 }))
     const [series, ...others] = read("a2c_call_duration_seconds")
@@ -25,7 +25,7 @@ describe("the record of calls", () => {
     assert.deepInclude(series?.state, { sum: 2.5, count: 2 })
   })
 
-  test("has one series for events that the protocol does not list", function* ({ onCall, read }) {
+  test("has one series for events that the protocol does not list", ({ onCall, read }) => {
     for (const event of ["client:new", "client:*"]) onCall(completedCall({ event }))
     const [series, ...others] = read("a2c_calls_total")
     assert.deepStrictEqual(others, [])
@@ -33,7 +33,7 @@ describe("the record of calls", () => {
     assert.deepStrictEqual(series?.state, { count: 2, incremental: true })
   })
 
-  test("counts outcomes from their first call on", function* ({ onCall, totals }) {
+  test("counts outcomes from their first call on", ({ onCall, totals }) => {
     onCall(completedCall())
     assert.deepStrictEqual(totals().outcomes, { ok: 1 })
     onCall(completedCall())
@@ -43,7 +43,7 @@ describe("the record of calls", () => {
 })
 
 describe("a label", () => {
-  test("has at most 64 values, and the rest counts as other", function* ({ service, totals }) {
+  test("has at most 64 values, and the rest counts as other", ({ service, totals }) => {
     for (let limit = 0; limit < 70; limit++) service.limitExceeded(`limit${limit}`)
     service.limitExceeded("limit0")
     const { limitRejections } = totals()

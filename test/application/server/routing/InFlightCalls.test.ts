@@ -14,7 +14,7 @@ const start = Effect.gen(function* () {
 const test = testWith(start)
 
 describe("a call in flight to a Computer of another node", () => {
-  test("is found by the session of the Computer until it ends", function* ({ agent, inFlightCalls }) {
+  test("is found by the session of the Computer until it ends", ({ agent, inFlightCalls }) => {
     const [one, two, other] = [makeCall(), makeCall(), makeCall()]
     for (const call of [one, two]) inFlightCalls.add(agent, "far", call, 0)
     inFlightCalls.add(agent, "other", other, 0)
@@ -24,7 +24,7 @@ describe("a call in flight to a Computer of another node", () => {
     assert.deepStrictEqual([...inFlightCalls.toRemote("other")], [other])
   })
 
-  test("leaves nothing behind when it was the last one", function* ({ agent, inFlightCalls }) {
+  test("leaves nothing behind when it was the last one", ({ agent, inFlightCalls }) => {
     const call = makeCall()
     inFlightCalls.add(agent, "far", call, 0)
     inFlightCalls.remove(agent, "far", call, 0)
@@ -53,7 +53,7 @@ describe("a call in flight to a Computer of another node", () => {
       })
   )
 
-  test("counts towards the limit of its Computer only", function* ({ agent, inFlightCalls }) {
+  test("counts towards the limit of its Computer only", ({ agent, inFlightCalls }) => {
     inFlightCalls.add(agent, "far", makeCall(), 0)
     assert.isUndefined(inFlightCalls.checkLimits(agent, "far", 0))
     inFlightCalls.add(agent, "far", makeCall(), 0)

@@ -64,7 +64,7 @@ describe("the status of a call of an Agent of this node", () => {
 
   const test = testWith(receive)
 
-  test("extends the call", function* ({ call, receive: from }) {
+  test("extends the call", ({ call, receive: from }) => {
     assert.deepStrictEqual(from("pc", "r"), { isForwarded: true, waitSeconds: 300 })
     assert.strictEqual(call.reported?.status?._tag, "WaitingForConsent")
     assert.deepStrictEqual(call.takeExtension(), Duration.seconds(300))
@@ -82,7 +82,7 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
-  test("keeps the decision about the call beside later statuses", function* ({ call, receiveBody }) {
+  test("keeps the decision about the call beside later statuses", ({ call, receiveBody }) => {
     const decided = { computer: "pc", req_id: "r", status: "decided", allowed: true, decided_by: "ann" }
     receiveBody(jsonBody(decided))
     receiveBody(jsonBody({ ...decided, allowed: false, decided_by: "bob", question: true }))
@@ -108,7 +108,7 @@ describe("the status of a call of an Agent of this node", () => {
     })
   )
 
-  test("extends nothing for an Agent that does not know statuses", function* ({ call, receiveWithout }) {
+  test("extends nothing for an Agent that does not know statuses", ({ call, receiveWithout }) => {
     assert.deepStrictEqual(receiveWithout(), { isForwarded: false, waitSeconds: 0 })
     assert.deepStrictEqual(call.takeExtension(), Duration.zero)
   })

@@ -5,7 +5,17 @@ import { cancelGrace } from "../../../../../src/application/server/watch/command
 import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
 import { settle } from "../../../../settle.ts"
 import { testWith } from "../../../testWith.ts"
-import { elapse, line, makeCall, node, olga, openStream, startCall, startWatched, toolResult } from "../watchedServer.ts"
+import {
+  elapse,
+  line,
+  makeCall,
+  node,
+  olga,
+  openStream,
+  startCall,
+  startWatched,
+  toolResult
+} from "../watchedServer.ts"
 
 /** An office with a running call, and its id in a stream. */
 const runningCall = Effect.gen(function* () {
