@@ -112,11 +112,8 @@ const versionOf = (name: LineName) => formatVersion(lineNamed(name).version)
 const test = testWith(makeServer())
 
 describe.each(rows)("on line %s, a member with the role %s", (protocol, role) => {
-  test("states the same at each connection, and takes a place over only at its first join", function* ({
-    join,
-    opened,
-    rejoin
-  }) {
+  test("states the same at each connection, and takes a place over only at its first join", function* (server) {
+    const { join, opened, rejoin } = server
     yield* join({ protocol, role, takeOver: true, features: ["inspection", "approvals"] })
     const first = yield* opened
     const second = yield* rejoin(first)

@@ -3,7 +3,7 @@ import { Context, Duration, Effect, Layer, Result } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { ServedLines } from "../../../src/application/ports/ServedLines.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
@@ -50,17 +50,14 @@ describe("a line that is added", () => {
         })
       const join = (role: string, name: string) => jsonBody({ role, name, office_id: "O" })
       const [computer, agent, old] = yield* Effect.all([connectAt("0.9.0"), connectAt("0.9.3"), connectAt("0.2.0")])
-      assert.deepStrictEqual(values(yield* computer.request("server:join_office", join("computer", "desk"), minute)), [
-        {}
-      ])
-      assert.deepStrictEqual(values(yield* agent.request("server:join_office", join("agent", "brain"), minute)), [{}])
-      assert.deepStrictEqual(values(yield* old.request("server:join_office", join("agent", "old"), minute)), [
-        true,
-        null
-      ])
-      const request = jsonBody({ agent: "brain", req_id: "r", computer: "desk" })
-      assert.deepStrictEqual(values(yield* agent.request("client:list_tools", request, minute)), [{ tools: ["mine"] }])
-    }).pipe(Effect.scoped)
+      const request = (member: typeof computer, event: string, body: Body) =>
+        Effect.map(member.request(event, body, minute), values)
+      assert.deepStrictEqual(yield* request(computer, "server:join_office", join("computer", "desk")), [{}])
+      assert.deepStrictEqual(yield* request(agent, "server:join_office", join("agent", "brain")), [{}])
+      assert.deepStrictEqual(yield* request(old, "server:join_office", join("agent", "old")), [true, null])
+      const listing = jsonBody({ agent: "brain", req_id: "r", computer: "desk" })
+      assert.deepStrictEqual(yield* request(agent, "client:list_tools", listing), [{ tools: ["mine"] }])
+    })
   )
 
   it.effect("extends the range of a rejected version", () =>
@@ -69,6 +66,6 @@ describe("a line that is added", () => {
       const attempt = connect({ version: "0.4.0", auth: {}, onMessage: () => Effect.succeed([]) })
       const error = yield* Effect.flip(Effect.scoped(attempt))
       assert.include(error.message, "0.2.0 to 0.9.999")
-    }).pipe(Effect.scoped)
+    })
   )
 })

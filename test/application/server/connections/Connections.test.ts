@@ -45,13 +45,11 @@ describe("the set of connections of a Server", () => {
     })
   )
 
-  it.effect("omits a link that closed during its admission", () =>
-    Effect.map(start({}), ({ connections, open }) => {
-      open(makeLink("a").link)
-      assert.isUndefined(connections.get("a"))
-      assert.deepStrictEqual(connections.all(), [])
-    })
-  )
+  test("omits a link that closed during its admission", ({ connections, open }) => {
+    open(makeLink("a").link)
+    assert.isUndefined(connections.get("a"))
+    assert.deepStrictEqual(connections.all(), [])
+  })
 
   test("forgets the deferred notifications of a connection that a limit closes", function* ({ connections, open }) {
     const { link } = makeLink("a")

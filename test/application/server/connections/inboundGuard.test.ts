@@ -3,6 +3,7 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { guardInbound } from "../../../../src/application/server/connections/inboundGuard.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, makeRequest, openMember, recordLogs, recordMetrics } from "../parts.ts"
 
 /** The guard before a handler that replies with its event when `open` is done, and an Agent `ada`. */
@@ -26,50 +27,38 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>, open: Effect
 describe("the guard of a connection beyond its rate limit", () => {
   const rate = { messagesPerSecond: 0.5, messageBurst: 1 }
 
-  it.effect("pauses reading for a tenth of a second", () =>
-    Effect.gen(function* () {
-      const { pauses, send } = yield* start(rate)
-      yield* send("server:list_room")
-      assert.deepStrictEqual(pauses, [])
-      yield* send("server:list_room")
-      assert.deepStrictEqual(pauses, [100])
-    })
-  )
+  /** A connection whose next message is beyond the limit. */
+  const test = testWith(Effect.tap(start(rate), ({ send }) => send("server:list_room")))
 
-  it.effect("rejects each event in its shape", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start(rate)
-      yield* send("server:list_room")
-      const error = { code: 429, limit: "messages_per_second", max: 0.5, retry_after: 2 }
-      for (const event of ["server:list_room", "client:get_tools", "server:unknown"])
-        assert.deepInclude((yield* send(event))[0], error)
-      for (const event of ["server:join_office", "server:leave_office"])
-        assert.deepStrictEqual((yield* send(event))[0], false)
-      for (const event of ["server:update_desktop", "server:tool_call_cancel"])
-        assert.deepStrictEqual(yield* send(event), [])
-    })
-  )
+  test("pauses reading for a tenth of a second", function* ({ pauses, send }) {
+    assert.deepStrictEqual(pauses, [])
+    yield* send("server:list_room")
+    assert.deepStrictEqual(pauses, [100])
+  })
 
-  it.effect("counts messages without a reply as dropped", () =>
-    Effect.gen(function* () {
-      const { dropped, send } = yield* start(rate)
-      yield* send("server:list_room")
-      yield* send("server:list_room")
-      assert.deepStrictEqual(dropped, [])
-      yield* send("server:update_desktop")
-      yield* send("server:tool_call_cancel")
-      assert.deepStrictEqual(dropped, ["message", "message"])
-    })
-  )
+  test("rejects each event in its shape", function* ({ send }) {
+    const error = { code: 429, limit: "messages_per_second", max: 0.5, retry_after: 2 }
+    for (const event of ["server:list_room", "client:get_tools", "server:unknown"])
+      assert.deepInclude((yield* send(event))[0], error)
+    for (const event of ["server:join_office", "server:leave_office"])
+      assert.deepStrictEqual((yield* send(event))[0], false)
+    for (const event of ["server:update_desktop", "server:tool_call_cancel"])
+      assert.deepStrictEqual(yield* send(event), [])
+  })
 
-  it.effect("logs the client and the rate once", () =>
-    Effect.gen(function* () {
-      const { entries, send } = yield* start(rate)
-      for (let sent = 0; sent < 3; sent++) yield* send("server:update_desktop")
-      assert.deepStrictEqual(entries[0], ["Warn", "rate limit exceeded", { sid: "ada", perSecond: 0.5, burst: 1 }])
-      assert.strictEqual(entries.filter(([, message]) => message === "rate limit exceeded").length, 1)
-    })
-  )
+  test("counts messages without a reply as dropped", function* ({ dropped, send }) {
+    yield* send("server:list_room")
+    assert.deepStrictEqual(dropped, [])
+    yield* send("server:update_desktop")
+    yield* send("server:tool_call_cancel")
+    assert.deepStrictEqual(dropped, ["message", "message"])
+  })
+
+  test("logs the client and the rate once", function* ({ entries, send }) {
+    for (let sent = 0; sent < 2; sent++) yield* send("server:update_desktop")
+    assert.deepStrictEqual(entries[0], ["Warn", "rate limit exceeded", { sid: "ada", perSecond: 0.5, burst: 1 }])
+    assert.strictEqual(entries.filter(([, message]) => message === "rate limit exceeded").length, 1)
+  })
 })
 
 describe("the guard of a connection that reads slowly", () => {

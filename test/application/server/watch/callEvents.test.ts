@@ -25,7 +25,14 @@ const officeWith = Effect.fnUntraced(function* (reply: Effect.Effect<unknown>, l
   yield* server.computer("slow", { answer: () => Effect.never })
   const stream = yield* openStream(server)
   const shown = () => stream.tagged("Call").map(({ call }) => call)
-  return { server, pc: server.pc, ada: server.ada, shown, outcomes: () => outcomesOf(shown()) }
+  return {
+    server,
+    pc: server.pc,
+    ada: server.ada,
+    shown,
+    outcomes: () => outcomesOf(shown()),
+    statuses: () => shown().map(({ status }) => status)
+  }
 })
 
 const test = testWith(officeWith(Effect.never))
@@ -87,16 +94,13 @@ describe("a call in a stream", () => {
   it.effect("shows the status that its Computer reports, and keeps it to the end", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
-      const { ada, pc, shown } = yield* officeWith(Effect.as(Deferred.await(gate), toolResult("ok")))
+      const { ada, pc, shown, statuses } = yield* officeWith(Effect.as(Deferred.await(gate), toolResult("ok")))
       yield* startCall(ada)
       const report = { computer: "pc", req_id: "r", status: "progress", progress: 3, total: 9 }
       yield* pc.notify("server:update_tool_call", report)
       yield* elapse()
       const status = { _tag: "Progressing", computer: "pc", progress: 3, total: 9 } as const
-      assert.deepStrictEqual(
-        shown().map((call) => call.status),
-        [status]
-      )
+      assert.deepStrictEqual(statuses(), [status])
       yield* Deferred.succeed(gate, undefined)
       yield* elapse()
       const [, ended] = shown()
@@ -104,15 +108,12 @@ describe("a call in a stream", () => {
     })
   )
 
-  test("keeps its last known status after one of a later kind", function* ({ ada, pc, shown }) {
+  test("keeps its last known status after one of a later kind", function* ({ ada, pc, statuses }) {
     yield* startCall(ada)
     yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: "r", status: "waiting_for_consent" })
     yield* pc.notify("server:update_tool_call", { computer: "pc", req_id: "r", status: "dreaming" })
     yield* elapse()
-    assert.deepStrictEqual(
-      shown().map((call) => call.status),
-      [{ _tag: "WaitingForConsent", computer: "pc" }]
-    )
+    assert.deepStrictEqual(statuses(), [{ _tag: "WaitingForConsent", computer: "pc" }])
   })
 
   test("ignores a status of an unknown call", function* ({ pc, shown }) {

@@ -52,14 +52,11 @@ const resultOf = <A, R>(effect: Effect.Effect<A, { readonly code: number }, R>) 
 describe("a stream in a cluster", () => {
   const test = testWith(watching())
 
-  it.effect("shows the members of another node", () =>
-    Effect.map(watching(), ({ computer, stream }) =>
-      assert.deepStrictEqual(
-        stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
-        [{ name: "pc", node: "two", sid: computer.sid }]
-      )
-    )
-  )
+  test("shows the members of another node", ({ computer, stream }) =>
+    assert.deepStrictEqual(
+      stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
+      [{ name: "pc", node: "two", sid: computer.sid }]
+    ))
 
   test("shows members that join another node later, and leave it", function* ({ stream, two }) {
     const late = yield* two.computer("late")
@@ -71,12 +68,10 @@ describe("a stream in a cluster", () => {
     assert.deepStrictEqual(stream.tagged("Left"), [{ _tag: "Left", sid: late.sid, at: 1600 }])
   })
 
-  it.effect("shows the state of both nodes", () =>
-    Effect.map(watching(), ({ stream }) => {
-      const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
-      assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
-    })
-  )
+  test("shows the state of both nodes", ({ stream }) => {
+    const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
+    assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
+  })
 
   test("shows the calls of another node, with their ends", function* ({ stream, two }) {
     yield* makeCall(yield* two.agent())

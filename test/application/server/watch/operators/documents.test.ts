@@ -29,6 +29,10 @@ const reads =
   () =>
     Effect.succeed({ bytes: encodeUtf8(text), mimeType })
 
+const unreadable: Read = () => Effect.fail(new DocumentUnreadable({ message: "HTTP 404" }))
+
+const unavailable = (message: string) => ({ code: 503, message })
+
 describe("the preview of a document", () => {
   it.effect.each([
     [
@@ -49,18 +53,8 @@ describe("the preview of a document", () => {
       { ...location, size: maxDocumentBytes + 1 },
       { code: 413, message: `Message larger than ${maxDocumentBytes} bytes` }
     ],
-    [
-      "tells why the document cannot be read",
-      () => Effect.fail(new DocumentUnreadable({ message: "HTTP 404" })),
-      location,
-      { code: 503, message: "HTTP 404" }
-    ],
-    [
-      "fails in a Server without a reader",
-      undefined,
-      location,
-      { code: 503, message: "This Server does not fetch documents" }
-    ]
+    ["tells why the document cannot be read", unreadable, location, unavailable("HTTP 404")],
+    ["fails in a Server without a reader", undefined, location, unavailable("This Server does not fetch documents")]
   ] as ReadonlyArray<readonly [string, Read | undefined, object, object]>)("%s", ([, read, found, outcome]) =>
     Effect.map(preview(read, found), (given) => assert.deepStrictEqual(given, outcome))
   )
@@ -72,8 +66,7 @@ describe("the preview of a document", () => {
         { startImmediately: true }
       )
       yield* TestClock.adjust("11 seconds")
-      const outcome = { code: 503, message: "The document was not transferred in time" }
-      assert.deepStrictEqual(yield* Fiber.join(fetching), outcome)
+      assert.deepStrictEqual(yield* Fiber.join(fetching), unavailable("The document was not transferred in time"))
     })
   )
 })

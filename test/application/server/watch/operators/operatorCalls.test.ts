@@ -38,10 +38,7 @@ const begin = Effect.fnUntraced(function* ({ watch }: Watched, operator: Operato
 /** Starts a call whose messages are read by `next` only; no more come after an empty one. */
 const slowReader = Effect.fnUntraced(function* ({ watch }: Watched) {
   const pull = yield* Stream.toPull(yield* watch.call(request, olga))
-  const next = Effect.catch(
-    Effect.map(pull, (messages): ReadonlyArray<PageCallMessage> => messages),
-    () => Effect.succeed<ReadonlyArray<PageCallMessage>>([])
-  )
+  const next = Effect.orElseSucceed(pull, (): ReadonlyArray<PageCallMessage> => [])
   return { next }
 })
 

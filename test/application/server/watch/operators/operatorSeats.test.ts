@@ -65,10 +65,8 @@ describe("the membership of an operator", () => {
 
   test("is separate in offices of one id on different lines", function* (server) {
     const later = lineNamed("0.3")
-    const computer = yield* server.computer("pc", {
-      version: formatVersion(later.version),
-      answer: () => Effect.never
-    })
+    const version = formatVersion(later.version)
+    const computer = yield* server.computer("pc", { version, answer: () => Effect.never })
     yield* begin(server)
     yield* begin(server, olga, { line: later.name })
     assert.strictEqual(computer.received.filter(({ event }) => event === "client:tool_call").length, 1)
