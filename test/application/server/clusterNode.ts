@@ -105,5 +105,3 @@ export const startNode = Effect.fnUntraced(function* (
     computer: (name: string, options?: MemberOptions) => joinMember(transport, "computer", name, options)
   }
 })
-
-export type ClusterNode = Effect.Success<ReturnType<typeof startNode>>
