@@ -1,5 +1,19 @@
-import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, Result, type Scope } from "effect"
+import { assert } from "@effect/vitest"
+import {
+  ConfigProvider,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  Logger,
+  Option,
+  References,
+  Result,
+  type Scope,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Computer, type ComputerOptions } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import type { ComputerOperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
@@ -139,17 +153,61 @@ export const testComputer = Effect.fnUntraced(function* (fixture: TestComputer) 
   return { computer, inputs: Context.get(context, Inputs), logs, logged }
 })
 
+/** Gives the parts of a session that a test replaces. */
+export type SessionChange = (session: McpSession) => Partial<McpSession>
+
 /** Counts the starts of a server; `failure` makes them fail. */
-export const counted = ({ connect }: Startable, change: (session: McpSession) => McpSession = (session) => session) => {
+export const counted = ({ connect }: Startable, change: SessionChange = () => ({})) => {
   const starts = { count: 0, failure: undefined as McpSessionError | undefined }
   return {
     starts,
     connect: Effect.suspend(() => {
       starts.count++
-      return starts.failure === undefined ? Effect.map(connect, change) : Effect.fail(starts.failure)
+      if (starts.failure !== undefined) return Effect.fail(starts.failure)
+      return Effect.map(connect, (session): McpSession => ({ ...session, ...change(session) }))
     })
   }
 }
+
+/** Runs a Computer with a server `alpha` of these options, and lets it start. `failure` makes its starts fail. */
+export const withAlpha = Effect.fnUntraced(function* ({
+  server = {},
+  change,
+  failure,
+  ...fixture
+}: Partial<TestComputer> & {
+  readonly server?: MemoryMcpServerOptions
+  readonly change?: SessionChange
+  readonly failure?: McpSessionError
+} = {}) {
+  const alpha = yield* makeMemoryMcpServer(server)
+  const { connect, starts } = counted(alpha, change)
+  starts.failure = failure
+  const parts = yield* testComputer({ servers: { alpha: { connect } }, ...fixture })
+  yield* TestClock.adjust(0)
+  const { computer } = parts
+  const state = Effect.map(computer.servers, (states) => states.get("alpha"))
+  const reason = Effect.map(state, (now) => (now !== undefined && "reason" in now ? now.reason : undefined))
+  return { ...parts, alpha, starts, state, tag: standing(computer, "alpha"), reason, names: toolNames(computer) }
+})
+
+/** The names of the tools that a Computer offers. */
+export const toolNames = (computer: Computer["Service"]) =>
+  Effect.map(computer.catalogue, ({ entries }) => [...entries.keys()])
+
+/** Lets tools run without consent. */
+export const autoApply = { default_tool_meta: { auto_apply: true } }
+
+/** Waits for an open approval of a Computer. */
+export const nextApproval = (computer: Computer["Service"]) =>
+  Effect.map(
+    Stream.runHead(Stream.filter(computer.approvals, (open) => open.length > 0)),
+    (open) => Option.getOrThrow(open)[0] ?? assert.fail()
+  )
+
+/** The open approvals of a Computer. */
+export const openApprovals = (computer: Computer["Service"]) =>
+  Effect.map(Stream.runHead(computer.approvals), (open) => Option.getOrThrow(open))
 
 /** The tag of a server's state. */
 export const standing = (computer: Computer["Service"], name: string) =>

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
 import { type ApprovalRequest, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
-import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
+import { ApprovalStore } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
 import { SchemaValidator } from "../../../../src/application/ports/SchemaValidator.ts"
 import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
@@ -77,8 +77,22 @@ const deciding = Effect.fnUntraced(function* (
     yield* Fiber.join(waiting)
     return approval
   })
-  return { approvals, decideNext, open, start }
+  /** Tells whether a grant covers a call of a tool there. */
+  const covers = (entry = write, place: typeof lab | "outside an office" = lab) =>
+    approvals.grantFor(entry, undefined, {
+      caller: ada,
+      place: place === "outside an office" ? undefined : place
+    }) !== undefined
+  return { approvals, covers, decideNext, open, start }
 })
+
+type Deciding = Effect.Success<ReturnType<typeof deciding>>
+
+/** Runs a Computer of the same name until the end of this effect. */
+const inEarlierRun = <A, E, R>(
+  body: (run: Deciding) => Effect.Effect<A, E, R>,
+  settings: Partial<ComputerSettings> = {}
+) => Effect.scoped(Effect.flatMap(deciding(settings), body))
 
 const codeOf = <A>(result: Result.Result<A, { readonly code: number }>): number | undefined =>
   Result.isFailure(result) ? result.failure.code : undefined
@@ -175,36 +189,23 @@ describe("Approvals", () => {
     })
   )
 
-  it.effect("expires at its limit", () =>
+  const tenMinutes = { approvalTimeout: Duration.minutes(10) }
+
+  it.effect.each<[string, Partial<ComputerSettings>, boolean, number]>([
+    ["at its limit", {}, false, 60_000],
+    ["at the end of the approval timeout where the caller waits on", tenMinutes, true, 600_000],
+    ["at the end of an approval timeout below its limit", { approvalTimeout: Duration.seconds(5) }, false, 5000]
+  ])("expires %s", ([, settings, isExtended, at]) =>
     Effect.gen(function* () {
-      const { approvals, open, start } = yield* deciding()
+      const { approvals, open, start } = yield* deciding(settings, isExtended)
       const waiting = yield* start()
-      const { id } = open()
-      yield* TestClock.adjust("59999 millis")
+      const { expiresAt, id } = open()
+      assert.strictEqual(expiresAt, at)
+      yield* TestClock.adjust(at - 1)
       assert.isUndefined(waiting.pollUnsafe())
-      yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at: 60_000 })
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at })
       assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(id, once, ann))), 409)
-    })
-  )
-
-  it.effect("waits for the approval timeout where the caller waits on", () =>
-    Effect.gen(function* () {
-      const { open, start } = yield* deciding({ approvalTimeout: Duration.minutes(10) }, true)
-      const waiting = yield* start()
-      assert.strictEqual(open().expiresAt, 600_000)
-      yield* TestClock.adjust("599 seconds")
-      assert.isUndefined(waiting.pollUnsafe())
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(waiting)).state, "expired")
-    })
-  )
-
-  it.effect("never waits longer than the approval timeout", () =>
-    Effect.gen(function* () {
-      const { open, start } = yield* deciding({ approvalTimeout: Duration.seconds(5) })
-      yield* start()
-      assert.strictEqual(open().expiresAt, 5000)
     })
   )
 
@@ -235,16 +236,15 @@ describe("Approvals", () => {
 })
 
 describe("the hook of a host", () => {
-  it.effect("decides with a boolean", () =>
+  it.effect.each<[string, ReturnType<NonNullable<ComputerSettings["confirm"]>>, string]>([
+    ["allows the call with true", Effect.succeed(true), "allowed"],
+    ["denies the call with false", Effect.succeed(false), "denied"],
+    ["denies the call when it fails", Effect.fail("no screen"), "denied"]
+  ])("%s", ([, answer, state]) =>
     Effect.gen(function* () {
-      for (const [given, state] of [
-        [true, "allowed"],
-        [false, "denied"]
-      ] as const) {
-        const { start } = yield* deciding({ confirm: () => Effect.succeed(given) })
-        const decision = yield* Fiber.join(yield* start())
-        assert.deepStrictEqual([decision.state, "by" in decision && decision.by], [state, "program"])
-      }
+      const { start } = yield* deciding({ confirm: () => answer })
+      const decision = yield* Fiber.join(yield* start())
+      assert.deepStrictEqual([decision.state, "by" in decision && decision.by], [state, "program"])
     })
   )
 
@@ -256,13 +256,6 @@ describe("the hook of a host", () => {
         approvals.grants().map(({ by, tool }) => [by, tool]),
         [["terminal", "write"]]
       )
-    })
-  )
-
-  it.effect("denies the call when it fails", () =>
-    Effect.gen(function* () {
-      const { start } = yield* deciding({ confirm: () => Effect.fail("no screen") })
-      assert.strictEqual((yield* Fiber.join(yield* start())).state, "denied")
     })
   )
 
@@ -280,32 +273,31 @@ describe("the hook of a host", () => {
 describe("a grant", () => {
   it.effect("covers the tool in its office until it is revoked", () =>
     Effect.gen(function* () {
-      const { approvals, decideNext } = yield* deciding()
+      const { approvals, covers, decideNext } = yield* deciding()
       yield* decideNext(always)
-      const covers = (entry: CatalogueEntry, place: typeof lab | undefined) =>
-        approvals.grantFor(entry, undefined, { caller: ada, place: place }) !== undefined
-      assert.isTrue(covers(write, lab))
+      assert.isTrue(covers())
       assert.isFalse(covers(write, { ...lab, office: "other" }))
       // Another office, although its id is the same.
       assert.isFalse(covers(write, { ...lab, line: "0.3" }))
-      assert.isFalse(covers(write, undefined))
-      assert.isFalse(covers(toolNamed("erase"), lab))
-      assert.isFalse(covers(toolNamed("write", "", "other"), lab))
-      const [grant] = approvals.grants()
-      assert.isTrue(yield* approvals.revoke(grant?.id ?? ""))
-      assert.isFalse(covers(write, lab))
-      assert.isFalse(yield* approvals.revoke(grant?.id ?? ""))
+      assert.isFalse(covers(write, "outside an office"))
+      assert.isFalse(covers(toolNamed("erase")))
+      assert.isFalse(covers(toolNamed("write", "", "other")))
+      const id = approvals.grants()[0]?.id ?? ""
+      assert.isFalse(yield* approvals.revoke("ghost"))
+      assert.isTrue(covers())
+      assert.deepStrictEqual([yield* approvals.revoke(id), yield* approvals.revoke(id)], [true, false])
+      assert.isFalse(covers())
     })
   )
 
   it.effect("ends at its time", () =>
     Effect.gen(function* () {
-      const { approvals, decideNext } = yield* deciding()
+      const { approvals, covers, decideNext } = yield* deciding()
       yield* decideNext({ ...always, until: 5000 })
       yield* TestClock.adjust("4999 millis")
-      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+      assert.isTrue(covers())
       yield* TestClock.adjust("1 millis")
-      assert.isUndefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+      assert.isFalse(covers())
       assert.isEmpty(approvals.grants())
     })
   )
@@ -354,10 +346,10 @@ describe("an approved tool", () => {
 
   it.effect("loses its grant when it changes, and the new definition is pinned when it is approved", () =>
     Effect.gen(function* () {
-      const { approvals, decideNext } = yield* deciding()
+      const { covers, decideNext } = yield* deciding()
       yield* decideNext(always)
       const changed = toolNamed("write", "new")
-      assert.isUndefined(approvals.grantFor(changed, undefined, { caller: ada, place: lab }))
+      assert.isFalse(covers(changed))
       assert.isDefined((yield* decideNext(once, callOf(changed))).change)
       assert.isUndefined((yield* decideNext(once, callOf(changed))).change)
     })
@@ -474,40 +466,14 @@ describe("the expiry of an approval whose caller waits on", () => {
       assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at: 65 * 60_000 })
     })
   )
-
-  it.effect("ends the approval at its time, and not at that of the call", () =>
-    Effect.gen(function* () {
-      const { start } = yield* deciding({ approvalTimeout: Duration.minutes(5) }, true)
-      const waiting = yield* start(callOf(), Duration.minutes(1))
-      yield* TestClock.adjust("299 seconds")
-      assert.isUndefined(waiting.pollUnsafe())
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(waiting)).state, "expired")
-    })
-  )
 })
 
 describe("the store of approvals", () => {
-  it.effect("forgets a grant that was revoked", () =>
-    Effect.gen(function* () {
-      const first = yield* Scope.make()
-      const before = yield* Scope.provide(deciding(), first)
-      yield* before.decideNext(always)
-      const [grant] = before.approvals.grants()
-      assert.isTrue(yield* before.approvals.revoke(grant?.id ?? ""))
-      yield* Scope.close(first, Exit.void)
-      assert.isEmpty((yield* deciding()).approvals.grants())
-    }).pipe(Effect.provide(MemoryApprovalStore.layer))
-  )
-
   it.effect("keeps them for the next start of the Computer", () =>
     Effect.gen(function* () {
-      const first = yield* Scope.make()
-      const before = yield* Scope.provide(deciding(), first)
-      yield* before.decideNext(always)
-      yield* Scope.close(first, Exit.void)
-      const { approvals, open, start } = yield* deciding()
-      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+      yield* inEarlierRun(({ decideNext }) => decideNext(always))
+      const { covers, open, start } = yield* deciding()
+      assert.isTrue(covers())
       yield* start(callOf(toolNamed("write", "new")))
       assert.isDefined(open().change)
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
@@ -527,17 +493,14 @@ describe("the store of approvals", () => {
 
   it.effect("gives no Agent the grants of an Agent of an earlier run", () =>
     Effect.gen(function* () {
-      const first = yield* Scope.make()
-      const before = yield* Scope.provide(deciding(), first)
-      yield* before.decideNext(always)
-      yield* Scope.close(first, Exit.void)
+      yield* inEarlierRun(({ decideNext }) => decideNext(always))
       const { load, save } = yield* ApprovalStore
       const stored = yield* load("pc")
       const ofAgent = { by: "agent ada", approver: "agent" as const }
       yield* save("pc", { ...stored, grants: stored.grants.map((grant) => ({ ...grant, ...ofAgent })) })
-      const { approvals } = yield* deciding({ approvers: ["agent"] })
+      const { approvals, covers } = yield* deciding({ approvers: ["agent"] })
       assert.isEmpty(approvals.grants())
-      assert.isUndefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
+      assert.isFalse(covers())
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
 
@@ -549,41 +512,13 @@ describe("the store of approvals", () => {
     ["an Agent that may not decide any more", { _tag: "agent", caller: ada }, [], false]
   ])("holds the grant of %s in the next run", ([, approver, approvers, isHeld]) =>
     Effect.gen(function* () {
-      const first = yield* Scope.make()
-      const before = yield* Scope.provide(deciding({ approvers: ["page", "agent"] }), first)
-      yield* before.decideNext(always, callOf(), approver)
-      assert.lengthOf(before.approvals.grants(), 1)
-      assert.isDefined(before.approvals.grantFor(write, undefined, { caller: ada, place: lab }))
-      yield* Scope.close(first, Exit.void)
-      const { approvals } = yield* deciding({ approvers })
-      assert.strictEqual(approvals.grantFor(write, undefined, { caller: ada, place: lab }) !== undefined, isHeld)
-      assert.lengthOf(approvals.grants(), isHeld ? 1 : 0)
+      const grant = Effect.fnUntraced(function* ({ approvals, covers, decideNext }: Deciding) {
+        yield* decideNext(always, callOf(), approver)
+        assert.deepStrictEqual([approvals.grants().length, covers()], [1, true])
+      })
+      yield* inEarlierRun(grant, { approvers: ["page", "agent"] })
+      const { approvals, covers } = yield* deciding({ approvers })
+      assert.deepStrictEqual([approvals.grants().length, covers()], [isHeld ? 1 : 0, isHeld])
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
-  )
-
-  it.effect("is not overwritten when it could not be read", () =>
-    Effect.gen(function* () {
-      let saved = 0
-      const unreadable = Layer.succeed(ApprovalStore, {
-        load: () => Effect.fail(new ApprovalsUnavailable({ message: "not JSON" })),
-        save: () => Effect.sync(() => void (saved += 1))
-      })
-      const { approvals, decideNext } = yield* Effect.provide(deciding(), unreadable)
-      yield* decideNext(always)
-      assert.strictEqual(saved, 0)
-      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
-    })
-  )
-
-  it.effect("affects no decision when it cannot be written", () =>
-    Effect.gen(function* () {
-      const readOnly = Layer.succeed(ApprovalStore, {
-        load: () => Effect.succeed({ grants: [], pins: [] }),
-        save: () => Effect.fail(new ApprovalsUnavailable({ message: "read-only" }))
-      })
-      const { approvals, decideNext } = yield* Effect.provide(deciding(), readOnly)
-      yield* decideNext(always)
-      assert.isDefined(approvals.grantFor(write, undefined, { caller: ada, place: lab }))
-    })
   )
 })

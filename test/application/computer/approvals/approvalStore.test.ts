@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
@@ -7,7 +7,9 @@ import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application
 import type { StoredApprovals } from "../../../../src/domain/approvals/StoredApprovals.ts"
 import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { tool } from "../../../conformance/members.ts"
-import { link, testComputer } from "../testComputer.ts"
+import { link, openApprovals, testComputer } from "../testComputer.ts"
+
+const toolsOf = (named: ReadonlyArray<{ readonly tool: string }>) => named.map(({ tool: name }) => name)
 
 /** A Computer outside an office with two tools that need consent; `allow` allows one for good. */
 const deciding = Effect.fnUntraced(function* (name = "pc") {
@@ -24,8 +26,7 @@ const deciding = Effect.fnUntraced(function* (name = "pc") {
     )
     const calling = yield* Effect.forkScoped(computer.callTool({ tool: exposed, params: {}, requester: "client" }))
     yield* TestClock.adjust(0)
-    const open = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
-    return { calling, id: open.find(({ shortName }) => shortName === toolName)?.id }
+    return { calling, id: (yield* openApprovals(computer)).find(({ shortName }) => shortName === toolName)?.id }
   })
   const allow = Effect.fnUntraced(function* (toolName: string) {
     const { calling, id = assert.fail() } = yield* ask(toolName)
@@ -42,63 +43,58 @@ const deciding = Effect.fnUntraced(function* (name = "pc") {
   return { allow, ask, computer, logged, logs, needsApproval }
 })
 
-/** A store whose saves take a second, and fail while `isBroken`. */
-const slowStore = () => {
-  const saved: Array<StoredApprovals> = []
-  const store = { saving: 0, maxSaving: 0, isBroken: false }
+/** A Computer whose store takes a second for each save, and fails while `isBroken`. */
+const savingSlowly = Effect.gen(function* () {
+  const store = { saving: 0, maxSaving: 0, isBroken: false, saved: [] as Array<ReadonlyArray<string>> }
   const layer = Layer.succeed(ApprovalStore, {
     load: () => Effect.succeed({ grants: [], pins: [] }),
-    save: (_, approvals) =>
+    save: (_, { grants }) =>
       Effect.gen(function* () {
         store.saving += 1
         store.maxSaving = Math.max(store.maxSaving, store.saving)
         yield* Effect.sleep("1 second")
         store.saving -= 1
         if (store.isBroken) return yield* new ApprovalsUnavailable({ message: "disk full" })
-        saved.push(approvals)
+        store.saved.push(toolsOf(grants))
       })
   })
-  const toolsOf = ({ grants }: StoredApprovals) => grants.map(({ tool: name }) => name)
-  return { store, layer, saved: () => saved.map(toolsOf) }
-}
+  const { ask, computer, logged, logs } = yield* Effect.provide(deciding(), layer)
+  /** Allows a call of this tool, and begins to save that. */
+  const allow = Effect.fnUntraced(function* (name: string) {
+    const { id = "" } = yield* ask(name)
+    return yield* Effect.forkScoped(logged(computer.decideApproval(id, { action: "allow", scope: "tool" })))
+  })
+  return { allow, computer, logs, store }
+})
 
 describe("a decision beside another one", () => {
-  it.effect("is saved after it, with both of them", () => {
-    const { layer, saved, store } = slowStore()
-    return Effect.gen(function* () {
-      const { ask, computer } = yield* deciding()
-      const ids = [(yield* ask("read")).id, (yield* ask("write")).id]
-      const decisions = yield* Effect.forEach(ids, (id = "") =>
-        Effect.forkScoped(computer.decideApproval(id, { action: "allow", scope: "tool" }))
-      )
+  it.effect("is saved after it, with both of them", () =>
+    Effect.gen(function* () {
+      const { allow, store } = yield* savingSlowly
+      const decisions = [yield* allow("read"), yield* allow("write")]
       yield* TestClock.adjust("3 seconds")
       yield* Effect.forEach(decisions, Fiber.join)
-      assert.strictEqual(store.maxSaving, 1)
-      assert.deepStrictEqual(saved().at(-1), ["read", "write"])
-    }).pipe(Effect.provide(layer))
-  })
+      assert.deepStrictEqual([store.maxSaving, store.saved.at(-1)], [1, ["read", "write"]])
+    })
+  )
 
-  it.effect("is revoked in the store, too, when it is revoked while it is saved", () => {
-    const { layer, saved, store } = slowStore()
-    return Effect.gen(function* () {
-      const { ask, computer } = yield* deciding()
-      const { id = "" } = yield* ask("read")
-      yield* Effect.forkScoped(computer.decideApproval(id, { action: "allow", scope: "tool" }))
+  it.effect("is revoked in the store, too, when it is revoked while it is saved", () =>
+    Effect.gen(function* () {
+      const { allow, computer, store } = yield* savingSlowly
+      yield* allow("read")
       yield* TestClock.adjust("500 millis")
       const revoking = yield* Effect.forkScoped(computer.revokeGrant((yield* computer.grants)[0]?.id ?? ""))
       yield* TestClock.adjust("3 seconds")
       assert.isTrue(yield* Fiber.join(revoking))
-      assert.deepStrictEqual([store.maxSaving, saved().at(-1)], [1, []])
-    }).pipe(Effect.provide(layer))
-  })
+      assert.deepStrictEqual([store.maxSaving, store.saved.at(-1)], [1, []])
+    })
+  )
 
-  it.effect("is saved with the next one when its own save fails", () => {
-    const { layer, saved, store } = slowStore()
-    return Effect.gen(function* () {
-      const { ask, computer, logged, logs } = yield* deciding()
+  it.effect("is saved with the next one when its own save fails", () =>
+    Effect.gen(function* () {
+      const { allow, logs, store } = yield* savingSlowly
       const decide = Effect.fnUntraced(function* (name: string) {
-        const { id = "" } = yield* ask(name)
-        const saving = yield* Effect.forkScoped(logged(computer.decideApproval(id, { action: "allow", scope: "tool" })))
+        const saving = yield* allow(name)
         yield* TestClock.adjust("1 second")
         assert.strictEqual((yield* Fiber.join(saving)).state, "allowed")
       })
@@ -107,21 +103,7 @@ describe("a decision beside another one", () => {
       assert.include(logs.join(), "approvals not saved")
       store.isBroken = false
       yield* decide("write")
-      assert.deepStrictEqual(saved(), [["read", "write"]])
-    }).pipe(Effect.provide(layer))
-  })
-})
-
-describe("a grant that is revoked", () => {
-  it.effect("ends once", () =>
-    Effect.gen(function* () {
-      const { allow, computer, needsApproval } = yield* deciding()
-      yield* allow("read")
-      const id = (yield* computer.grants)[0]?.id ?? assert.fail()
-      assert.isFalse(yield* computer.revokeGrant("ghost"))
-      assert.isFalse(yield* needsApproval("read"))
-      assert.deepStrictEqual([yield* computer.revokeGrant(id), yield* computer.revokeGrant(id)], [true, false])
-      assert.isTrue(yield* needsApproval("read"))
+      assert.deepStrictEqual(store.saved, [["read", "write"]])
     })
   )
 })
@@ -140,26 +122,9 @@ describe("a grant after a restart", () => {
   )
 })
 
-describe("a grant behind one that has ended", () => {
-  it.effect("covers its calls", () =>
-    Effect.gen(function* () {
-      let stored: StoredApprovals = { grants: [], pins: [] }
-      const layer = Layer.succeed(ApprovalStore, {
-        load: () => Effect.succeed(stored),
-        save: (_, approvals) => Effect.sync(() => void (stored = approvals))
-      })
-      yield* Effect.provide(Effect.scoped(Effect.flatMap(deciding(), ({ allow }) => allow("read"))), layer)
-      const [grant = assert.fail()] = stored.grants
-      stored = { ...stored, grants: [{ ...grant, until: 0, id: "ended" }, grant] }
-      const { needsApproval } = yield* Effect.provide(deciding(), layer)
-      assert.isFalse(yield* needsApproval("read"))
-    })
-  )
-})
-
 /** A store in memory with these approvals, or one that cannot be read; counts the saves. */
-const storeOf = (initial: StoredApprovals | undefined) => {
-  const store = { stored: initial, saves: 0 }
+const storeOf = (stored: StoredApprovals | undefined) => {
+  const store = { stored, saves: 0 }
   const layer = Layer.succeed(ApprovalStore, {
     load: () =>
       store.stored === undefined
@@ -171,41 +136,55 @@ const storeOf = (initial: StoredApprovals | undefined) => {
         store.stored = approvals
       })
   })
-  return { store, layer }
+  /** Runs a Computer with this store until the end of this effect. */
+  const inComputer = <A, E, R>(run: (one: Effect.Success<ReturnType<typeof deciding>>) => Effect.Effect<A, E, R>) =>
+    Effect.provide(Effect.scoped(Effect.flatMap(deciding(), run)), layer)
+  return { store, inComputer }
 }
 
+describe("a grant behind one that has ended", () => {
+  it.effect("covers its calls", () =>
+    Effect.gen(function* () {
+      const { inComputer, store } = storeOf({ grants: [], pins: [] })
+      yield* inComputer(({ allow }) => allow("read"))
+      const [grant = assert.fail()] = store.stored?.grants ?? []
+      store.stored = { grants: [{ ...grant, until: 0, id: "ended" }, grant], pins: store.stored?.pins ?? [] }
+      assert.isFalse(yield* inComputer(({ needsApproval }) => needsApproval("read")))
+    })
+  )
+})
+
 describe("a store that cannot be loaded", () => {
-  it.effect("is not overwritten: what is allowed then holds without it", () => {
-    const { layer, store } = storeOf(undefined)
-    return Effect.gen(function* () {
-      const { allow, computer, logs, needsApproval } = yield* deciding()
-      assert.strictEqual(logs.filter((line) => line.includes("stored approvals not loaded")).length, 1)
-      yield* allow("read")
-      assert.isFalse(yield* needsApproval("read"))
-      assert.isTrue(yield* computer.revokeGrant((yield* computer.grants)[0]?.id ?? ""))
+  it.effect("is not overwritten: what is allowed then holds without it", () =>
+    Effect.gen(function* () {
+      const { inComputer, store } = storeOf(undefined)
+      yield* inComputer(
+        Effect.fnUntraced(function* ({ allow, computer, logs, needsApproval }) {
+          assert.strictEqual(logs.filter((line) => line.includes("stored approvals not loaded")).length, 1)
+          yield* allow("read")
+          assert.isFalse(yield* needsApproval("read"))
+          assert.isTrue(yield* computer.revokeGrant((yield* computer.grants)[0]?.id ?? ""))
+        })
+      )
       assert.deepStrictEqual(store, { stored: undefined, saves: 0 })
-    }).pipe(Effect.provide(layer))
-  })
+    })
+  )
 })
 
 describe("a store that was loaded", () => {
-  it.effect("is saved with the next approvals, and not again for a grant that is not there", () => {
-    const { layer, store } = storeOf({ grants: [], pins: [] })
-    const inComputer = (
-      run: (one: Effect.Success<ReturnType<typeof deciding>>) => Effect.Effect<unknown, never, Scope.Scope>
-    ) => Effect.provide(Effect.scoped(Effect.flatMap(deciding(), run)), layer)
-    return Effect.gen(function* () {
+  it.effect("is saved with the next approvals, and not again for a grant that is not there", () =>
+    Effect.gen(function* () {
+      const { inComputer, store } = storeOf({ grants: [], pins: [] })
       yield* inComputer(({ allow }) => allow("read"))
       yield* inComputer(({ allow }) => allow("write"))
-      const tools = (named: ReadonlyArray<{ readonly tool: string }>) => named.map(({ tool: name }) => name)
       assert.deepStrictEqual(
-        [tools(store.stored?.grants ?? []), tools(store.stored?.pins ?? []), store.saves],
+        [toolsOf(store.stored?.grants ?? []), toolsOf(store.stored?.pins ?? []), store.saves],
         [["read", "write"], ["read", "write"], 2]
       )
-      yield* inComputer(({ computer }) => computer.revokeGrant("ghost"))
+      assert.isFalse(yield* inComputer(({ computer }) => computer.revokeGrant("ghost")))
       assert.strictEqual(store.saves, 2)
     })
-  })
+  )
 })
 
 /** Where a Computer is: outside an office, or in one, on a line. */

@@ -12,18 +12,19 @@ import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
-import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
 import { type CallReporter, silentReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../testComputer.ts"
 import { firstText } from "../../../firstText.ts"
-import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
+import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../../src/domain/model/messages/requests.ts"
 
 const runPending = TestClock.adjust(0)
+
+const ada = officeCaller("a", 1, true)
 
 /** Tool calls on one server with these tools, which need consent only with a `confirm` setting. */
 const callsOn = Effect.fnUntraced(function* (
@@ -43,7 +44,8 @@ const callsOn = Effect.fnUntraced(function* (
       ...calls,
       callAs: calls.call,
       call: (requests: ToolCallRequest) => calls.call(requests, officeCaller(requests.agent, 1, true)),
-      cancel: (reqId: string, agent = "a") => calls.cancel(reqId, officeCaller(agent, 1, true))
+      cancelAs: calls.cancel,
+      cancel: (reqId: string) => calls.cancel(reqId, ada)
     }
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
@@ -195,50 +197,25 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("cancels only the call with the given id", () =>
+  it.effect.each([
+    ["a longer id", "a", 1, "r1"],
+    ["another Agent", "b", 1, "r"],
+    ["an operator", "operator:a", 1, "r"],
+    ["an Agent in capitals", "A", 1, "r"],
+    ["an Agent without a name", "", 1, "r"],
+    ["a later Agent of the same name", "a", 2, "r"]
+  ] as const)("cancels one of two calls, the other with %s, and then the other", ([, agent, membership, otherId]) =>
     Effect.gen(function* () {
-      const go = yield* Deferred.make<void>()
-      const { call, cancel } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
-      const fibers = yield* Effect.forEach(["r", "r1"], (id) => Effect.forkChild(call(request(id, "t"))))
+      const { cancelAs, callAs } = yield* callsOn([tool("t", () => Effect.never)])
+      const other = officeCaller(agent, membership, true)
+      const start = (id: string, caller: OfficeCaller) => Effect.forkChild(callAs(request(id, "t"), caller))
+      const fibers = [yield* start("r", ada), yield* start(otherId, other)] as const
       yield* runPending
-      yield* cancel("r")
-      yield* Deferred.succeed(go, undefined)
-      const results = yield* Effect.forEach(fibers, Fiber.join)
-      assert.deepStrictEqual(
-        results.map(({ isError }) => isError),
-        [true, false]
-      )
-    })
-  )
-
-  it.effect.each([["b"], ["operator:a"], ["A"], [""]] as const)(
-    "cancels no call of another caller with the same id: %s",
-    ([name]) =>
-      Effect.gen(function* () {
-        const go = yield* Deferred.make<void>()
-        const { call, cancel } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
-        const calls = ["a", name].map((agent) => call({ ...request("1", "t"), agent }))
-        const fibers = yield* Effect.forEach(calls, (calling) => Effect.forkChild(calling))
-        yield* runPending
-        yield* cancel("1", name)
-        yield* Deferred.succeed(go, undefined)
-        const results = yield* Effect.forEach(fibers, Fiber.join)
-        assert.deepStrictEqual(
-          results.map(({ isError }) => isError),
-          [false, true]
-        )
-      })
-  )
-
-  it.effect("cancels no call of a later Agent of the same name, for an earlier one", () =>
-    Effect.gen(function* () {
-      const go = yield* Deferred.make<void>()
-      const { cancel, callAs } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
-      const later = yield* Effect.forkChild(callAs(request("1", "t"), officeCaller("a", 2, true)))
-      yield* runPending
-      yield* cancel("1")
-      yield* Deferred.succeed(go, undefined)
-      assert.isFalse((yield* Fiber.join(later)).isError)
+      yield* cancelAs("r", ada)
+      assert.isTrue((yield* Fiber.join(fibers[0])).isError)
+      assert.isUndefined(fibers[1].pollUnsafe())
+      yield* cancelAs(otherId, other)
+      assert.isTrue((yield* Fiber.join(fibers[1])).isError)
     })
   )
 
@@ -287,14 +264,15 @@ describe("ToolCalls", () => {
       })
   )
 
-  it.effect("records calls with their outcome", () =>
+  it.effect("records the calls that reach a server, with their outcome", () =>
     Effect.gen(function* () {
       const { call, history } = yield* callsOn([
         tool("good"),
         tool("bad", () => Effect.succeed(textResult("no", { isError: true }))),
         tool("broken", () => Effect.die(new Error("a bug")))
       ])
-      for (const name of ["good", "bad", "broken"]) yield* call(request(name, name))
+      assert.deepStrictEqual(history(), [])
+      for (const name of ["good", "nope", "bad", "broken"]) yield* call(request(name, name))
       assert.deepStrictEqual(
         history().map(({ outcome, reqId, server, tool }) => [reqId, server, tool, outcome]),
         [
@@ -337,23 +315,6 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("records nothing before the first call, and no call that reaches no server", () =>
-    Effect.gen(function* () {
-      const { call, history } = yield* callsOn([tool("t")])
-      assert.deepStrictEqual(history(), [])
-      yield* call(request("r1", "nope"))
-      assert.deepStrictEqual(history(), [])
-    })
-  )
-
-  it.effect("fails with 4001 for an unknown tool, and with 4002 for a forbidden one", () =>
-    Effect.gen(function* () {
-      const { call } = yield* callsOn([tool("t")], {}, { forbidden_tools: ["t"] })
-      assert.strictEqual(errorCodeOf(yield* call(request("r1", "nope"))), 4001)
-      assert.strictEqual(errorCodeOf(yield* call(request("r2", "t"))), 4002)
-    })
-  )
-
   it.effect("reports the progress of a call under the exposed name of its tool", () =>
     Effect.gen(function* () {
       const reports: Array<ProgressReport> = []
@@ -368,13 +329,6 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("runs a call that reports progress with the default settings", () =>
-    Effect.gen(function* () {
-      const { call } = yield* callsOn([reporting])
-      assert.isFalse((yield* call(request("r1", "t"))).isError)
-    })
-  )
-
   it.effect("takes an unclear mark of an error for an error of the tool", () =>
     Effect.gen(function* () {
       const { call } = yield* callsOn([tool("t", () => Effect.succeed({ content: [], isError: "maybe" }))])
@@ -383,45 +337,34 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("tells the Agent that the owner must authorize the server", () =>
-    Effect.gen(function* () {
-      const failing = (reason: "unauthorized" | "forbidden") =>
-        tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "no" })))
-      const { call } = yield* callsOn([failing("unauthorized"), failing("forbidden")])
-      for (const [name, code, text, message] of [
-        [
-          "unauthorized",
-          4006,
-          "MCP server 'alpha' asks for authorization",
-          "The owner of this Computer must authorize 'alpha'"
-        ],
-        [
-          "forbidden",
-          4007,
-          "MCP server 'alpha' does not permit this",
-          "The rights granted to 'alpha' do not cover this tool"
-        ]
-      ] as const) {
-        assert.deepStrictEqual<unknown>(yield* call(request(name, name)), {
-          content: [{ type: "text", text }],
-          isError: true,
-          meta: {
-            error_code: code,
-            mcp_server: "alpha",
-            auth_hint: { action: "user_authorization_required", message }
-          }
-        })
-      }
-    })
-  )
+  const hint = (message: string) => ({
+    mcp_server: "alpha",
+    auth_hint: { action: "user_authorization_required", message }
+  })
 
-  it.effect("fails with 4003 and the message of the MCP server for its other failures", () =>
+  it.effect.each([
+    [
+      "unauthorized",
+      4006,
+      "MCP server 'alpha' asks for authorization",
+      hint("The owner of this Computer must authorize 'alpha'")
+    ],
+    [
+      "forbidden",
+      4007,
+      "MCP server 'alpha' does not permit this",
+      hint("The rights granted to 'alpha' do not cover this tool")
+    ],
+    ["unavailable", 4003, "HTTP 502", {}]
+  ] as const)("tells the Agent how its MCP server failed: %s", ([reason, code, text, more]) =>
     Effect.gen(function* () {
-      const failure = new McpSessionError({ reason: "unavailable", message: "HTTP 502" })
+      const failure = new McpSessionError({ reason, message: "HTTP 502" })
       const { call } = yield* callsOn([tool("t", () => Effect.fail(failure))])
-      const { content, meta } = yield* call(request("r1", "t"))
-      assert.deepStrictEqual(meta, { error_code: 4003 })
-      assert.deepStrictEqual(content, [{ type: "text", text: "HTTP 502" }])
+      assert.deepStrictEqual<unknown>(yield* call(request("r1", "t")), {
+        content: [{ type: "text", text }],
+        isError: true,
+        meta: { error_code: code, ...more }
+      })
     })
   )
 
@@ -494,20 +437,24 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect.each(
-    (["a call of an Agent", "a task", "a call of the Computer"] as const).flatMap((kind) =>
-      [2, 90].map((timeout) => [kind, timeout] as const)
-    )
-  )("runs %s for %i seconds, as it states", ([kind, timeout]) =>
+  it.effect.each([
+    ["a call of an Agent", 2],
+    ["a call of an Agent", 90],
+    ["a task", 2],
+    ["a task", 90],
+    ["a call of the Computer", 2],
+    ["a call of the Computer", 90],
+    ["a call of the Computer without a timeout", 60]
+  ] as const)("runs %s for %i seconds", ([kind, timeout]) =>
     Effect.gen(function* () {
       const { call, callLocally, tasks } = yield* callsOn([tool("t", () => Effect.never)])
-      const caller = officeCaller("a", 1, true)
       const run = {
         "a call of an Agent": call({ ...request("r1", "t"), timeout }),
         "a call of the Computer": callLocally({ tool: "t", params: {}, timeout: Duration.seconds(timeout) }),
+        "a call of the Computer without a timeout": callLocally({ tool: "t", params: {} }),
         "a task": Effect.gen(function* () {
-          yield* tasks.start({ id: "r1", tool: "t", params: {}, timeout, caller })
-          const { result } = yield* tasks.get(caller, { id: "r1", seen: 1, wait: 3600 })
+          yield* tasks.start({ id: "r1", tool: "t", params: {}, timeout, caller: ada })
+          const { result } = yield* tasks.get(ada, { id: "r1", seen: 1, wait: 3600 })
           return result
         })
       }[kind]
@@ -519,31 +466,19 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("gives the script the name of the tool at its server", () =>
-    Effect.gen(function* () {
-      const names: Array<unknown> = []
-      const more = { vrl: ".x = 1", tool_meta: { t: { alias: "u", auto_apply: true } } }
-      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, more), VrlEngine, {
-        check: () => Effect.undefined,
-        run: (_, event) => Effect.sync(() => void names.push(event["tool_name"]))
-      })
-      yield* call(request("r1", "u"))
-      assert.deepStrictEqual(names, ["t"])
-    })
-  )
-
-  it.effect("adds the event of the server's script to a result", () =>
+  it.effect("adds the event of the server's script, which gets the tool's own name, to a result", () =>
     Effect.gen(function* () {
       const events: Array<JsonObject> = []
       const run = (script: string, event: JsonObject) => {
         events.push({ script, ...event })
         return Effect.succeed({ seen: true })
       }
-      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, { vrl: ".x = 1" }), VrlEngine, {
-        check: () => Effect.succeed(undefined),
+      const more = { vrl: ".x = 1", tool_meta: { t: { alias: "u", auto_apply: true } } }
+      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, more), VrlEngine, {
+        check: () => Effect.undefined,
         run
       })
-      const { meta } = yield* call({ ...request("r1", "t"), params: { p: 1 } })
+      const { meta } = yield* call({ ...request("r1", "u"), params: { p: 1 } })
       assert.deepStrictEqual(meta, { a2c_vrl_transformed: '{"seen":true}' })
       assert.deepInclude(events[0], { script: ".x = 1", tool_name: "t", parameters: { p: 1 } })
     })
@@ -568,44 +503,6 @@ describe("ToolCalls", () => {
       }
       const { call } = yield* callsOn([tool("t")], { confirm: broken })
       assert.strictEqual((yield* call(request("r1", "t"))).meta?.["error_code"], 4005)
-    })
-  )
-
-  it.effect("shows the call to the confirm callback under the exposed name of its tool", () =>
-    Effect.gen(function* () {
-      const requests: Array<Approval> = []
-      const confirm = (shown: Approval) => Effect.sync(() => requests.push(shown) > 0)
-      const { call } = yield* callsOn([tool("t")], { confirm }, { tool_meta: { t: { alias: "u" } } })
-      assert.isFalse((yield* call({ ...request("r1", "u"), params: { x: 1 } })).isError)
-      const shown = requests.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
-        computer,
-        requester,
-        reqId,
-        server,
-        tool: name,
-        shortName,
-        params
-      }))
-      assert.deepStrictEqual(shown, [
-        {
-          computer: "pc-1",
-          requester: "a",
-          reqId: "r1",
-          server: "alpha",
-          tool: "u",
-          shortName: "u",
-          params: { x: 1 }
-        }
-      ])
-    })
-  )
-
-  it.effect("fails with 4005 when the call is not confirmed, or its confirmation fails", () =>
-    Effect.gen(function* () {
-      for (const confirm of [() => Effect.succeed(false), () => Effect.fail("no screen")]) {
-        const { call } = yield* callsOn([tool("t")], { confirm })
-        assert.strictEqual(errorCodeOf(yield* call(request("r1", "t"))), 4005)
-      }
     })
   )
 
@@ -638,21 +535,19 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect(
-    "counts the time of the confirmation towards the timeout of the call when its caller does not wait on",
-    () =>
-      Effect.gen(function* () {
-        const { hanging, stopped } = yield* hangingTool("t")
-        const confirm = () => Effect.delay(Effect.succeed(true), "9 minutes")
-        const { call } = yield* callsOn([hanging], { confirm, approvalTimeout: Duration.hours(1) })
-        const calling = yield* Effect.forkChild(call(request("r1", "t")))
-        yield* TestClock.adjust("9 minutes")
-        assert.isUndefined(calling.pollUnsafe())
-        yield* TestClock.adjust("1 minute")
-        const { isError, meta } = yield* Fiber.join(calling)
-        assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
-        yield* stopped
-      })
+  it.effect("counts the time of the confirmation as time of the call when its caller does not wait on", () =>
+    Effect.gen(function* () {
+      const { hanging, stopped } = yield* hangingTool("t")
+      const confirm = () => Effect.delay(Effect.succeed(true), "9 minutes")
+      const { call } = yield* callsOn([hanging], { confirm, approvalTimeout: Duration.hours(1) })
+      const calling = yield* Effect.forkChild(call(request("r1", "t")))
+      yield* TestClock.adjust("9 minutes")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 minute")
+      const { isError, meta } = yield* Fiber.join(calling)
+      assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
+      yield* stopped
+    })
   )
 
   it.effect("tells the Agent of a decision that comes before the Server acknowledges the wait", () =>
@@ -668,18 +563,6 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("stops a local call after a minute by default", () =>
-    Effect.gen(function* () {
-      const { hanging } = yield* hangingTool("t")
-      const { callLocally } = yield* callsOn([hanging])
-      const calling = yield* Effect.forkChild(callLocally({ tool: "t", params: {} }))
-      yield* TestClock.adjust("59 seconds")
-      assert.isUndefined(calling.pollUnsafe())
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4004)
-    })
-  )
-
   it.effect("returns an error result for a defect of a local call", () =>
     Effect.gen(function* () {
       const { callLocally } = yield* callsOn([tool("t", () => Effect.die(new Error("a bug")))])
@@ -688,26 +571,18 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("evicts results by size, counting nested texts", () =>
-    Effect.gen(function* () {
-      let runs = 0
-      const text = "x".repeat(17 * 1024 * 1024)
-      const big = tool("big", () =>
-        Effect.sync(() => (runs++, textResult("big", { structuredContent: { a: { b: { c: { d: { text } } } } } })))
-      )
-      const { call } = yield* callsOn([big])
-      for (const reqId of ["r1", "r2", "r3", "r1"]) yield* call(request(reqId, "big"))
-      assert.strictEqual(runs, 4)
-    })
-  )
+  const mebi = 1024 * 1024
+  const nested = (text: string) => textResult("big", { structuredContent: { a: { b: { c: { d: { text } } } } } })
 
-  it.effect("evicts no more results than the limit of their size requires", () =>
+  it.effect.each<[string, number, (text: string) => JsonObject, ReadonlyArray<string>]>([
+    ["by size, counting nested texts", 17 * mebi, nested, ["r1", "r2", "r3", "r1"]],
+    ["and no more than the limit of their size requires", 12 * mebi, textResult, ["r1", "r2", "r3", "r4", "r3"]]
+  ])("evicts results %s", ([, length, resultOf, reqIds]) =>
     Effect.gen(function* () {
       let runs = 0
-      const text = "x".repeat(12 * 1024 * 1024)
-      const { call } = yield* callsOn([tool("big", () => Effect.sync(() => (runs++, textResult(text))))])
-      for (const reqId of ["r1", "r2", "r3", "r4"]) yield* call(request(reqId, "big"))
-      yield* call(request("r3", "big"))
+      const result = resultOf("x".repeat(length))
+      const { call } = yield* callsOn([tool("big", () => Effect.sync(() => (runs++, result)))])
+      for (const reqId of reqIds) yield* call(request(reqId, "big"))
       assert.strictEqual(runs, 4)
     })
   )

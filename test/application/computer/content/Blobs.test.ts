@@ -97,33 +97,6 @@ describe("binary data of a result", () => {
     })
   )
 
-  it.effect("evicts the oldest content above the total size", () =>
-    Effect.gen(function* () {
-      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 250 })
-      const [first = "", second = "", third = ""] = yield* handlesOf(blobs, pixels, pixels, pixels)
-      assert.deepStrictEqual(yield* failureOf(blobs, first), [4018, "gone"])
-      for (const handle of [second, third]) assert.deepStrictEqual((yield* readAll(blobs, handle, 64)).bytes, pixels)
-    })
-  )
-
-  it.effect("evicts the oldest content above the number", () =>
-    Effect.gen(function* () {
-      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxCount: 1 })
-      const [first = "", second = ""] = yield* handlesOf(blobs, pixels, pixels)
-      assert.deepStrictEqual(yield* failureOf(blobs, first), [4018, "gone"])
-      assert.deepStrictEqual((yield* readAll(blobs, second, 64)).bytes, pixels)
-    })
-  )
-
-  it.effect("is gone after a clear", () =>
-    Effect.gen(function* () {
-      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
-      const [handle = ""] = yield* handlesOf(blobs, pixels)
-      yield* blobs.clear
-      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
-    })
-  )
-
   it.effect.each(
     [
       officeCaller("b", 1, true),
@@ -240,25 +213,16 @@ describe("file of a skill", () => {
     })
   )
 
-  it.effect("is read at its own Computer alone", () =>
-    Effect.gen(function* () {
-      const blobs = makeBlobs({ computer: "pc-2", readSkill: () => Effect.succeed(file) })
-      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "invalid_handle"])
-    })
-  )
+  const shorter = { ...file, read: () => Effect.succeed(pixels.subarray(0, 10)) }
 
-  it.effect("is gone when it has become shorter", () =>
+  it.effect.each<[string, string, ReturnType<Parameters<typeof makeBlobs>[0]["readSkill"]>, string]>([
+    ["has an invalid handle at another Computer", "pc-2", Effect.succeed(file), "invalid_handle"],
+    ["is gone when it has become shorter", "pc", Effect.succeed(shorter), "gone"],
+    ["fails as its skill does", "pc", Effect.fail(blobNotAccessible("forbidden")), "forbidden"]
+  ])("%s", ([, computer, found, reason]) =>
     Effect.gen(function* () {
-      const readSkill = () => Effect.succeed({ ...file, read: () => Effect.succeed(pixels.subarray(0, 10)) })
-      const blobs = makeBlobs({ computer: "pc", readSkill })
-      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
-    })
-  )
-
-  it.effect("fails as its skill does", () =>
-    Effect.gen(function* () {
-      const blobs = makeBlobs({ computer: "pc", readSkill: () => Effect.fail(blobNotAccessible("forbidden")) })
-      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "forbidden"])
+      const blobs = makeBlobs({ computer, readSkill: () => found })
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, reason])
     })
   )
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
-import { resource, tool, unreadable } from "../../../conformance/members.ts"
-import { counted, type TestComputer, testComputer } from "../testComputer.ts"
+import type { MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { resource, unreadable } from "../../../conformance/members.ts"
+import { type SessionChange, type TestComputer, withAlpha } from "../testComputer.ts"
 
 const a = "window://h/a"
 const b = "window://h/b"
@@ -12,22 +12,19 @@ const b = "window://h/b"
 /** A Computer with one server `alpha`; `shown` gives the URIs on its desktop. */
 const showing = Effect.fnUntraced(function* (
   resources: ReadonlyArray<MemoryResource>,
-  change: (session: McpSession) => McpSession = (session) => session,
+  change: SessionChange = () => ({}),
   settings: TestComputer["settings"] = {}
 ) {
   const read: Array<string> = []
-  const alpha = counted(yield* makeMemoryMcpServer({ resources }), (session) => {
-    const changed = change(session)
-    return {
-      ...changed,
-      readResource: (uri) => {
-        read.push(uri)
-        return changed.readResource(uri)
-      }
-    }
+  const { computer, logged, logs } = yield* withAlpha({
+    server: { resources },
+    change: (session) => {
+      const changed = change(session)
+      const { readResource } = { ...session, ...changed }
+      return { ...changed, readResource: (uri) => Effect.suspend(() => (read.push(uri), readResource(uri))) }
+    },
+    settings
   })
-  const { computer, logged, logs } = yield* testComputer({ servers: { alpha }, settings })
-  yield* TestClock.adjust(0)
   const shown = (request: Parameters<typeof computer.desktop>[0] = {}) =>
     Effect.map(logged(computer.desktop(request)), (entries) => entries.map((entry) => entry.split("\n")[0]))
   return { computer, logs, read, shown }
@@ -36,13 +33,6 @@ const showing = Effect.fnUntraced(function* (
 const hanging = (uri: string): MemoryResource => ({ definition: { uri, name: uri }, read: Effect.never })
 
 describe("Desktop", () => {
-  it.effect("shows windows with their texts", () =>
-    Effect.gen(function* () {
-      const { computer } = yield* showing([resource(a, ["one", "two"])])
-      assert.deepStrictEqual(yield* computer.desktop({}), [`${a}\n\none\n\ntwo`])
-    })
-  )
-
   it.effect("reads nothing for a size of zero or less", () =>
     Effect.gen(function* () {
       const { read, shown } = yield* showing([resource(a)])
@@ -70,14 +60,6 @@ describe("Desktop", () => {
     })
   )
 
-  it.effect("reads only the requested window", () =>
-    Effect.gen(function* () {
-      const { read, shown } = yield* showing([resource(a), resource(b), resource("file:///x")])
-      assert.deepStrictEqual(yield* shown({ window: b }), [b])
-      assert.deepStrictEqual(read, [b])
-    })
-  )
-
   it.effect("ignores other resources without a warning", () =>
     Effect.gen(function* () {
       const { logs, read, shown } = yield* showing([resource("file:///x"), resource("dpe://h/d"), resource(a)])
@@ -97,19 +79,10 @@ describe("Desktop", () => {
     })
   )
 
-  it.effect("skips a window that cannot be read, with the reason", () =>
-    Effect.gen(function* () {
-      const { logs, shown } = yield* showing([unreadable(b), resource(a)])
-      assert.deepStrictEqual(yield* shown(), [a])
-      assert.include(logs.join(), `"window left out",{"server":"alpha","uri":"${b}","reason":"cannot be read"}`)
-    })
-  )
-
   it.effect("reports a window that is left out once per change of the reason", () =>
     Effect.gen(function* () {
       let message: string | undefined = "first"
       const { logs, shown } = yield* showing([resource(a), resource(b)], (session) => ({
-        ...session,
         readResource: (uri) =>
           message === undefined || uri === a
             ? session.readResource(uri)
@@ -145,7 +118,6 @@ describe("Desktop", () => {
     Effect.gen(function* () {
       const broken = new Set([a, b])
       const { logs, shown } = yield* showing([resource(a), resource(b)], (session) => ({
-        ...session,
         readResource: (uri) =>
           broken.has(uri)
             ? Effect.fail(new McpSessionError({ reason: "protocol", message: "closed" }))
@@ -199,9 +171,8 @@ describe("Desktop", () => {
   it.effect("uses the previous listing of a server that does not respond", () =>
     Effect.gen(function* () {
       let isHanging = false
-      const { logs, shown } = yield* showing([resource(a)], (session) => ({
-        ...session,
-        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
+      const { logs, shown } = yield* showing([resource(a)], ({ listResources }) => ({
+        listResources: (cursor) => (isHanging ? Effect.never : listResources(cursor))
       }))
       isHanging = true
       const pending = yield* Effect.forkChild(shown(), { startImmediately: true })
@@ -213,9 +184,8 @@ describe("Desktop", () => {
 
   it.effect("hides the windows of a server without subscriptions, unless the settings show them", () =>
     Effect.gen(function* () {
-      const deaf = (session: McpSession): McpSession => ({
-        ...session,
-        info: { ...session.info, capabilities: { ...session.info.capabilities, subscribe: false } }
+      const deaf: SessionChange = ({ info }) => ({
+        info: { ...info, capabilities: { ...info.capabilities, subscribe: false } }
       })
       const hiding = yield* showing([resource(a)], deaf)
       assert.deepStrictEqual(yield* hiding.shown(), [])
@@ -224,17 +194,6 @@ describe("Desktop", () => {
       const { logs, shown } = yield* showing([resource(a)], deaf, { showUnsubscribable: true })
       assert.deepStrictEqual(yield* shown(), [a])
       assert.notInclude(logs.join(), "window left out")
-    })
-  )
-
-  it.effect("puts the last used server first", () =>
-    Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ resources: [resource(a)], tools: [tool("ta")] })
-      const beta = yield* makeMemoryMcpServer({ resources: [resource(b)], tools: [tool("tb")] })
-      const { computer } = yield* testComputer({ servers: { alpha, beta } })
-      yield* TestClock.adjust(0)
-      yield* computer.callTool({ tool: "tb", params: {} })
-      assert.deepStrictEqual(yield* computer.desktop({}), [`${b}\n\nT`, `${a}\n\nT`])
     })
   )
 })

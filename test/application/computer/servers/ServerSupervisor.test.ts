@@ -9,7 +9,7 @@ import {
   makeServerSupervisor,
   type ServerSupervisor
 } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
-import { type McpChange, McpConnector, type McpSession } from "../../../../src/application/ports/McpSession.ts"
+import { type McpChange, McpConnector } from "../../../../src/application/ports/McpSession.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource } from "../../../conformance/members.ts"
@@ -67,15 +67,6 @@ const timed = Effect.fnUntraced(function* <A, E>(effect: Effect.Effect<A, E>) {
 })
 
 describe("ServerSupervisor", () => {
-  it.effect("keeps a disabled server stopped and names the reason", () =>
-    Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryMcpServer())
-      const { state } = yield* supervised({ alpha }, { alpha: { disabled: true } })
-      yield* letGo
-      assert.deepStrictEqual([state("alpha"), alpha.starts.count], [{ _tag: "Stopped", reason: "disabled" }, 0])
-    })
-  )
-
   it.effect("waits with start and with restart until the server is ready", () =>
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer(), { starting: "5 seconds" })
@@ -121,8 +112,11 @@ describe("ServerSupervisor", () => {
     Effect.gen(function* () {
       const supervisor = yield* supervised({})
       for (const name of ["ghost", "toString"]) {
-        const { _tag, server } = yield* Effect.flip(supervisor[command](name))
-        assert.deepStrictEqual([_tag, server], ["UnknownServer", name])
+        const { _tag, message, server } = yield* Effect.flip(supervisor[command](name))
+        assert.deepStrictEqual(
+          [_tag, message, server],
+          ["UnknownServer", `No MCP server '${name}' is configured`, name]
+        )
       }
     })
   )
@@ -171,23 +165,16 @@ describe("ServerSupervisor", () => {
     })
   )
 
-  it.effect("closes the session of a stopped server", () =>
+  it.effect.each<[string, (supervisor: ServerSupervisor) => Effect.Effect<unknown, unknown>]>([
+    ["stopped", ({ stop }) => stop("alpha")],
+    ["removed", ({ reconfigure }) => reconfigure(setupOf([]))]
+  ])("closes the session of a %s server", ([, end]) =>
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer())
-      const { stop } = yield* supervised({ alpha })
+      const supervisor = yield* supervised({ alpha })
       yield* letGo
       assert.strictEqual(alpha.sessions.open, 1)
-      yield* stop("alpha")
-      assert.strictEqual(alpha.sessions.open, 0)
-    })
-  )
-
-  it.effect("closes the session of a removed server", () =>
-    Effect.gen(function* () {
-      const alpha = gauged(yield* makeMemoryMcpServer())
-      const { reconfigure } = yield* supervised({ alpha })
-      yield* letGo
-      yield* reconfigure(setupOf([]))
+      yield* end(supervisor)
       assert.strictEqual(alpha.sessions.open, 0)
     })
   )
@@ -251,10 +238,7 @@ describe("ServerSupervisor", () => {
   it.effect("announces no new contents of a resource that is neither window nor document", () =>
     Effect.gen(function* () {
       const change: McpChange = { _tag: "ResourceUpdated", uri: "file:///x" }
-      const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
-        ...session,
-        watch: () => Effect.succeed(Stream.make(change))
-      }))
+      const alpha = counted(yield* makeMemoryMcpServer(), () => ({ watch: () => Effect.succeed(Stream.make(change)) }))
       const { notified, state } = yield* supervised({ alpha })
       yield* letGo
       // The tool list is complete.
@@ -302,7 +286,6 @@ describe("resource listing", () => {
     const two = ["window://com.x.app/one", "window://com.x.app/two"].map((uri) => ({ ...resource(uri), read }))
     const memory = yield* makeMemoryMcpServer({ resources: two })
     return counted(memory, (session) => ({
-      ...session,
       listResources: (cursor) => Effect.suspend(() => Effect.delay(session.listResources(cursor), delays.listing ?? 0))
     }))
   })
@@ -353,10 +336,9 @@ describe("resource listing", () => {
   /** A server whose closed sessions still list one window. */
   const undead = Effect.gen(function* () {
     const memory = yield* makeMemoryMcpServer()
-    const stale = (session: McpSession): McpSession => {
+    return counted(memory, (session) => {
       let lists = 0
       return {
-        ...session,
         listResources: (cursor) =>
           Effect.suspend(() =>
             lists++ === 0
@@ -364,8 +346,7 @@ describe("resource listing", () => {
               : Effect.succeed({ items: [resource(window).definition], nextCursor: undefined })
           )
       }
-    }
-    return counted(memory, stale)
+    })
   })
 
   it.effect("never replaces the listing of a later session", () =>

@@ -8,7 +8,8 @@ import { CatalogueStore, CatalogueUnavailable } from "../../../../../src/applica
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../../src/domain/tools/errorResults.ts"
 import { resource, textResult, tool } from "../../../../conformance/members.ts"
-import { joined, link, setupOf, type TestComputer, testComputer } from "../../testComputer.ts"
+import { firstText } from "../../../../firstText.ts"
+import { joined, link, setupOf, type TestComputer, testComputer, toolNames } from "../../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -84,9 +85,8 @@ const lazily = Effect.fnUntraced(function* (
   const state = Effect.map(computer.servers, (states) => states.get("alpha"))
   const call = (more: Partial<Parameters<typeof computer.callTool>[0]> = {}) =>
     computer.callTool({ tool: "t", params: {}, ...more })
-  const firstText = (given: Partial<Parameters<typeof computer.callTool>[0]> = {}) =>
-    Effect.map(call(given), ({ content: [first] }) => (first?.type === "text" ? first.text : undefined))
-  return { ...fixture, ...alpha, process, state, call, firstText }
+  const callText = (given: Partial<Parameters<typeof computer.callTool>[0]> = {}) => Effect.map(call(given), firstText)
+  return { ...fixture, ...alpha, process, state, call, callText }
 })
 
 /** Lists a server once into a store, and forgets that. */
@@ -98,16 +98,13 @@ const listed = Effect.fnUntraced(function* (alpha: LazyServer) {
   return { saved, store }
 })
 
-const names = (computer: Effect.Success<ReturnType<typeof testComputer>>["computer"]) =>
-  Effect.map(computer.catalogue, ({ entries }) => [...entries.keys()])
-
 describe("first start of a lazy server", () => {
   it.effect("ends once the server is listed", () =>
     Effect.gen(function* () {
       const { computer, process, state } = yield* lazily()
       assert.deepStrictEqual([process.starts, process.open], [1, 0])
       assert.strictEqual((yield* state)?._tag, "Idle")
-      assert.deepStrictEqual(yield* names(computer), ["t"])
+      assert.deepStrictEqual(yield* toolNames(computer), ["t"])
     })
   )
 
@@ -142,7 +139,7 @@ describe("first start of a lazy server", () => {
       const { saved, store } = yield* listed(alpha)
       const { computer, state } = yield* lazily(alpha, { catalogues: store })
       assert.strictEqual(alpha.process.starts, 0)
-      assert.deepStrictEqual(yield* names(computer), ["t"])
+      assert.deepStrictEqual(yield* toolNames(computer), ["t"])
       const now = yield* state
       assert.deepStrictEqual(now?._tag === "Idle" ? now.resources : undefined, [
         { uri: "file:///x", name: "file:///x" }
@@ -157,7 +154,7 @@ describe("first start of a lazy server", () => {
       yield* computer.stop("alpha")
       yield* computer.restart("alpha")
       yield* letGo
-      assert.deepStrictEqual([yield* names(computer), process.starts], [["t"], 1])
+      assert.deepStrictEqual([yield* toolNames(computer), process.starts], [["t"], 1])
     })
   )
 
@@ -179,7 +176,7 @@ describe("first start of a lazy server", () => {
         const load: typeof store.load = (key) =>
           Effect.map(store.load(key), (sealed) => (sealed === undefined ? undefined : change(sealed)))
         const { computer, logs } = yield* lazily(alpha, { catalogues: { ...store, load } })
-        assert.deepStrictEqual([alpha.process.starts, yield* names(computer)], [1, ["t"]])
+        assert.deepStrictEqual([alpha.process.starts, yield* toolNames(computer)], [1, ["t"]])
         assert.include(logs.join(), "stored catalogue ignored")
         assert.include(logs.join(), reason)
         assert.strictEqual(saved.length, 1)
@@ -195,7 +192,7 @@ describe("first start of a lazy server", () => {
       const failure = new CatalogueUnavailable({ message: "cannot read the file" })
       const catalogues = { load: () => Effect.fail(failure), save: () => Effect.fail(failure) }
       const { computer, logs } = yield* lazily(undefined, { catalogues })
-      assert.deepStrictEqual(yield* names(computer), ["t"])
+      assert.deepStrictEqual(yield* toolNames(computer), ["t"])
       assert.include(logs.join(), "stored catalogue ignored")
       assert.include(logs.join(), "catalogue not stored")
     })
@@ -209,7 +206,7 @@ describe("first start of a lazy server", () => {
       const leaky = tool("t", undefined, { description: `uses ${secret}` })
       const environment = { TOKEN: secret }
       const { computer, logs } = yield* lazily({ tools: [leaky] }, { catalogues: store, configure, environment })
-      assert.deepStrictEqual([saved, yield* names(computer)], [[], ["t"]])
+      assert.deepStrictEqual([saved, yield* toolNames(computer)], [[], ["t"]])
       assert.include(logs.join(), "it holds the value of an input")
       assert.notInclude(logs.join(), secret)
     })
@@ -224,9 +221,9 @@ describe("first start of a lazy server", () => {
       const environment = { A2C_SMCP_KEY: "v" }
       yield* Effect.scoped(lazily(alpha, { catalogues: store, configure, inputs, environment }))
       alpha.process.starts = 0
-      const { firstText, state } = yield* lazily(alpha, { catalogues: store, configure, inputs })
+      const { callText, state } = yield* lazily(alpha, { catalogues: store, configure, inputs })
       assert.strictEqual((yield* state)?._tag, "Idle")
-      assert.include(yield* firstText(), "MCP server 'alpha' did not start: ")
+      assert.include(yield* callText(), "MCP server 'alpha' did not start: ")
       assert.strictEqual(alpha.process.starts, 0)
     })
   )
@@ -235,24 +232,24 @@ describe("first start of a lazy server", () => {
 describe("request to a lazy server", () => {
   it.effect("starts the server, which stops after its idle time", () =>
     Effect.gen(function* () {
-      const { computer, firstText, process, state } = yield* lazily()
-      assert.strictEqual(yield* firstText(), "t")
+      const { computer, callText, process, state } = yield* lazily()
+      assert.strictEqual(yield* callText(), "t")
       assert.deepStrictEqual([process.starts, process.open, (yield* state)?._tag], [2, 1, "Ready"])
       yield* TestClock.adjust("299 seconds")
       assert.strictEqual(process.open, 1)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual([process.open, (yield* state)?._tag], [0, "Idle"])
-      assert.deepStrictEqual(yield* names(computer), ["t"])
-      assert.strictEqual(yield* firstText(), "t")
+      assert.deepStrictEqual(yield* toolNames(computer), ["t"])
+      assert.strictEqual(yield* callText(), "t")
       assert.strictEqual(process.starts, 3)
     })
   )
 
   it.effect("resets the idle time", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
+      const { callText, process } = yield* lazily()
       for (let time = 0; time < 5; time++) {
-        yield* firstText()
+        yield* callText()
         yield* TestClock.adjust("4 minutes")
       }
       assert.deepStrictEqual([process.starts, process.open], [2, 1])
@@ -264,8 +261,8 @@ describe("request to a lazy server", () => {
   it.effect("keeps the server running for longer than the idle time", () =>
     Effect.gen(function* () {
       const slow = tool("t", () => Effect.delay(Effect.succeed(textResult("late")), "17 minutes"))
-      const { firstText, process } = yield* lazily({ tools: [slow] })
-      const fiber = yield* Effect.forkChild(firstText({ timeout: Duration.hours(1) }), { startImmediately: true })
+      const { callText, process } = yield* lazily({ tools: [slow] })
+      const fiber = yield* Effect.forkChild(callText({ timeout: Duration.hours(1) }), { startImmediately: true })
       yield* TestClock.adjust("17 minutes")
       assert.strictEqual(yield* Fiber.join(fiber), "late")
       yield* TestClock.adjust("299 seconds")
@@ -277,9 +274,9 @@ describe("request to a lazy server", () => {
 
   it.effect("shares a start with concurrent ones", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
+      const { callText, process } = yield* lazily()
       process.starting = Duration.seconds(2)
-      const calls = Effect.all([firstText(), firstText(), firstText()], { concurrency: "unbounded" })
+      const calls = Effect.all([callText(), callText(), callText()], { concurrency: "unbounded" })
       const fiber = yield* Effect.forkChild(calls, { startImmediately: true })
       yield* TestClock.adjust("2 seconds")
       assert.deepStrictEqual(yield* Fiber.join(fiber), ["t", "t", "t"])
@@ -289,13 +286,13 @@ describe("request to a lazy server", () => {
 
   it.effect("times out during a start, which continues for later ones", () =>
     Effect.gen(function* () {
-      const { call, firstText, process } = yield* lazily()
+      const { call, callText, process } = yield* lazily()
       process.starting = Duration.seconds(20)
       const fiber = yield* Effect.forkChild(call({ timeout: Duration.seconds(5) }), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(errorCodeOf(yield* Fiber.join(fiber)), 4004)
       yield* TestClock.adjust("15 seconds")
-      assert.strictEqual(yield* firstText(), "t")
+      assert.strictEqual(yield* callText(), "t")
       assert.strictEqual(process.starts, 2)
     })
   )
@@ -314,12 +311,12 @@ describe("request to a lazy server", () => {
 
   it.effect("runs in the next process when it arrives at the moment of the stop", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
-      yield* firstText()
+      const { callText, process } = yield* lazily()
+      yield* callText()
       process.closing = Duration.seconds(2)
       yield* TestClock.adjust("5 minutes")
       assert.strictEqual(process.open, 1)
-      const fiber = yield* Effect.forkChild(firstText(), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(callText(), { startImmediately: true })
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* Fiber.join(fiber), "t")
       assert.deepStrictEqual([process.starts, process.maxOpen], [3, 1])
@@ -329,16 +326,16 @@ describe("request to a lazy server", () => {
 
   it.effect("never fails when it arrives around the end of the idle time", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
+      const { callText, process } = yield* lazily()
       process.closing = Duration.millis(3)
       process.starting = Duration.millis(2)
       yield* Effect.forEach(
         Array.from({ length: 40 }, (_, index) => index - 20),
         Effect.fnUntraced(function* (offset) {
-          const first = yield* Effect.forkChild(firstText(), { startImmediately: true })
+          const first = yield* Effect.forkChild(callText(), { startImmediately: true })
           yield* TestClock.adjust(10)
           assert.strictEqual(yield* Fiber.join(first), "t")
-          const second = yield* Effect.forkChild(Effect.delay(firstText(), Duration.millis(300_000 - 10 + offset)), {
+          const second = yield* Effect.forkChild(Effect.delay(callText(), Duration.millis(300_000 - 10 + offset)), {
             startImmediately: true
           })
           yield* TestClock.adjust("6 minutes")
@@ -353,21 +350,21 @@ describe("request to a lazy server", () => {
 
   it.effect("waits longer after each failed start, and from the beginning after a success", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
+      const { callText, process } = yield* lazily()
       const failure = new McpSessionError({ reason: "unavailable", message: "no such file" })
       /** The seconds until the next start, after this many failed ones. */
       const waitAfter = Effect.fnUntraced(function* (failures: number) {
         process.failure = failure
         for (let count = 0; count < failures; count++) {
           yield* TestClock.adjust("1 minute")
-          yield* firstText()
+          yield* callText()
         }
-        return Number(/again in (\d+) s/.exec((yield* firstText()) ?? "")?.[1])
+        return Number(/again in (\d+) s/.exec((yield* callText()) ?? "")?.[1])
       })
       assert.isAbove(yield* waitAfter(5), 2)
       process.failure = undefined
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(yield* firstText(), "t")
+      assert.strictEqual(yield* callText(), "t")
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual(yield* waitAfter(1), 1)
     })
@@ -375,21 +372,21 @@ describe("request to a lazy server", () => {
 
   it.effect("fails with the reason when the server does not start, and starts it again later", () =>
     Effect.gen(function* () {
-      const { firstText, process, state } = yield* lazily()
+      const { callText, process, state } = yield* lazily()
       process.failure = new McpSessionError({ reason: "unavailable", message: "no such file" })
-      assert.strictEqual(yield* firstText(), "MCP server 'alpha' did not start: no such file")
+      assert.strictEqual(yield* callText(), "MCP server 'alpha' did not start: no such file")
       const idle = yield* state
       assert.isTrue(idle?._tag === "Idle" && idle.failure?.reason === "no such file")
       process.failure = undefined
       for (let time = 0; time < 3; time++) {
         assert.strictEqual(
-          yield* firstText(),
+          yield* callText(),
           "MCP server 'alpha' did not start: no such file; it can start again in 1 s"
         )
       }
       assert.strictEqual(process.starts, 2)
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* firstText(), "t")
+      assert.strictEqual(yield* callText(), "t")
       const ready = yield* state
       assert.deepStrictEqual([ready?._tag, process.starts], ["Ready", 3])
     })
@@ -421,7 +418,7 @@ describe("request to a lazy server", () => {
     Effect.gen(function* () {
       const dying = yield* Deferred.make<void>()
       const t = tool("t", () => Effect.andThen(Deferred.succeed(dying, undefined), Effect.never))
-      const { call, computer, firstText, memory, process, state } = yield* lazily({ tools: [t] })
+      const { call, computer, callText, memory, process, state } = yield* lazily({ tools: [t] })
       const fiber = yield* Effect.forkChild(call(), { startImmediately: true })
       yield* Deferred.await(dying)
       yield* memory.crash("exit code 1")
@@ -429,18 +426,18 @@ describe("request to a lazy server", () => {
       yield* letGo
       const now = yield* state
       assert.isTrue(now?._tag === "Idle" && now.failure?.reason === "exit code 1")
-      assert.deepStrictEqual([yield* names(computer), process.open], [["t"], 0])
+      assert.deepStrictEqual([yield* toolNames(computer), process.open], [["t"], 0])
       yield* memory.setTools([tool("t")])
-      assert.strictEqual(yield* firstText(), "t")
+      assert.strictEqual(yield* callText(), "t")
       assert.strictEqual(process.starts, 3)
     })
   )
 
   it.effect("fails when its server is stopped during the start", () =>
     Effect.gen(function* () {
-      const { computer, firstText, process } = yield* lazily()
+      const { computer, callText, process } = yield* lazily()
       process.starting = Duration.seconds(20)
-      const fiber = yield* Effect.forkChild(firstText(), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(callText(), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       yield* computer.stop("alpha")
       assert.strictEqual(yield* Fiber.join(fiber), "MCP server 'alpha' was stopped")
@@ -461,10 +458,10 @@ describe("request to a lazy server", () => {
 
   it.effect("is no ping", () =>
     Effect.gen(function* () {
-      const { firstText, process } = yield* lazily()
+      const { callText, process } = yield* lazily()
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([process.starts, process.pings], [1, 0])
-      yield* firstText()
+      yield* callText()
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([process.starts, process.open], [2, 0])
       assert.isAbove(process.pings, 5)
@@ -476,8 +473,8 @@ describe("request to a lazy server", () => {
     Effect.gen(function* () {
       const alpha = yield* makeServer()
       const settings = { lifecycle: "lazy", idle: Duration.seconds(7) } as const
-      const { firstText } = yield* lazily(alpha, { configure: {}, settings })
-      yield* firstText()
+      const { callText } = yield* lazily(alpha, { configure: {}, settings })
+      yield* callText()
       yield* TestClock.adjust("7 seconds")
       assert.deepStrictEqual([alpha.process.starts, alpha.process.open], [2, 0])
     })
@@ -499,34 +496,23 @@ describe("catalogue of a lazy server", () => {
     return { ...office, events, call }
   })
 
-  it.effect("is corrected by a start, announced once and stored", () =>
+  it.effect("is corrected by a start, announced and stored once", () =>
     Effect.gen(function* () {
       const alpha = yield* makeServer()
       const { saved, store } = yield* listed(alpha)
       yield* alpha.memory.setTools([tool("t"), tool("added")])
       const { call, computer, events } = yield* announcing(alpha, store)
-      assert.deepStrictEqual([yield* names(computer), alpha.process.starts], [["t"], 0])
+      assert.deepStrictEqual([yield* toolNames(computer), alpha.process.starts], [["t"], 0])
       yield* call
       yield* TestClock.adjust("10 minutes")
       yield* call
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(yield* names(computer), ["t", "added"])
+      assert.deepStrictEqual(yield* toolNames(computer), ["t", "added"])
       assert.deepStrictEqual(events, ["server:update_tool_list"])
       assert.strictEqual(saved.length, 1)
       const next = yield* lazily(alpha, { catalogues: store })
-      assert.deepStrictEqual(yield* names(next.computer), ["t", "added"])
+      assert.deepStrictEqual(yield* toolNames(next.computer), ["t", "added"])
       assert.strictEqual(alpha.process.starts, 2)
-    })
-  )
-
-  it.effect("is announced and stored no second time while it is true", () =>
-    Effect.gen(function* () {
-      const alpha = yield* makeServer()
-      const { saved, store } = yield* listed(alpha)
-      const { call, events } = yield* announcing(alpha, store)
-      yield* call
-      yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual([events, saved], [[], []])
     })
   )
 
@@ -540,7 +526,7 @@ describe("catalogue of a lazy server", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(events, ["server:update_tool_list"])
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual([yield* names(computer), saved.length], [["t", "added"], 1])
+      assert.deepStrictEqual([yield* toolNames(computer), saved.length], [["t", "added"], 1])
     })
   )
 
@@ -549,12 +535,12 @@ describe("catalogue of a lazy server", () => {
       const store = (yield* makeStore).store
       const capabilities = { subscribe: false }
       yield* Effect.scoped(lazily({ tools: [tool("t")], capabilities }, { catalogues: store }))
-      const { firstText, state } = yield* lazily(undefined, { catalogues: store })
+      const { callText, state } = yield* lazily(undefined, { catalogues: store })
       const subscribes = Effect.map(state, (now) =>
         now !== undefined && "session" in now ? now.session.info.capabilities.subscribe : undefined
       )
       assert.isFalse(yield* subscribes)
-      yield* firstText()
+      yield* callText()
       assert.isTrue(yield* subscribes)
     })
   )
@@ -576,33 +562,33 @@ describe("consent to a call of a lazy server", () => {
 
   it.effect("is asked for before the start", () =>
     Effect.gen(function* () {
-      const { firstText, prompted } = yield* consenting()
-      assert.strictEqual(yield* firstText({ requester: "a" }), "t")
+      const { callText, prompted } = yield* consenting()
+      assert.strictEqual(yield* callText({ requester: "a" }), "t")
       assert.deepStrictEqual(prompted, [0])
     })
   )
 
   const redefined = tool("t", undefined, { description: "erases the disk" })
 
-  const protects = (title: string, settings: TestComputer["settings"]) =>
-    it.effect(`${title} does not run a tool that the start finds changed`, () =>
-      Effect.gen(function* () {
-        const ran: Array<string> = []
-        const { alpha, call, firstText } = yield* consenting(settings)
-        yield* alpha.memory.setTools([{ ...redefined, run: () => Effect.sync(() => (ran.push("t"), textResult("t"))) }])
-        assert.strictEqual(errorCodeOf(yield* call({ requester: "a" })), 4002)
-        assert.deepStrictEqual(ran, [])
-        assert.strictEqual(yield* firstText({ requester: "a" }), "t")
-      })
-    )
-  protects("of a person", {})
-  protects("by a pattern", { approve: ["t"] })
+  it.effect.each<[string, TestComputer["settings"]]>([
+    ["of a person", {}],
+    ["by a pattern", { approve: ["t"] }]
+  ])("%s does not run a tool that the start finds changed", ([, settings]) =>
+    Effect.gen(function* () {
+      const ran: Array<string> = []
+      const { alpha, call, callText } = yield* consenting(settings)
+      yield* alpha.memory.setTools([{ ...redefined, run: () => Effect.sync(() => (ran.push("t"), textResult("t"))) }])
+      assert.strictEqual(errorCodeOf(yield* call({ requester: "a" })), 4002)
+      assert.deepStrictEqual(ran, [])
+      assert.strictEqual(yield* callText({ requester: "a" }), "t")
+    })
+  )
 
   it.effect("is not needed by the owner, who runs the tool as it is", () =>
     Effect.gen(function* () {
-      const { alpha, firstText } = yield* consenting()
+      const { alpha, callText } = yield* consenting()
       yield* alpha.memory.setTools([redefined])
-      assert.strictEqual(yield* firstText(), "t")
+      assert.strictEqual(yield* callText(), "t")
     })
   )
 })
@@ -734,7 +720,7 @@ describe("a lazy server with changed settings", () => {
     Effect.gen(function* () {
       const { change, computer, process } = yield* reconfiguring
       yield* change(renamed)
-      assert.deepStrictEqual([yield* names(computer), process.starts], [["renamed"], 1])
+      assert.deepStrictEqual([yield* toolNames(computer), process.starts], [["renamed"], 1])
     })
   )
 
@@ -745,7 +731,7 @@ describe("a lazy server with changed settings", () => {
       yield* computer.callTool({ tool: "renamed", params: {} })
       yield* TestClock.adjust("5 minutes")
       assert.deepStrictEqual([(yield* state)?._tag, process.starts], ["Idle", 2])
-      assert.deepStrictEqual(yield* names(computer), ["renamed"])
+      assert.deepStrictEqual(yield* toolNames(computer), ["renamed"])
     })
   )
 
@@ -763,19 +749,17 @@ describe("a lazy server with changed settings", () => {
 })
 
 describe("lifecycle of a server", () => {
-  it.effect("is eager unless configured", () =>
+  it.effect.each<[string, Partial<TestComputer>]>([
+    ["is eager unless configured", { configure: {} }],
+    [
+      "is that of its configuration before that of the Computer",
+      { configure: { alpha: { lifecycle: "eager" } }, settings: { lifecycle: "lazy" } }
+    ]
+  ])("%s", ([, fixture]) =>
     Effect.gen(function* () {
-      const { process } = yield* lazily(undefined, { configure: {} })
+      const { process } = yield* lazily(undefined, fixture)
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([process.starts, process.open], [1, 1])
-    })
-  )
-
-  it.effect("is that of its configuration before that of the Computer", () =>
-    Effect.gen(function* () {
-      const configure = { alpha: { lifecycle: "eager" } }
-      const { process } = yield* lazily(undefined, { configure, settings: { lifecycle: "lazy" } })
-      assert.strictEqual(process.open, 1)
     })
   )
 
