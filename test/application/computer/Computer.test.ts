@@ -7,9 +7,7 @@ import { asObject, type JsonObject } from "../../../src/domain/json.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Link, LinkClosed, type TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
-import { counted, joined, link, testComputer } from "./testComputer.ts"
-
-const auto = { default_tool_meta: { auto_apply: true } }
+import { autoApply, counted, joined, link, testComputer } from "./testComputer.ts"
 
 /** A Server that admits every member, and the events that it receives. */
 const admitting = (change: (link: Link) => Link = (given) => given) => {
@@ -112,19 +110,6 @@ describe("start of a Computer with an office", () => {
 })
 
 describe("notification of changes", () => {
-  it.effect("names the Computer", () =>
-    Effect.gen(function* () {
-      const { received, transport } = admitting()
-      const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* testComputer({ servers: { alpha }, transport })
-      yield* TestClock.adjust(0)
-      yield* computer.join({ office: "o" })
-      yield* alpha.setTools([tool("b")])
-      yield* TestClock.adjust(0)
-      assert.deepStrictEqual(received.slice(1), [["server:update_tool_list", { computer: "pc" }]])
-    })
-  )
-
   it.effect("skips changes that happened outside an office", () =>
     Effect.gen(function* () {
       const { events, transport } = admitting()
@@ -172,38 +157,23 @@ describe("notification of changes", () => {
 })
 
 describe("call of the Agent", () => {
-  const calling = Effect.fnUntraced(function* (closed: Effect.Effect<string>) {
+  /** A Computer in an office by this connection; `call` is a call of a tool that runs until it is interrupted. */
+  const calling = Effect.fnUntraced(function* (connect: Effect.Effect<Link, never, Scope.Scope>) {
     const { hanging, started, stopped } = yield* hangingTool("hang")
     const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
-    const fixture = { servers: { alpha }, configure: { alpha: auto } }
-    const { request, computer } = yield* joined(fixture, Effect.succeed({ ...link, closed }))
-    yield* Effect.forkChild(request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
-    yield* started
-    const stopping = yield* Effect.forkChild(stopped, { startImmediately: true })
-    const isStopped = Effect.map(TestClock.adjust(0), () => stopping.pollUnsafe() !== undefined)
-    return { computer, isStopped }
+    const { computer, request } = yield* joined({ servers: { alpha }, configure: { alpha: autoApply } }, connect)
+    const call = Effect.suspend(() => request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+    return { call, computer, request, started, stopped }
   })
-
-  it.effect("ends when the connection is lost", () =>
-    Effect.gen(function* () {
-      const lost = yield* Deferred.make<string>()
-      const { isStopped } = yield* calling(Deferred.await(lost))
-      assert.isFalse(yield* isStopped)
-      yield* Deferred.succeed(lost, "gone")
-      assert.isTrue(yield* isStopped)
-    })
-  )
 
   it.effect("ends when it arrives while the Computer leaves", () =>
     Effect.gen(function* () {
-      const { hanging, started, stopped } = yield* hangingTool("hang")
-      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
       const closed = yield* Deferred.make<void>()
       const closing = Effect.acquireRelease(Effect.succeed(link), () => Deferred.await(closed))
-      const { computer, request } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, closing)
+      const { call, computer, started, stopped } = yield* calling(closing)
       const leaving = yield* Effect.forkChild(computer.leave, { startImmediately: true })
       yield* TestClock.adjust(0)
-      yield* Effect.forkChild(request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+      yield* Effect.forkChild(call)
       yield* started
       yield* Deferred.succeed(closed, undefined)
       yield* Fiber.join(leaving)
@@ -213,32 +183,28 @@ describe("call of the Agent", () => {
 
   it.effect("goes on in the next office, which the Computer joins while it still leaves the last one", () =>
     Effect.gen(function* () {
-      const { hanging } = yield* hangingTool("hang")
-      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
       let opened = 0
       const connect = Effect.acquireRelease(
         Effect.sync(() => ++opened),
         (count) => (count === 1 ? Effect.sleep("1 second") : Effect.void)
       )
-      const { computer, request } = yield* joined(
-        { servers: { alpha }, configure: { alpha: auto } },
-        Effect.as(connect, link)
-      )
-      const call = { tool_name: "hang", params: {}, timeout: 60 }
+      const { call, computer, request } = yield* calling(Effect.as(connect, link))
       const task = { id: "t1", tool: "hang", params: {}, timeout: 60 }
       const taskState = (method: string, params: JsonObject) =>
         Effect.suspend(() => request("client:mcp", { method, params })).pipe(
           Effect.map((reply) => asObject(asObject(reply)["result"])["state"])
         )
       const leaving = yield* Effect.forkChild(computer.leave, { startImmediately: true })
-      const calling = yield* Effect.gen(function* () {
-        yield* computer.join({ office: "o2" })
-        yield* taskState("tasks/start", task)
-        return yield* Effect.suspend(() => request("client:tool_call", call))
-      }).pipe(Effect.forkChild({ startImmediately: true }))
+      const running = yield* computer
+        .join({ office: "o2" })
+        .pipe(
+          Effect.andThen(taskState("tasks/start", task)),
+          Effect.andThen(call),
+          Effect.forkChild({ startImmediately: true })
+        )
       yield* TestClock.adjust("10 seconds")
       yield* Fiber.join(leaving)
-      assert.isUndefined(calling.pollUnsafe())
+      assert.isUndefined(running.pollUnsafe())
       assert.strictEqual(yield* taskState("tasks/get", { id: "t1" }), "working")
       assert.strictEqual(yield* computer.office, "o2")
     })
@@ -248,29 +214,13 @@ describe("call of the Agent", () => {
     Effect.gen(function* () {
       const ended: Array<string> = []
       const ending = (what: string) => Effect.sync(() => void ended.push(what))
-      const { hanging, started } = yield* hangingTool("hang")
-      const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
-      const { computer, request } = yield* joined(
-        { servers: { alpha }, configure: { alpha: auto } },
-        Effect.as(
-          Effect.addFinalizer(() => ending("connection")),
-          link
-        )
-      )
-      const call = request("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 })
-      const calling = yield* Effect.forkChild(Effect.tap(call, ending("call")))
+      const closing = Effect.acquireRelease(Effect.succeed(link), () => ending("connection"))
+      const { call, computer, started } = yield* calling(closing)
+      const running = yield* Effect.forkChild(Effect.tap(call, ending("call")))
       yield* started
       yield* computer.leave
-      yield* Fiber.join(calling)
+      yield* Fiber.join(running)
       assert.deepStrictEqual(ended, ["call", "connection"])
-    })
-  )
-
-  it.effect("ends when the Computer leaves", () =>
-    Effect.gen(function* () {
-      const { computer, isStopped } = yield* calling(Effect.never)
-      yield* computer.leave
-      assert.isTrue(yield* isStopped)
     })
   )
 })

@@ -31,20 +31,17 @@ const form: InputRequest = {
   }
 }
 
+const ada = officeCaller("ada", 1, true)
+
 const page: InputRequest = { mode: "url", message: "Sign in", url: "https://example.com/sign-in" }
 
-/** A tool that asks these questions one after the other, and gives the answers. */
-const asking = (...requests: ReadonlyArray<InputRequest>) =>
+/** A tool that asks these questions so many at a time, and gives the answers. */
+const askingAtATime = (concurrency: number, ...requests: ReadonlyArray<InputRequest>) =>
   tool("ask", (_, { ask: request }) =>
-    Effect.map(Effect.forEach(requests, request), (answers) => textResult(JSON.stringify(answers)))
+    Effect.map(Effect.forEach(requests, request, { concurrency }), (answers) => textResult(JSON.stringify(answers)))
   )
 
-const askingAtOnce = (...requests: ReadonlyArray<InputRequest>) =>
-  tool("ask", (_, { ask: request }) =>
-    Effect.map(Effect.forEach(requests, request, { concurrency: "unbounded" }), (answers) =>
-      textResult(JSON.stringify(answers))
-    )
-  )
+const asking = (...requests: ReadonlyArray<InputRequest>) => askingAtATime(1, ...requests)
 
 /** A Computer with one tool that asks, whose callers wait for answers. */
 const fixture = Effect.fnUntraced(function* (
@@ -78,10 +75,7 @@ const fixture = Effect.fnUntraced(function* (
     const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
       Effect.tap(
         calls
-          .call(
-            { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes },
-            officeCaller("ada", 1, true)
-          )
+          .call({ agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout, inputModes }, ada)
           .pipe(redactLogs(secrets), Effect.provide(logging), Effect.forkScoped),
         () => settle
       )
@@ -92,8 +86,7 @@ const fixture = Effect.fnUntraced(function* (
       assert.isDefined(one?.input)
       return one as Question
     }
-    const decide = (answer: ApprovalAnswer) =>
-      approvals.decide(question().id, answer, { _tag: "agent", caller: officeCaller("ada", 1, true) })
+    const decide = (answer: ApprovalAnswer) => approvals.decide(question().id, answer, { _tag: "agent", caller: ada })
     const moveTo = (next: CallPlace | undefined) => void (place = next)
     return { approvals, audited, call, calls, decide, logs, moveTo, question, statuses }
   }).pipe(
@@ -108,6 +101,8 @@ const fixture = Effect.fnUntraced(function* (
     Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })
   )
 })
+
+const once: ApprovalAnswer = { action: "allow", scope: "once" }
 
 const accept = (content: { readonly [name: string]: unknown }): ApprovalAnswer => ({
   action: "allow",
@@ -162,32 +157,6 @@ describe("question with integers beyond 2^53", () => {
 })
 
 describe("question of a call", () => {
-  it.effect("is announced to the caller, and answered by it", () =>
-    Effect.gen(function* () {
-      const { approvals, call, decide, question, statuses } = yield* fixture()
-      const calling = yield* call()
-      const { id, input, tool: name } = question()
-      assert.deepStrictEqual(input, form)
-      assert.deepStrictEqual(statuses, [
-        {
-          _tag: "WaitingForConsent",
-          computer: "pc",
-          approval: { id, server: "alpha", tool: name, waitSeconds: 300, isQuestion: true }
-        }
-      ])
-      yield* decide(accept({ name: "Ada" }))
-      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Ada" } }])
-      assert.deepStrictEqual(statuses.at(-1), {
-        _tag: "Decided",
-        computer: "pc",
-        isAllowed: true,
-        by: "agent ada",
-        isQuestion: true
-      })
-      assert.isEmpty(approvals.open())
-    })
-  )
-
   it.effect.each([
     ["half a minute, within the time that the question did not use", "30 seconds", true],
     ["longer than the time that is left", "61 seconds", false]
@@ -252,29 +221,19 @@ describe("question of a call", () => {
     })
   )
 
-  it.effect("is declined at once when neither the caller nor another responder answers", () =>
+  it.effect.each<[string, ReadonlyArray<InputRequest>, ReadonlyArray<string>, boolean]>([
+    ["neither the caller nor another responder answers", [form, page], [], true],
+    ["the caller does not answer this kind", [page], ["form"], true],
+    ["the caller cannot be told", [form], ["form", "url"], false]
+  ])("is declined at once when %s", ([, requests, inputModes, isExtended]) =>
     Effect.gen(function* () {
-      const { call, statuses } = yield* fixture(asking(form, page))
-      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call([]))), [
-        { action: "decline" },
-        { action: "decline" }
-      ])
-      assert.isEmpty(statuses)
-    })
-  )
-
-  it.effect("is declined at once when the caller does not answer this kind", () =>
-    Effect.gen(function* () {
-      const { call } = yield* fixture(asking(page))
-      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call(["form"]))), [{ action: "decline" }])
-    })
-  )
-
-  it.effect("is declined when the caller cannot be told", () =>
-    Effect.gen(function* () {
-      const { approvals, call } = yield* fixture(asking(form), {}, false)
-      assert.deepStrictEqual(answersOf(yield* Fiber.join(yield* call())), [{ action: "decline" }])
+      const { approvals, call, statuses } = yield* fixture(asking(...requests), {}, isExtended)
+      assert.deepStrictEqual(
+        answersOf(yield* Fiber.join(yield* call(inputModes))),
+        requests.map(() => ({ action: "decline" }))
+      )
       assert.isEmpty(approvals.open())
+      assert.lengthOf(statuses, isExtended ? 0 : 1)
     })
   )
 
@@ -298,15 +257,12 @@ describe("question of a call", () => {
     Effect.gen(function* () {
       const { call, decide, question } = yield* fixture()
       const calling = yield* call()
-      const short = yield* Effect.flip(decide(accept({ name: "A" })))
-      assert.strictEqual(short.code, 400)
-      assert.include(short.message, "/name")
-      const empty = yield* Effect.flip(decide({ action: "allow", scope: "once" }))
-      assert.strictEqual(empty.code, 400)
-      const lasting = yield* Effect.flip(decide({ action: "allow", scope: "tool" }))
-      assert.strictEqual(lasting.code, 400)
-      const long = yield* Effect.flip(decide(accept({ name: "x".repeat(70_000) })))
-      assert.strictEqual(long.code, 400)
+      const short = accept({ name: "A" })
+      assert.include((yield* Effect.flip(decide(short))).message, "/name")
+      const long = accept({ name: "x".repeat(70_000) })
+      for (const answer of [short, once, { action: "allow", scope: "tool" } as const, long]) {
+        assert.strictEqual((yield* Effect.flip(decide(answer))).code, 400)
+      }
       question()
       yield* decide(accept({ name: "Ada" }))
       yield* Fiber.join(calling)
@@ -342,25 +298,6 @@ describe("question of a call", () => {
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "cancel" }])
       assert.deepInclude(statuses.at(-1), { _tag: "Decided", isAllowed: false, by: "" })
-    })
-  )
-
-  it.effect("stops the execution time, also several of one call", () =>
-    Effect.gen(function* () {
-      const slow = tool("ask", (_, { ask: request }) =>
-        Effect.forEach([form, form, form], (question) => Effect.delay(request(question), "5 seconds")).pipe(
-          Effect.as(textResult("done"))
-        )
-      )
-      const { call, decide } = yield* fixture(slow)
-      const calling = yield* call(undefined, 16)
-      for (let count = 0; count < 3; count++) {
-        yield* TestClock.adjust("5 seconds")
-        yield* TestClock.adjust("4 minutes")
-        yield* decide(accept({ name: "Ada" }))
-        yield* settle
-      }
-      assert.strictEqual(firstText(yield* Fiber.join(calling)), "done")
     })
   )
 
@@ -400,7 +337,7 @@ describe("question of a call", () => {
       const calling = yield* call(undefined, 60)
       yield* TestClock.adjust("40 minutes")
       const [approval] = approvals.open()
-      yield* approvals.decide(approval?.id ?? "", accept({}), { _tag: "agent", caller: officeCaller("ada", 1, true) })
+      yield* approvals.decide(approval?.id ?? "", accept({}), { _tag: "agent", caller: ada })
       yield* settle
       assert.isDefined(approvals.open()[0]?.input)
       yield* TestClock.adjust("20 minutes")
@@ -414,14 +351,14 @@ describe("question of a call", () => {
       const call = (reqId: string) =>
         calls.call(
           { agent: "ada", computer: "pc", reqId, toolName: "ask", params: {}, timeout: 60, inputModes: ["form"] },
-          officeCaller("ada", 1, true)
+          ada
         )
       for (let count = 0; count < 256; count++) yield* Effect.forkScoped(call(`r${count}`))
       yield* settle
       assert.strictEqual(approvals.open().length, 256)
       assert.deepStrictEqual(answersOf(yield* call("further")), [{ action: "decline" }])
       assert.deepInclude(audited.at(-1)?.fields, { action: "deny", by: "limit" })
-      yield* calls.cancel("r0", officeCaller("ada", 1, true))
+      yield* calls.cancel("r0", ada)
       yield* Effect.forkScoped(call("next"))
       yield* settle
       assert.strictEqual(approvals.open().length, 256)
@@ -430,7 +367,7 @@ describe("question of a call", () => {
 
   it.effect("is asked after the others of its call, which are limited in number", () =>
     Effect.gen(function* () {
-      const { call, decide } = yield* fixture(askingAtOnce(...Array.from({ length: 40 }, () => form)))
+      const { call, decide } = yield* fixture(askingAtATime(40, ...Array.from({ length: 40 }, () => form)))
       const calling = yield* call()
       for (let count = 0; count < 32; count++) {
         yield* decide(accept({ name: "Ada" }))
@@ -449,7 +386,7 @@ describe("question of a call", () => {
       const { approvals, audited, call, calls, question } = yield* fixture()
       yield* call()
       const { id } = question()
-      yield* calls.cancel("r", officeCaller("ada", 1, true))
+      yield* calls.cancel("r", ada)
       assert.isEmpty(approvals.open())
       assert.deepInclude(approvals.decided()[0]?.decision, { state: "cancelled" })
       assert.strictEqual(
@@ -479,19 +416,6 @@ describe("question of a call", () => {
       assert.notInclude(kept, "s3cret-pin")
       assert.notInclude(kept, "Visible")
       assert.deepInclude(audited.at(-1)?.fields, { action: "allow", by: "agent ada", question: "form" })
-    })
-  )
-
-  it.effect("is answered by the responder of a local call", () =>
-    Effect.gen(function* () {
-      const { calls } = yield* fixture()
-      const responder = {
-        modes: ["form" as const],
-        answer: () => Effect.succeed({ action: "accept", content: { name: "Eve" } } as const)
-      }
-      const calling = yield* Effect.forkScoped(calls.callLocally({ tool: "ask", params: {}, responder }))
-      yield* settle
-      assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "accept", content: { name: "Eve" } }])
     })
   )
 })

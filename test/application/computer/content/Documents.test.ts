@@ -3,17 +3,16 @@ import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import type { DpeRequest, ResolveDpe } from "../../../../src/application/computer/ComputerSettings.ts"
-import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource, tool, unreadable } from "../../../conformance/members.ts"
-import { requests, counted, joined, link } from "../testComputer.ts"
+import { autoApply, counted, joined, link, requests, type SessionChange } from "../testComputer.ts"
 
 const uri = "dpe://h/doc"
 
 /** A Computer that resolves every document to `found`, with one server `alpha`, and the requests to its resolver. */
 const resolving = Effect.fnUntraced(function* (
   resources: ReadonlyArray<MemoryResource>,
-  change: (session: McpSession) => McpSession = (session) => session,
+  change?: SessionChange,
   found: ReturnType<ResolveDpe> = Effect.succeed({ uri: "https://x/1" })
 ) {
   const requests: Array<DpeRequest> = []
@@ -27,8 +26,7 @@ const resolving = Effect.fnUntraced(function* (
 })
 
 /** Adds a resource that is readable, but listed only once `isListed` is true, and counts the listings. */
-const unannounced = (listing: { isListed: boolean; count: number }, added: JsonObject) => (session: McpSession) => ({
-  ...session,
+const unannounced = (listing: { isListed: boolean; count: number }, added: JsonObject) => () => ({
   listResources: () =>
     Effect.sync(() => {
       listing.count++
@@ -36,6 +34,20 @@ const unannounced = (listing: { isListed: boolean; count: number }, added: JsonO
     }),
   readResource: () => Effect.succeed([{ uri, text: "T" }])
 })
+
+/** Sessions that list no resources while `isHanging`, and count the listings that they have begun and not ended. */
+const hangingListing = () => {
+  const state = { isHanging: false, open: 0 }
+  const hang = Effect.acquireUseRelease(
+    Effect.sync(() => void state.open++),
+    () => Effect.never,
+    () => Effect.sync(() => void state.open--)
+  )
+  const hanging: SessionChange = ({ listResources }) => ({
+    listResources: (cursor) => Effect.suspend(() => (state.isHanging ? hang : listResources(cursor)))
+  })
+  return { hanging, state }
+}
 
 describe("location of a document", () => {
   it.effect("comes from the resolver, which gets the listing and the contents", () =>
@@ -97,15 +109,13 @@ describe("location of a document", () => {
 
   it.effect("needs no listing of the document, only its host", () =>
     Effect.gen(function* () {
-      const read = (contents: ReadonlyArray<JsonObject>) => (session: McpSession) => ({
-        ...session,
-        readResource: () => Effect.succeed(contents)
-      })
       for (const [contents, mimeType] of [
         [[{ uri, mimeType: "text/x" }], "text/x"],
         [[], undefined]
       ] as const) {
-        const { get, requests } = yield* resolving([resource("dpe://h/other")], read(contents))
+        const { get, requests } = yield* resolving([resource("dpe://h/other")], () => ({
+          readResource: () => Effect.succeed(contents)
+        }))
         assert.deepStrictEqual(yield* get(), { uri: "https://x/1", req_id: "r" })
         assert.deepStrictEqual([requests[0]?.resource, requests[0]?.hint.mimeType], [undefined, mimeType])
       }
@@ -121,28 +131,18 @@ describe("location of a document", () => {
     })
   )
 
-  it.effect("fails with 4012 for an invalid URI", () =>
+  it.effect.each<[string, string, ReturnType<ResolveDpe>]>([
+    ["resolver_error", "fails", Effect.fail("no space")],
+    ["resolver_error", "has a defect", Effect.die(new Error("a bug"))],
+    ["resolver_returned_invalid", "gives nothing", Effect.succeed(undefined as never)],
+    ["resolver_returned_invalid", "gives an empty URI", Effect.succeed({ uri: "" })],
+    ["resolver_returned_invalid", "gives a URI that is no text", Effect.succeed({ uri: 7 as never })]
+  ])("fails with the category %s when the resolver %s", ([category, , found]) =>
     Effect.gen(function* () {
-      const { get, requests } = yield* resolving([resource(uri)])
-      const { message: _, ...error } = (yield* get({ uri: "dpe://h" })) as JsonObject
-      assert.deepStrictEqual(error, { code: 4012, uri: "dpe://h", reason: "missing doc-ref" })
-      assert.lengthOf(requests, 0)
-    })
-  )
-
-  it.effect("fails with 4011 without a resolver", () =>
-    Effect.gen(function* () {
-      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ resources: [resource(uri)] }) })
-      const { message: _, ...error } = (yield* request("client:get_dpe", { uri })) as JsonObject
-      assert.deepStrictEqual(error, { code: 4011, uri })
-    })
-  )
-
-  it.effect("fails with 4013 for a host without documents", () =>
-    Effect.gen(function* () {
-      const { get } = yield* resolving([resource("dpe://other/doc"), resource("file:///x")])
-      const { message: _, ...error } = (yield* get()) as JsonObject
-      assert.deepStrictEqual(error, { code: 4013, uri, reason: "no MCP server has documents of host 'h'" })
+      const { get, logs } = yield* resolving([resource(uri)], undefined, found)
+      const { message: _, reason: __, ...error } = (yield* get()) as JsonObject
+      assert.deepStrictEqual(error, { code: 4013, uri, category, details: { mcp_server_name: "alpha" } })
+      assert.strictEqual(logs.join().includes("document resolver failed"), category === "resolver_error")
     })
   )
 
@@ -155,21 +155,6 @@ describe("location of a document", () => {
       assert.lengthOf(requests, 0)
     })
   )
-
-  const fails = (title: string, category: string, found: ReturnType<ResolveDpe>) =>
-    it.effect(`fails with the category ${category} when the resolver ${title}`, () =>
-      Effect.gen(function* () {
-        const { get, logs } = yield* resolving([resource(uri)], undefined, found)
-        const { message: _, reason: __, ...error } = (yield* get()) as JsonObject
-        assert.deepStrictEqual(error, { code: 4013, uri, category, details: { mcp_server_name: "alpha" } })
-        assert.strictEqual(logs.join().includes("document resolver failed"), category === "resolver_error")
-      })
-    )
-  fails("fails", "resolver_error", Effect.fail("no space"))
-  fails("has a defect", "resolver_error", Effect.die(new Error("a bug")))
-  fails("gives nothing", "resolver_returned_invalid", Effect.succeed(undefined as never))
-  fails("gives an empty URI", "resolver_returned_invalid", Effect.succeed({ uri: "" }))
-  fails("gives a URI that is no text", "resolver_returned_invalid", Effect.succeed({ uri: 7 as never }))
 
   it.effect("fails with 4013 when the resolver exceeds the timeout, one minute by default", () =>
     Effect.gen(function* () {
@@ -235,11 +220,7 @@ describe("server of a document", () => {
 
   it.effect("is found while two other servers do not respond, after the timeout of one listing", () =>
     Effect.gen(function* () {
-      let isHanging = false
-      const hanging = (session: McpSession): McpSession => ({
-        ...session,
-        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
-      })
+      const { hanging, state } = hangingListing()
       const listing = { isListed: false, count: 0 }
       const memory = yield* makeMemoryMcpServer()
       const { request } = yield* joined({
@@ -250,7 +231,7 @@ describe("server of a document", () => {
         },
         settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
       })
-      isHanging = true
+      state.isHanging = true
       listing.isListed = true
       const pending = yield* Effect.forkChild(request("client:get_dpe", { uri }), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
@@ -261,46 +242,26 @@ describe("server of a document", () => {
 })
 
 describe("listing of the resources of a server", () => {
-  it.effect("comes page by page, the last one without a cursor", () =>
+  it.effect.each<[string, JsonObject, JsonObject]>([
+    ["an unknown server", { mcp_server: "nope" }, { code: 404, mcp_server_name: "nope" }],
+    [
+      "a server without resources",
+      { mcp_server: "beta" },
+      { code: 4015, mcp_server_name: "beta", capability: "resources" }
+    ],
+    [
+      "a cursor that the MCP server rejects",
+      { mcp_server: "alpha", cursor: "no such" },
+      { code: 500, mcp_server_name: "alpha", details: { mcp_error: "Invalid cursor" } }
+    ]
+  ])("fails for %s", ([, fields, expected]) =>
     Effect.gen(function* () {
-      const resources = [resource("file:///a"), resource("file:///b")]
-      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ resources, pageSize: 1 }) })
-      const page = (cursor?: string) =>
-        request("client:get_resources", { mcp_server: "alpha", ...(cursor !== undefined && { cursor }) })
-      assert.deepStrictEqual(yield* page(), {
-        resources: [{ uri: "file:///a", name: "file:///a" }],
-        next_cursor: "1",
-        req_id: "r"
+      const request = yield* requests({
+        alpha: yield* makeMemoryMcpServer(),
+        beta: yield* makeMemoryMcpServer({ capabilities: { resources: false } })
       })
-      assert.deepStrictEqual(yield* page("1"), {
-        resources: [{ uri: "file:///b", name: "file:///b" }],
-        req_id: "r"
-      })
-    })
-  )
-
-  it.effect("fails for an unknown server, and for one without resources", () =>
-    Effect.gen(function* () {
-      const request = yield* requests({ alpha: yield* makeMemoryMcpServer({ capabilities: { resources: false } }) })
-      const { message: _, ...unknown } = (yield* request("client:get_resources", { mcp_server: "nope" })) as JsonObject
-      assert.deepStrictEqual(unknown, { code: 404, mcp_server_name: "nope" })
-      const { message: __, ...incapable } = (yield* request("client:get_resources", {
-        mcp_server: "alpha"
-      })) as JsonObject
-      assert.deepStrictEqual(incapable, { code: 4015, mcp_server_name: "alpha", capability: "resources" })
-    })
-  )
-
-  it.effect("fails with 500 and the error of the MCP server", () =>
-    Effect.gen(function* () {
-      const request = yield* requests({ alpha: yield* makeMemoryMcpServer() })
-      const unknown = { mcp_server: "alpha", cursor: "no such" }
-      const { message: _, ...error } = (yield* request("client:get_resources", unknown)) as JsonObject
-      assert.deepStrictEqual(error, {
-        code: 500,
-        mcp_server_name: "alpha",
-        details: { mcp_error: "Invalid cursor" }
-      })
+      const { message: _, ...error } = (yield* request("client:get_resources", fields)) as JsonObject
+      assert.deepStrictEqual(error, expected)
     })
   )
 })
@@ -371,14 +332,10 @@ describe("search for documents", () => {
 
   it.effect("uses the previous listing of a server that does not respond", () =>
     Effect.gen(function* () {
-      let isHanging = false
       const memory = yield* makeMemoryMcpServer({ resources: [counting("doc", [], { _meta: { page_count: 1 } })] })
-      const alpha = counted(memory, (session) => ({
-        ...session,
-        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
-      }))
-      const { request, logs } = yield* joined({ servers: { alpha } })
-      isHanging = true
+      const { hanging, state } = hangingListing()
+      const { request, logs } = yield* joined({ servers: { alpha: counted(memory, hanging) } })
+      state.isHanging = true
       const pending = yield* Effect.forkChild(request("client:get_finder", {}), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(found(yield* Fiber.join(pending)), [["dpe://h/doc", 1, "alpha"]])
@@ -390,11 +347,8 @@ describe("search for documents", () => {
     Effect.gen(function* () {
       const server = (name: string) =>
         makeMemoryMcpServer({ tools: [tool(name)], resources: [counting(name, [], { _meta: { page_count: 1 } })] })
-      const auto = { default_tool_meta: { auto_apply: true } }
-      const request = yield* requests(
-        { alpha: yield* server("a"), beta: yield* server("b") },
-        { alpha: auto, beta: auto }
-      )
+      const both = { alpha: yield* server("a"), beta: yield* server("b") }
+      const request = yield* requests(both, { alpha: autoApply, beta: autoApply })
       const servers = Effect.map(request("client:get_finder", {}), (answer) => found(answer).map(([, , name]) => name))
       assert.deepStrictEqual(yield* servers, ["alpha", "beta"])
       yield* request("client:tool_call", { tool_name: "b", params: {}, timeout: 5 })
@@ -426,29 +380,17 @@ describe("unresponsive MCP server", () => {
 
   it.effect("fails a listing with 500 after the timeout and stops it", () =>
     Effect.gen(function* () {
-      let open = 0
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://h/a")] })
-      let isHanging = false
-      const server = counted(memory, (session) => ({
-        ...session,
-        listResources: (cursor) =>
-          isHanging
-            ? Effect.acquireUseRelease(
-                Effect.sync(() => void open++),
-                () => Effect.never,
-                () => Effect.sync(() => void open--)
-              )
-            : session.listResources(cursor)
-      }))
-      const request = yield* requests({ server })
-      isHanging = true
+      const { hanging, state } = hangingListing()
+      const request = yield* requests({ server: counted(memory, hanging) })
+      state.isHanging = true
       const pending = yield* Effect.forkChild(request("client:get_resources", { mcp_server: "server" }), {
         startImmediately: true
       })
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(open, 1)
+      assert.strictEqual(state.open, 1)
       yield* TestClock.adjust("1 hour")
-      assert.strictEqual(open, 0)
+      assert.strictEqual(state.open, 0)
       assert.include(JSON.stringify(yield* Fiber.join(pending)), '"code":500')
     })
   )

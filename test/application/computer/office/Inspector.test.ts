@@ -74,42 +74,27 @@ describe("Inspector", () => {
     })
   )
 
-  it.effect("reports which tools need consent", () =>
+  it.effect.each<[string, Partial<TestComputer>, ReadonlyArray<string>]>([
+    [
+      "of the configuration",
+      { configure: { alpha: { forbidden_tools: ["v"], tool_meta: { t: { auto_apply: true } } } } },
+      ["runs without consent", "needs consent", "forbidden"]
+    ],
+    [
+      "of approved patterns",
+      { settings: { approve: ["alpha/u"] } },
+      ["needs consent", "runs without consent", "needs consent"]
+    ],
+    ["of a policy", { policy: RulePolicy.layer([]) }, ["t", "u", "v"].map(() => "decided by a policy")]
+  ])("reports the rule %s for each tool", ([, { configure, ...more }, rules]) =>
     Effect.gen(function* () {
-      const u = tool("u", () => Effect.succeed(textResult("ran")))
-      const v = tool("v", () => Effect.succeed(textResult("ran")))
-      const alpha = yield* makeMemoryMcpServer({ tools: [t, u, v] })
-      const { inspect } = yield* fixture(
-        { alpha },
-        {},
-        { alpha: { forbidden_tools: ["v"], tool_meta: { t: { auto_apply: true } } } }
-      )
+      const alpha = yield* makeMemoryMcpServer({ tools: [t, tool("u"), tool("v")] })
+      const { inspect } = yield* fixture({ alpha }, {}, configure, link, more)
       const { inspection } = yield* inspect(noWait)
-      assert.deepStrictEqual(inspection.consent, [
-        { tool: "t", rule: "runs without consent" },
-        { tool: "u", rule: "needs consent" },
-        { tool: "v", rule: "forbidden" }
-      ])
-    })
-  )
-
-  it.effect("reports the tools of approved patterns as running without consent", () =>
-    Effect.gen(function* () {
-      const u = tool("u", () => Effect.succeed(textResult("ran")))
-      const alpha = yield* makeMemoryMcpServer({ tools: [t, u] })
-      const { inspect } = yield* fixture({ alpha }, {}, {}, link, { settings: { approve: ["alpha/u"] } })
-      assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [
-        { tool: "t", rule: "needs consent" },
-        { tool: "u", rule: "runs without consent" }
-      ])
-    })
-  )
-
-  it.effect("reports that a policy decides", () =>
-    Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { inspect } = yield* fixture({ alpha }, {}, {}, link, { policy: RulePolicy.layer([]) })
-      assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [{ tool: "t", rule: "decided by a policy" }])
+      assert.deepStrictEqual(
+        inspection.consent,
+        ["t", "u", "v"].map((name, index) => ({ tool: name, rule: rules[index] ?? "" }))
+      )
     })
   )
 
@@ -173,28 +158,17 @@ describe("Inspector", () => {
     })
   )
 
-  it.effect("hides stderr by default", () =>
-    Effect.gen(function* () {
-      const { inspect } = yield* fixture({ alpha: yield* writing("loading") })
-      const { inspection } = yield* inspect(noWait)
-      assert.isUndefined(inspection.servers[0]?.stderr)
-    })
-  )
+  const small: Link = { ...link, maxBytes: () => 250, fits: (body) => body.byteLength() <= 250 }
 
-  it.effect("shows the last lines of stderr where the owner shares them", () =>
+  it.effect.each<[string, string, ComputerOperatorAccess, Link, ReadonlyArray<string> | undefined]>([
+    ["hides stderr by default", "loading", {}, link, undefined],
+    ["shows the last lines of stderr where the owner shares them", "loading", { stderr: true }, link, ["loading"]],
+    ["hides stderr when the reply does not fit into a message", "x".repeat(400), { stderr: true }, small, undefined]
+  ])("%s", ([, line, operators, to, shown]) =>
     Effect.gen(function* () {
-      const { inspect } = yield* fixture({ alpha: yield* writing("loading") }, { stderr: true })
-      const { inspection } = yield* inspect(noWait)
-      assert.deepStrictEqual(inspection.servers[0]?.stderr, ["loading"])
-    })
-  )
-
-  it.effect("leaves out stderr when the reply does not fit into a message", () =>
-    Effect.gen(function* () {
-      const small: Link = { ...link, maxBytes: () => 250, fits: (body) => body.byteLength() <= 250 }
-      const { inspect } = yield* fixture({ alpha: yield* writing("x".repeat(400)) }, { stderr: true }, {}, small)
-      const { inspection } = yield* inspect(noWait)
-      assert.deepStrictEqual([inspection.servers[0]?.name, inspection.servers[0]?.stderr], ["alpha", undefined])
+      const { inspect } = yield* fixture({ alpha: yield* writing(line) }, operators, {}, to)
+      const { name, stderr } = (yield* inspect(noWait)).inspection.servers[0] ?? {}
+      assert.deepStrictEqual([name, stderr], ["alpha", shown])
     })
   )
 

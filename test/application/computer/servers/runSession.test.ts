@@ -1,19 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { runSession } from "../../../../src/application/computer/servers/runSession.ts"
 import {
   McpConnector,
   McpSessionError,
   type McpMethod,
-  type McpSession,
   type McpWatchOptions
 } from "../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, withParameterDefaults } from "../../../../src/domain/config/endpointParameters.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { counted, testComputer, type TestComputer } from "../testComputer.ts"
+import { type SessionChange, type TestComputer, withAlpha } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -23,22 +22,11 @@ const secret = "hunter2-of-production"
 const failure = (message: string, reason: McpSessionError["reason"] = "protocol") =>
   new McpSessionError({ reason, message })
 
-/** Makes a stage with a server in memory whose session is changed. */
-const alpha = Effect.fnUntraced(function* (
-  change: (session: McpSession) => Partial<McpSession>,
-  options: MemoryMcpServerOptions = {},
-  more: Partial<TestComputer> = {}
-) {
-  const memory = yield* makeMemoryMcpServer(options)
-  const server = counted(memory, (session) => ({ ...session, ...change(session) }))
-  const { computer, logs } = yield* testComputer({ servers: { alpha: server }, ...more })
-  yield* letGo
-  const state = Effect.map(computer.servers, (states) => states.get("alpha"))
-  const reason = Effect.map(state, (now) => (now !== undefined && "reason" in now ? now.reason : undefined))
-  return { memory, computer, logs, starts: server.starts, state, reason }
-})
+/** Starts a Computer with a server in memory whose session is changed. */
+const alpha = (change: SessionChange, server: MemoryMcpServerOptions = {}, more: Partial<TestComputer> = {}) =>
+  Effect.map(withAlpha({ change, server, ...more }), ({ alpha: memory, ...parts }) => ({ ...parts, memory }))
 
-/** A stage whose server gets a secret. */
+/** A Computer whose server gets a secret. */
 const withSecret: Partial<TestComputer> = {
   environment: { TOKEN: secret },
   configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } }
@@ -378,20 +366,6 @@ describe("runSession", () => {
       yield* memory.setTools([])
       yield* letGo
       assert.strictEqual(yield* reason, "cannot list tools: no <redacted>")
-    })
-  )
-
-  it.effect("passes progress without a message on", () =>
-    Effect.gen(function* () {
-      const reports: Array<object> = []
-      const run = tool("t", (_args, { progress }) => Effect.as(progress({ progress: 1, total: 2 }), { content: [] }))
-      const { computer } = yield* alpha(
-        () => ({}),
-        { tools: [run] },
-        { settings: { onProgress: ({ reqId: _reqId, ...report }) => Effect.sync(() => void reports.push(report)) } }
-      )
-      yield* computer.callTool({ tool: "t", params: {} })
-      assert.deepStrictEqual(reports, [{ tool: "t", progress: 1, total: 2 }])
     })
   )
 

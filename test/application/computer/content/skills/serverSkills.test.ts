@@ -4,11 +4,11 @@ import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Tar } from "effect/encoding"
 import { makeMemoryMcpServer, type MemoryResource } from "../../../../../src/adapters/memory/MemoryMcp.ts"
-import { type McpSession, McpSessionError } from "../../../../../src/application/ports/McpSession.ts"
+import { McpSessionError } from "../../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { tarGzOf } from "../../../../adapters/skills/archives.ts"
 import { resource, unreadable } from "../../../../conformance/members.ts"
-import { counted } from "../../testComputer.ts"
+import { counted, type SessionChange, type TestComputer } from "../../testComputer.ts"
 import { skillText, withSkills } from "./skillFolders.ts"
 
 const uri = "skill://host/pdf"
@@ -21,14 +21,31 @@ const inResources = (description = "does pdf", name = "pdf"): ReadonlyArray<Memo
 ]
 
 /** A server whose skill has the description "before", until the test changes it. */
-const changingSkill = Effect.gen(function* () {
+const changingSkill = Effect.sync(() => {
   let description = "before"
   const resources = inResources().map((one) =>
     one.definition["uri"] === `${uri}/SKILL.md`
       ? { ...one, read: Effect.sync(() => [{ uri: `${uri}/SKILL.md`, text: skillText("pdf", description) }]) }
       : one
   )
-  return { server: yield* makeMemoryMcpServer({ resources }), describeAs: (text: string) => void (description = text) }
+  return { resources, describeAs: (text: string) => void (description = text) }
+})
+
+/** A Computer in an office whose server `alpha` has these resources, and sessions with these changes. */
+const serving = Effect.fnUntraced(function* (
+  resources: ReadonlyArray<MemoryResource> = inResources(),
+  {
+    change,
+    files = {},
+    ...fixture
+  }: Partial<TestComputer> & {
+    readonly change?: SessionChange
+    readonly files?: { readonly [path: string]: string }
+  } = {}
+) {
+  const alpha = yield* makeMemoryMcpServer({ resources })
+  const { connect, starts } = counted(alpha, change)
+  return { ...(yield* withSkills(files, { servers: { alpha: { connect } }, ...fixture })), alpha, starts }
 })
 
 const archiveUri = "skill://host/pdf.tar.gz"
@@ -46,22 +63,21 @@ const inArchive = Effect.fnUntraced(function* (description: string, meta: JsonOb
   return { resources: [skill, archive], sha256: createHash("sha256").update(bytes).digest("hex") }
 })
 
-/** Records the URIs that are read. */
-const recordingReads = (reads: Array<string>) => (session: McpSession) => ({
-  ...session,
-  readResource: (read: string) => {
-    reads.push(read)
-    return session.readResource(read)
-  }
-})
+/** Records the URIs that are read, which takes this time. */
+const recordingReads =
+  (reads: Array<string>, time: Duration.Input = 0): SessionChange =>
+  ({ readResource }) => ({
+    readResource: (read) => Effect.suspend(() => (reads.push(read), Effect.delay(readResource(read), time)))
+  })
 
 const descriptions = (skills: ReadonlyArray<JsonObject>) => skills.map(({ description }) => description)
+
+const lazy = { alpha: { lifecycle: "lazy" } }
 
 describe("skill of an MCP server", () => {
   it.effect("comes from resources below it", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ resources: inResources() })
-      const { list, read } = yield* withSkills({}, { servers: { alpha } })
+      const { list, read } = yield* serving()
       const [skill, ...others] = yield* list
       assert.deepStrictEqual(others, [])
       assert.deepStrictEqual(skill, {
@@ -80,30 +96,26 @@ describe("skill of an MCP server", () => {
 
   it.effect("is read by its name from a lazy server, which starts", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }))
-      const configure = { alpha: { lifecycle: "lazy" } }
-      const { computer, list, names, read, sent } = yield* withSkills({}, { servers: { alpha }, configure })
-      assert.deepStrictEqual([yield* list, alpha.starts.count], [[], 1])
+      const { computer, list, names, read, sent, starts } = yield* serving(inResources(), { configure: lazy })
+      assert.deepStrictEqual([yield* list, starts.count], [[], 1])
       sent.length = 0
       assert.strictEqual((yield* read("mcp:alpha:pdf"))["body"], "# pdf\n")
-      assert.strictEqual(alpha.starts.count, 2)
+      assert.strictEqual(starts.count, 2)
       yield* TestClock.adjust("1 hour")
       assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Idle")
-      assert.deepStrictEqual([yield* names, alpha.starts.count], [["mcp:alpha:pdf"], 2])
+      assert.deepStrictEqual([yield* names, starts.count], [["mcp:alpha:pdf"], 2])
       assert.strictEqual((yield* read("mcp:alpha:pdf"))["body"], "# pdf\n")
-      assert.strictEqual(alpha.starts.count, 2)
+      assert.strictEqual(starts.count, 2)
       assert.strictEqual(sent.filter((event) => event === "server:update_skills").length, 1)
     })
   )
 
   it.effect("is staged again after a start of its lazy server", () =>
     Effect.gen(function* () {
-      const memory = yield* makeMemoryMcpServer({ resources: inResources("first") })
-      const configure = { alpha: { lifecycle: "lazy" } }
-      const { computer, list, read } = yield* withSkills({}, { servers: { alpha: memory }, configure })
+      const { alpha, computer, list, read } = yield* serving(inResources("first"), { configure: lazy })
       yield* read("mcp:alpha:pdf")
       yield* TestClock.adjust("1 hour")
-      yield* memory.setResources(inResources("second"))
+      yield* alpha.setResources(inResources("second"))
       assert.deepStrictEqual(descriptions(yield* list), ["first"])
       yield* computer.start("alpha")
       yield* TestClock.adjust("1 second")
@@ -115,8 +127,7 @@ describe("skill of an MCP server", () => {
     Effect.gen(function* () {
       const { sha256 } = yield* inArchive("in archive")
       const { resources } = yield* inArchive("in archive", { archive_sha256: sha256.toUpperCase() })
-      const alpha = yield* makeMemoryMcpServer({ resources })
-      const { list } = yield* withSkills({}, { servers: { alpha } })
+      const { list } = yield* serving(resources)
       assert.deepStrictEqual(descriptions(yield* list), ["in archive"])
     })
   )
@@ -124,18 +135,19 @@ describe("skill of an MCP server", () => {
   it.effect("is left out when its archive has another hash", () =>
     Effect.gen(function* () {
       const { resources } = yield* inArchive("in archive", { archive_sha256: "00" })
-      const alpha = yield* makeMemoryMcpServer({ resources })
-      const { names, problems } = yield* withSkills({}, { servers: { alpha } })
+      const { names, problems } = yield* serving(resources)
       assert.deepStrictEqual(yield* names, [])
       assert.include(problems().join(), "the archive has another hash")
     })
   )
 
+  const files = { "/srv/pdf/SKILL.md": skillText("pdf") }
+  const mountedAt = (folder: string) =>
+    resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: folder, etag: folder } })
+
   it.effect("stays in the folder where it is mounted", () =>
     Effect.gen(function* () {
-      const mounted = resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: "/srv/pdf" } })
-      const alpha = yield* makeMemoryMcpServer({ resources: [mounted] })
-      const { list } = yield* withSkills({ "/srv/pdf/SKILL.md": skillText("pdf") }, { servers: { alpha } })
+      const { list } = yield* serving([mountedAt("/srv/pdf")], { files })
       assert.deepStrictEqual(
         (yield* list).map(({ path }) => path),
         ["/srv/pdf"]
@@ -145,13 +157,7 @@ describe("skill of an MCP server", () => {
 
   it.effect("is gone when its server mounts it in a folder that cannot be read", () =>
     Effect.gen(function* () {
-      const mountedAt = (folder: string) =>
-        resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: folder, etag: folder } })
-      const alpha = yield* makeMemoryMcpServer({ resources: [mountedAt("/srv/pdf")] })
-      const { list, names, problems } = yield* withSkills(
-        { "/srv/pdf/SKILL.md": skillText("pdf") },
-        { servers: { alpha } }
-      )
+      const { alpha, list, names, problems } = yield* serving([mountedAt("/srv/pdf")], { files })
       assert.strictEqual((yield* list).length, 1)
       yield* alpha.setResources([mountedAt("/none")])
       yield* TestClock.adjust("1 second")
@@ -162,11 +168,8 @@ describe("skill of an MCP server", () => {
 
   it.effect("is left out when a server on another machine names a folder", () =>
     Effect.gen(function* () {
-      const mounted = resource(uri, ["T"], { _meta: { source: "mounted", mount_dir: "/srv/pdf" } })
-      const alpha = yield* makeMemoryMcpServer({ resources: [mounted] })
       const configure = { alpha: { type: "streamable", server_parameters: { url: "http://remote.example/mcp" } } }
-      const files = { "/srv/pdf/SKILL.md": skillText("pdf") }
-      const { list, problems } = yield* withSkills(files, { servers: { alpha }, configure })
+      const { list, problems } = yield* serving([mountedAt("/srv/pdf")], { files, configure })
       assert.deepStrictEqual(yield* list, [])
       assert.include(problems().join(), "only a local MCP server can name a folder")
     })
@@ -175,23 +178,20 @@ describe("skill of an MCP server", () => {
   it.effect("is left out with a warning when it cannot be staged or lacks its description", () =>
     Effect.gen(function* () {
       const meta = { _meta: { source: "resources" } }
-      const alpha = yield* makeMemoryMcpServer({
-        resources: [
-          resource("skill://host/empty", ["T"], meta),
-          resource("skill://host/unreadable", ["T"], meta),
-          unreadable("skill://host/unreadable/SKILL.md"),
-          resource("skill://host/plain", ["T"], meta),
-          resource("skill://host/plain/SKILL.md", ["# x"]),
-          resource("skill://host/outside", ["T"], meta),
-          resource("skill://host/outside/%2e%2e/x", ["x"]),
-          resource("skill://host/none", ["T"], { _meta: { source: "mounted", mount_dir: "/none" } }),
-          resource("skill://host/Bad", ["T"], meta),
-          ...inResources("first"),
-          resource("skill://other/pdf", ["T"], meta),
-          resource("skill://host/note", ["T"])
-        ]
-      })
-      const { list, problems } = yield* withSkills({}, { servers: { alpha } })
+      const { list, problems } = yield* serving([
+        resource("skill://host/empty", ["T"], meta),
+        resource("skill://host/unreadable", ["T"], meta),
+        unreadable("skill://host/unreadable/SKILL.md"),
+        resource("skill://host/plain", ["T"], meta),
+        resource("skill://host/plain/SKILL.md", ["# x"]),
+        resource("skill://host/outside", ["T"], meta),
+        resource("skill://host/outside/%2e%2e/x", ["x"]),
+        resource("skill://host/none", ["T"], { _meta: { source: "mounted", mount_dir: "/none" } }),
+        resource("skill://host/Bad", ["T"], meta),
+        ...inResources("first"),
+        resource("skill://other/pdf", ["T"], meta),
+        resource("skill://host/note", ["T"])
+      ])
       assert.deepStrictEqual(descriptions(yield* list), ["first"])
       const text = problems().join("\n")
       assert.lengthOf(problems(), 7)
@@ -231,14 +231,7 @@ describe("skill of an MCP server", () => {
   it.effect("is staged before an Agent asks, and announced", () =>
     Effect.gen(function* () {
       const reads: Array<string> = []
-      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }), (session) => ({
-        ...session,
-        readResource: (read) => {
-          reads.push(read)
-          return Effect.delay(session.readResource(read), "1 second")
-        }
-      }))
-      const { list, sent } = yield* withSkills({}, { servers: { alpha } })
+      const { list, sent } = yield* serving(inResources(), { change: recordingReads(reads, "1 second") })
       assert.deepStrictEqual(sent, [])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(sent, ["server:update_skills"])
@@ -249,8 +242,7 @@ describe("skill of an MCP server", () => {
 
   it.effect("disappears with its server, and returns with it", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ resources: inResources() })
-      const { names, read, sent } = yield* withSkills({}, { servers: { alpha } })
+      const { alpha, names, read, sent } = yield* serving()
       assert.deepStrictEqual(yield* names, ["mcp:alpha:pdf"])
       yield* TestClock.adjust("1 second")
       sent.length = 0
@@ -268,8 +260,7 @@ describe("skill of an MCP server", () => {
 
   it.effect("follows changes of the listing", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ resources: inResources("before") })
-      const { list, sent } = yield* withSkills({}, { servers: { alpha } })
+      const { alpha, list, sent } = yield* serving(inResources("before"))
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
       yield* TestClock.adjust("1 second")
       sent.length = 0
@@ -285,8 +276,8 @@ describe("skill of an MCP server", () => {
 
   it.effect("follows updates of its resources", () =>
     Effect.gen(function* () {
-      const { describeAs, server: alpha } = yield* changingSkill
-      const { list, sent } = yield* withSkills({}, { servers: { alpha } })
+      const { describeAs, resources } = yield* changingSkill
+      const { alpha, list, sent } = yield* serving(resources)
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
       yield* TestClock.adjust("1 second")
       assert.includeMembers([...alpha.subscriptions()], [uri, `${uri}/SKILL.md`])
@@ -301,17 +292,16 @@ describe("skill of an MCP server", () => {
 
   it.effect("is staged again after an update during its staging", () =>
     Effect.gen(function* () {
-      const { describeAs, server } = yield* changingSkill
-      const alpha = counted(server, (session) => ({
-        ...session,
-        readResource: (read) =>
-          Effect.flatMap(session.readResource(read), (all) => Effect.delay(Effect.succeed(all), "1 second"))
-      }))
-      const { list } = yield* withSkills({}, { servers: { alpha } })
+      const { describeAs, resources } = yield* changingSkill
+      const { alpha, list } = yield* serving(resources, {
+        change: ({ readResource }) => ({
+          readResource: (read) => Effect.tap(readResource(read), Effect.sleep("1 second"))
+        })
+      })
       yield* TestClock.adjust("5 seconds")
       const update = (text: string) => {
         describeAs(text)
-        return server.notify({ _tag: "ResourceUpdated", uri: `${uri}/SKILL.md` })
+        return alpha.notify({ _tag: "ResourceUpdated", uri: `${uri}/SKILL.md` })
       }
       yield* update("after")
       yield* TestClock.adjust("500 millis")
@@ -323,9 +313,8 @@ describe("skill of an MCP server", () => {
 
   it.effect("has updates of 256 resources of its server at most", () =>
     Effect.gen(function* () {
-      const files = Array.from({ length: 300 }, (_, index) => resource(`${uri}/file${index}.md`, ["x"]))
-      const alpha = yield* makeMemoryMcpServer({ resources: [...inResources(), ...files] })
-      const { names } = yield* withSkills({}, { servers: { alpha } })
+      const many = Array.from({ length: 300 }, (_, index) => resource(`${uri}/file${index}.md`, ["x"]))
+      const { alpha, names } = yield* serving([...inResources(), ...many])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* names, ["mcp:alpha:pdf"])
       assert.strictEqual(new Set(alpha.subscriptions().filter((one) => one.startsWith("skill:"))).size, 256)
@@ -343,14 +332,11 @@ describe("skill of an MCP server", () => {
 
   it.effect("is staged without subscriptions when these fail, with a warning", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }), (session) => ({
-        ...session,
-        watch: (wanted) =>
-          wanted.uris.length > 0
-            ? Effect.fail(new McpSessionError({ reason: "protocol", message: "no subscriptions today" }))
-            : session.watch(wanted)
-      }))
-      const { logs, read } = yield* withSkills({}, { servers: { alpha } })
+      const failing = Effect.fail(new McpSessionError({ reason: "protocol", message: "no subscriptions today" }))
+      const change: SessionChange = ({ watch }) => ({
+        watch: (wanted) => (wanted.uris.length > 0 ? failing : watch(wanted))
+      })
+      const { logs, read } = yield* serving(inResources(), { change })
       assert.strictEqual((yield* read("mcp:alpha:pdf"))["body"], "# pdf\n")
       assert.include(logs.join(), "no subscriptions today")
     })
@@ -358,23 +344,21 @@ describe("skill of an MCP server", () => {
 
   it.effect("is staged by the request when its server does not reply to the subscription", () =>
     Effect.gen(function* () {
-      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }), (session) => ({
-        ...session,
-        watch: (wanted) => (wanted.uris.length > 0 ? Effect.never : session.watch(wanted))
-      }))
-      const { names } = yield* withSkills({}, { servers: { alpha } })
+      const change: SessionChange = ({ watch }) => ({
+        watch: (wanted) => (wanted.uris.length > 0 ? Effect.never : watch(wanted))
+      })
+      const { names } = yield* serving(inResources(), { change })
       assert.deepStrictEqual(yield* names, ["mcp:alpha:pdf"])
     })
   )
 
   it.effect("is staged again when it was staged before the subscription", () =>
     Effect.gen(function* () {
-      const { describeAs, server } = yield* changingSkill
-      const alpha = counted(server, (session) => ({
-        ...session,
-        watch: (wanted) => Effect.delay(session.watch(wanted), wanted.uris.length > 0 ? "2 seconds" : 0)
-      }))
-      const { list } = yield* withSkills({}, { servers: { alpha } })
+      const { describeAs, resources } = yield* changingSkill
+      const change: SessionChange = ({ watch }) => ({
+        watch: (wanted) => Effect.delay(watch(wanted), wanted.uris.length > 0 ? "2 seconds" : 0)
+      })
+      const { list } = yield* serving(resources, { change })
       assert.deepStrictEqual(descriptions(yield* list), ["before"])
       describeAs("after")
       yield* TestClock.adjust("1 second")
@@ -387,14 +371,7 @@ describe("skill of an MCP server", () => {
   it.effect("is staged once for requests during the staging, which wait for it", () =>
     Effect.gen(function* () {
       const reads: Array<string> = []
-      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }), (session) => ({
-        ...session,
-        readResource: (read) => {
-          reads.push(read)
-          return Effect.delay(session.readResource(read), "1 second")
-        }
-      }))
-      const { names, read } = yield* withSkills({}, { servers: { alpha } })
+      const { names, read } = yield* serving(inResources(), { change: recordingReads(reads, "1 second") })
       const listed = yield* Effect.forkChild(names, { startImmediately: true })
       const text = yield* Effect.forkChild(read("mcp:alpha:pdf"), { startImmediately: true })
       yield* TestClock.adjust("1 second")
@@ -407,16 +384,14 @@ describe("skill of an MCP server", () => {
   it.effect("is not listed with the files of an earlier session", () =>
     Effect.gen(function* () {
       let isHanging = false
-      const server = yield* makeMemoryMcpServer({ resources: inResources() })
-      const alpha = counted(server, (session) => ({
-        ...session,
-        readResource: (read) => (isHanging ? Effect.never : session.readResource(read))
-      }))
-      const { names } = yield* withSkills({}, { servers: { alpha }, settings: { readTimeout: Duration.zero } })
+      const { alpha, names } = yield* serving(inResources(), {
+        change: ({ readResource }) => ({ readResource: (read) => (isHanging ? Effect.never : readResource(read)) }),
+        settings: { readTimeout: Duration.zero }
+      })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* names, ["mcp:alpha:pdf"])
       isHanging = true
-      yield* server.crash("gone")
+      yield* alpha.crash("gone")
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(yield* names, [])
     })
@@ -425,14 +400,14 @@ describe("skill of an MCP server", () => {
   it.effect("is not read again while its etag stays the same", () =>
     Effect.gen(function* () {
       const reads: Array<string> = []
-      const server = yield* makeMemoryMcpServer({ resources: (yield* inArchive("one", { etag: "1" })).resources })
-      const { list } = yield* withSkills({}, { servers: { alpha: counted(server, recordingReads(reads)) } })
+      const { resources } = yield* inArchive("one", { etag: "1" })
+      const { alpha, list } = yield* serving(resources, { change: recordingReads(reads) })
       yield* list
-      yield* server.crash("gone")
+      yield* alpha.crash("gone")
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(descriptions(yield* list), ["one"])
       assert.deepStrictEqual(reads, [archiveUri])
-      yield* server.setResources((yield* inArchive("two", { etag: "2" })).resources)
+      yield* alpha.setResources((yield* inArchive("two", { etag: "2" })).resources)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(descriptions(yield* list), ["two"])
       assert.lengthOf(reads, 2)
@@ -441,8 +416,7 @@ describe("skill of an MCP server", () => {
 
   it.effect("keeps its previous files when the new ones cannot be staged", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ resources: (yield* inArchive("one")).resources })
-      const { list, problems } = yield* withSkills({}, { servers: { alpha } })
+      const { alpha, list, problems } = yield* serving((yield* inArchive("one")).resources)
       yield* list
       yield* alpha.setResources((yield* inArchive("two", { archive_sha256: "00" })).resources)
       yield* TestClock.adjust("1 second")
@@ -454,13 +428,10 @@ describe("skill of an MCP server", () => {
   it.effect("does not delay the list for longer than the read timeout", () =>
     Effect.gen(function* () {
       const slow: MemoryResource = { definition: { uri: `${uri}/SKILL.md`, name: "x" }, read: Effect.never }
-      const alpha = yield* makeMemoryMcpServer({
-        resources: [resource(uri, ["T"], { _meta: { source: "resources" } }), slow]
+      const { names } = yield* serving([resource(uri, ["T"], { _meta: { source: "resources" } }), slow], {
+        files: { "/user/a/SKILL.md": skillText("a") },
+        settings: { readTimeout: Duration.seconds(3) }
       })
-      const { names } = yield* withSkills(
-        { "/user/a/SKILL.md": skillText("a") },
-        { servers: { alpha }, settings: { readTimeout: Duration.seconds(3) } }
-      )
       const fiber = yield* Effect.forkChild(names, { startImmediately: true })
       yield* TestClock.adjust("3 seconds")
       assert.deepStrictEqual(fiber.pollUnsafe()?._tag, "Success")
