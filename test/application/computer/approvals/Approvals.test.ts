@@ -258,16 +258,6 @@ describe("the hook of a host", () => {
       )
     })
   )
-
-  it.effect("is interrupted when another approver is faster", () =>
-    Effect.gen(function* () {
-      const withdrawn = yield* Deferred.make<void>()
-      const confirm = () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(withdrawn, undefined))
-      const { decideNext } = yield* deciding({ confirm })
-      yield* decideNext(once)
-      yield* Deferred.await(withdrawn)
-    })
-  )
 })
 
 describe("a grant", () => {

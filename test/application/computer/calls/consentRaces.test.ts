@@ -21,6 +21,7 @@ import { settle } from "../../../settle.ts"
 const ann: Approver = { _tag: "page", name: "operator:ann" }
 const once: ApprovalAnswer = { action: "allow", scope: "once" }
 const always: ApprovalAnswer = { action: "allow", scope: "tool" }
+const asks: PolicyDecision = { action: "ask", by: "engine" }
 const form = { mode: "form", message: "Who?", schema: { type: "object" } } as const
 
 describe("call that a slow policy decides", () => {
@@ -32,12 +33,11 @@ describe("call that a slow policy decides", () => {
     const answer = yield* Deferred.make<PolicyDecision>()
     const interrupted = yield* Deferred.make<void>()
     let calls = 0
-    const request: PolicyDecision = { action: "ask", by: "engine" }
     const decide = () =>
       Effect.suspend(() => {
         calls += 1
         return calls === 1
-          ? Effect.succeed(request)
+          ? Effect.succeed(asks)
           : Effect.onInterrupt(Deferred.await(answer), () => Deferred.succeed(interrupted, undefined))
       })
     const prompts: Array<string> = []
@@ -55,7 +55,6 @@ describe("call that a slow policy decides", () => {
     yield* settle
     return {
       answer: (decision: PolicyDecision) => Deferred.succeed(answer, decision),
-      request,
       calling,
       computer,
       interrupted,
@@ -64,54 +63,48 @@ describe("call that a slow policy decides", () => {
     }
   })
 
-  it.effect("needs an approval when its grant is revoked meanwhile", () =>
-    Effect.gen(function* () {
-      const { answer, request, calling, computer, prompts, ran } = yield* slow
-      const [grant] = yield* computer.grants
-      assert.isTrue(yield* computer.revokeGrant(grant?.id ?? ""))
-      yield* answer(request)
-      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
-      assert.lengthOf(prompts, 2)
-      assert.lengthOf(ran, 1)
-    })
-  )
+  type Slow = Effect.Success<typeof slow>
+  const revoke = ({ computer }: Slow) =>
+    Effect.flatMap(computer.grants, ([grant]) => computer.revokeGrant(grant?.id ?? ""))
 
-  it.effect("runs under its grant, which remains", () =>
+  it.effect.each<[string, (given: Slow) => Effect.Effect<unknown>, PolicyDecision, number | undefined, number, number]>(
+    [
+      ["needs an approval when its grant is revoked meanwhile", revoke, asks, 4005, 2, 1],
+      ["runs under its grant, which remains", () => Effect.void, asks, undefined, 1, 2],
+      [
+        "does not run when the policy denies it, in spite of its grant",
+        () => Effect.void,
+        { action: "deny", by: "engine" },
+        4005,
+        1,
+        1
+      ],
+      [
+        "fails at its timeout, and does not run afterwards",
+        () => TestClock.adjust("30 seconds"),
+        { action: "allow", by: "engine" },
+        4005,
+        1,
+        1
+      ]
+    ]
+  )("%s", ([, act, decision, code, prompts, runs]) =>
     Effect.gen(function* () {
-      const { answer, request, calling, prompts, ran } = yield* slow
-      yield* answer(request)
-      assert.isFalse((yield* Fiber.join(calling)).isError)
-      assert.lengthOf(prompts, 1)
-      assert.lengthOf(ran, 2)
-    })
-  )
-
-  it.effect("does not run when the policy denies it, in spite of its grant", () =>
-    Effect.gen(function* () {
-      const { answer, calling, ran } = yield* slow
-      yield* answer({ action: "deny", by: "engine" })
-      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
-      assert.lengthOf(ran, 1)
+      const given = yield* slow
+      yield* act(given)
+      yield* given.answer(decision)
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(given.calling)), code)
+      yield* settle
+      assert.deepStrictEqual([given.prompts.length, given.ran.length], [prompts, runs])
     })
   )
 
   it.effect("ends the policy's decision when it is cancelled", () =>
     Effect.gen(function* () {
-      const { answer, request, calling, interrupted, ran } = yield* slow
+      const { answer, calling, interrupted, ran } = yield* slow
       yield* Fiber.interrupt(calling)
       yield* Deferred.await(interrupted)
-      yield* answer(request)
-      yield* settle
-      assert.lengthOf(ran, 1)
-    })
-  )
-
-  it.effect("fails at its timeout, and does not run afterwards", () =>
-    Effect.gen(function* () {
-      const { answer, calling, ran } = yield* slow
-      yield* TestClock.adjust("30 seconds")
-      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
-      yield* answer({ action: "allow", by: "engine" })
+      yield* answer(asks)
       yield* settle
       assert.lengthOf(ran, 1)
     })
@@ -347,7 +340,7 @@ describe("policy of a host", () => {
       let requests = 0
       let isDecided = false
       const policy = Layer.succeed(Policy, {
-        decide: () => Effect.sync((): PolicyDecision => (requests++, { action: "ask", by: "engine" })),
+        decide: () => Effect.sync(() => (requests++, asks)),
         ...(revisions !== undefined && { revision: () => revisions[isDecided ? 1 : 0] })
       })
       const confirm = () => Effect.sync(() => (isDecided = true))
@@ -362,9 +355,8 @@ describe("policy of a host", () => {
     Effect.gen(function* () {
       const write = yield* makeMemoryMcpServer({ tools: [tool("write")] })
       let requests = 0
-      const request: PolicyDecision = { action: "ask", by: "engine" }
       const policy = Layer.succeed(Policy, {
-        decide: () => Effect.suspend(() => (requests++ === 0 ? Effect.succeed(request) : Effect.never)),
+        decide: () => Effect.suspend(() => (requests++ === 0 ? Effect.succeed(asks) : Effect.never)),
         revision: () => requests
       })
       const { computer } = yield* testComputer({

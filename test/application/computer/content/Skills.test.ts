@@ -250,6 +250,10 @@ describe("list of skills", () => {
   )
 })
 
+/** A Computer whose user has the skill `pdf` with these files, listed already. */
+const withPdf = (files: { readonly [path: string]: string | Uint8Array }) =>
+  Effect.tap(withSkills({ "/user/a/SKILL.md": skillText("pdf"), ...files }), ({ names }) => names)
+
 describe("file of a skill", () => {
   it.effect("is SKILL.md without its front matter by default", () =>
     Effect.gen(function* () {
@@ -273,11 +277,9 @@ describe("file of a skill", () => {
   it.effect("is sent as it is under other paths", () =>
     Effect.gen(function* () {
       const text = skillText("other")
-      const { names, read } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { read } = yield* withPdf({
         "/user/a/references/SKILL.md": text
       })
-      yield* names
       const reply = yield* read("pdf", "references//SKILL.md")
       assert.deepStrictEqual(
         [reply["rel_path"], reply["body"], reply["sha256"]],
@@ -298,13 +300,11 @@ describe("file of a skill", () => {
   it.effect("is a blob when it is no text or longer than 32 KiB", () =>
     Effect.gen(function* () {
       const fits = "é".repeat(16 * 1024)
-      const { names, read } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { read } = yield* withPdf({
         "/user/a/fits.txt": fits,
         "/user/a/long.txt": `${fits}x`,
         "/user/a/logo.png": "not really"
       })
-      yield* names
       const replies = yield* Effect.forEach(["fits.txt", "long.txt", "logo.png"], (path) => read("pdf", path))
       assert.deepStrictEqual(
         replies.map(({ blob_handle, body, mime_type, sha256, total_size }) => [
@@ -357,18 +357,12 @@ describe("file of a skill", () => {
 
   it.effect("is rejected with the reason and the requested path", () =>
     Effect.gen(function* () {
-      const {
-        link: makeLink,
-        names,
-        read
-      } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { link: makeLink, read } = yield* withPdf({
         "/user/a/.env": "SECRET=1",
         "/user/secret/file.md": "secret"
       })
       yield* makeLink("/user/a/harmless.md", ".env")
       yield* makeLink("/user/a/out", "../secret")
-      yield* names
       const reasons = [
         ["../secret/file.md", "traversal"],
         ["/user/a/SKILL.md", "traversal"],
@@ -400,12 +394,10 @@ describe("file of a skill", () => {
     Effect.gen(function* () {
       const invalid = new Uint8Array([0xff, 0x41])
       const marked = "\u{feff}text"
-      const { names, read } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { read } = yield* withPdf({
         "/user/a/invalid.txt": invalid,
         "/user/a/marked.txt": marked
       })
-      yield* names
       const first = yield* read("pdf", "invalid.txt")
       assert.deepStrictEqual([first["body"], first["sha256"]], [undefined, hashOf(invalid)])
       const second = yield* read("pdf", "marked.txt")
@@ -422,11 +414,9 @@ describe("blob of a skill", () => {
 
   it.effect("is read in chunks by its handle", () =>
     Effect.gen(function* () {
-      const { request, names, read } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { request, read } = yield* withPdf({
         "/user/a/data.bin": "0123456789"
       })
-      yield* names
       const { blob_handle } = yield* read("pdf", "data.bin")
       const get = (offset: number) =>
         Effect.map(request("client:get_blob", { blob_handle, chunk_offset: offset, max_chunk_bytes: 6 }), chunk)
@@ -438,11 +428,9 @@ describe("blob of a skill", () => {
 
   it.effect("has another hash in the chunk after a change", () =>
     Effect.gen(function* () {
-      const { request, names, read, write } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { request, read, write } = yield* withPdf({
         "/user/a/data.bin": "before"
       })
-      yield* names
       const { blob_handle } = yield* read("pdf", "data.bin")
       yield* write("/user/a/data.bin", "and after")
       assert.deepStrictEqual(chunk(yield* request("client:get_blob", { blob_handle, chunk_offset: 4 })), {
@@ -456,12 +444,10 @@ describe("blob of a skill", () => {
 
   it.effect("is gone with its file, and never one that Agents may not read", () =>
     Effect.gen(function* () {
-      const { request, names, read, remove } = yield* withSkills({
-        "/user/a/SKILL.md": skillText("pdf"),
+      const { request, read, remove } = yield* withPdf({
         "/user/a/data.bin": "data",
         "/user/a/.env": "SECRET=1"
       })
-      yield* names
       const { blob_handle } = yield* read("pdf", "data.bin")
       yield* remove("/user/a/data.bin")
       const forged = (relPath: string, name = "pdf") =>

@@ -14,21 +14,24 @@ import { counted, joined, link, setupOf, type Startable, type TestComputer, test
 
 const noWait = { waitMillis: 0 }
 
-/** Runs a Computer with these servers and gives a function that inspects it. */
+const t = tool("t")
+
+/** Runs a Computer with these servers, by default `alpha` with one tool, and gives a function that inspects it. */
 const fixture = Effect.fnUntraced(function* (
-  servers: { readonly [name: string]: Startable },
+  servers?: { readonly [name: string]: Startable },
   operators: ComputerOperatorAccess = {},
   configure: { readonly [name: string]: JsonObject } = {},
   to: Link = link,
   more: Pick<TestComputer, "policy" | "settings"> = {}
 ) {
-  const { computer, receive } = yield* joined({ servers, operators, configure, ...more }, Effect.succeed(to))
+  const { computer, receive } = yield* joined(
+    { servers: servers ?? { alpha: yield* makeMemoryMcpServer({ tools: [t] }) }, operators, configure, ...more },
+    Effect.succeed(to)
+  )
   const inspect = (request: object) =>
     Effect.map(receive(inspectEvent, request), ([reply]) => Result.getOrThrow(inspectCodecs.reply.decode(reply)))
   return { computer, inspect, receive }
 })
-
-const t = tool("t", () => Effect.succeed(textResult("ran")))
 
 /** A server that writes a line to stderr when it starts. */
 const writing = (line: string) =>
@@ -100,8 +103,7 @@ describe("Inspector", () => {
 
   it.effect("counts restarts, and since when a server is in its state", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { computer, inspect } = yield* fixture({ alpha })
+      const { computer, inspect } = yield* fixture()
       yield* TestClock.adjust("5 seconds")
       yield* computer.restart("alpha")
       const { inspection } = yield* inspect(noWait)
@@ -111,8 +113,7 @@ describe("Inspector", () => {
 
   it.effect("begins again for a server that was removed and added", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { computer, inspect } = yield* fixture({ alpha })
+      const { computer, inspect } = yield* fixture()
       yield* computer.restart("alpha")
       yield* computer.reconfigure(setupOf([]))
       yield* TestClock.adjust("5 seconds")
@@ -124,8 +125,7 @@ describe("Inspector", () => {
 
   it.effect("waits for a change when the revision is known", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { computer, inspect } = yield* fixture({ alpha })
+      const { computer, inspect } = yield* fixture()
       const { revision } = yield* inspect(noWait)
       const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
       yield* TestClock.adjust("3 seconds")
@@ -139,8 +139,7 @@ describe("Inspector", () => {
 
   it.effect("replies without a change when the time is over", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { inspect } = yield* fixture({ alpha })
+      const { inspect } = yield* fixture()
       const { revision } = yield* inspect(noWait)
       const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
       yield* TestClock.adjust("20 seconds")
@@ -248,8 +247,7 @@ describe("Inspector", () => {
 
   it.effect("rejects a malformed request", () =>
     Effect.gen(function* () {
-      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
-      const { receive } = yield* fixture({ alpha })
+      const { receive } = yield* fixture()
       const [reply] = yield* receive(inspectEvent, { waitMillis: 3_600_000 })
       assert.include(JSON.stringify(reply), "waitMillis")
     })

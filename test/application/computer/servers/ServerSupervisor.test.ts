@@ -36,6 +36,9 @@ const supervised = Effect.fnUntraced(function* (
   return { ...supervisor, notified, state }
 })
 
+/** Supervises servers, and lets them start. */
+const started = (...given: Parameters<typeof supervised>) => Effect.tap(supervised(...given), letGo)
+
 const running = (supervisor: ServerSupervisor, name: string) =>
   Option.getOrThrow(Option.fromUndefinedOr(supervisor.find(name)))
 
@@ -90,8 +93,7 @@ describe("ServerSupervisor", () => {
   it.effect("keeps the session of a running server on start", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
-      const { start } = yield* supervised({ alpha })
-      yield* letGo
+      const { start } = yield* started({ alpha })
       yield* start("alpha")
       assert.strictEqual(alpha.starts.count, 1)
     })
@@ -100,9 +102,8 @@ describe("ServerSupervisor", () => {
   it.effect("ends the start of a server that is removed meanwhile", () =>
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
-      const { reconfigure, start } = yield* supervised({ alpha }, { alpha: { disabled: true } })
+      const { reconfigure, start } = yield* started({ alpha }, { alpha: { disabled: true } })
       const starting = yield* Effect.forkChild(start("alpha"), { startImmediately: true })
-      yield* letGo
       yield* reconfigure(setupOf([]))
       yield* Fiber.join(starting)
     })
@@ -110,7 +111,7 @@ describe("ServerSupervisor", () => {
 
   it.effect.each(["start", "stop", "restart"] as const)("fails to %s an unknown server", (command) =>
     Effect.gen(function* () {
-      const supervisor = yield* supervised({})
+      const supervisor = yield* started({})
       for (const name of ["ghost", "toString"]) {
         const { _tag, message, server } = yield* Effect.flip(supervisor[command](name))
         assert.deepStrictEqual(
@@ -137,7 +138,6 @@ describe("ServerSupervisor", () => {
       )
       const alpha = counted({ connect: Effect.andThen(tracked, memory.connect) })
       const { restart, start, state, stop } = yield* supervised({ alpha })
-      yield* letGo
       const commands = [restart("alpha"), restart("alpha"), stop("alpha"), start("alpha")]
       const given = yield* Effect.forEach(commands, (command) => Effect.forkChild(command, { startImmediately: true }))
       yield* TestClock.adjust("10 seconds")
@@ -151,8 +151,7 @@ describe("ServerSupervisor", () => {
   it.effect("forgets a server that is removed after a start, while its last session still closes", () =>
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer(), { closing: "1 second" })
-      const { reconfigure, snapshot, start, stop } = yield* supervised({ alpha })
-      yield* letGo
+      const { reconfigure, snapshot, start, stop } = yield* started({ alpha })
       const commands: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
         stop("alpha"),
         start("alpha"),
@@ -171,8 +170,7 @@ describe("ServerSupervisor", () => {
   ])("closes the session of a %s server", ([, end]) =>
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer())
-      const supervisor = yield* supervised({ alpha })
-      yield* letGo
+      const supervisor = yield* started({ alpha })
       assert.strictEqual(alpha.sessions.open, 1)
       yield* end(supervisor)
       assert.strictEqual(alpha.sessions.open, 0)
@@ -183,8 +181,7 @@ describe("ServerSupervisor", () => {
     Effect.gen(function* () {
       const alpha = gauged(yield* makeMemoryMcpServer(), { closing: "5 seconds" })
       const beta = gauged(yield* makeMemoryMcpServer(), { closing: "5 seconds" })
-      const { reconfigure } = yield* supervised({ alpha, beta })
-      yield* letGo
+      const { reconfigure } = yield* started({ alpha, beta })
       assert.strictEqual(yield* timed(reconfigure(setupOf([]))), 5000)
     })
   )
@@ -192,8 +189,7 @@ describe("ServerSupervisor", () => {
   it.effect("keeps a server stopped that fails at the same time", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
-      const { state, stop } = yield* supervised({ alpha: memory })
-      yield* letGo
+      const { state, stop } = yield* started({ alpha: memory })
       yield* memory.crash("gone")
       yield* stop("alpha")
       yield* TestClock.adjust("1 minute")
@@ -217,8 +213,7 @@ describe("ServerSupervisor", () => {
   it.effect("keeps the state of an unchanged server", () =>
     Effect.gen(function* () {
       const [alpha, beta] = [yield* makeMemoryMcpServer(), yield* makeMemoryMcpServer()]
-      const { reconfigure, state } = yield* supervised({ alpha, beta })
-      yield* letGo
+      const { reconfigure, state } = yield* started({ alpha, beta })
       const before = state("alpha")
       yield* reconfigure(setupOf(["alpha"]))
       assert.strictEqual(state("alpha"), before)
@@ -227,8 +222,7 @@ describe("ServerSupervisor", () => {
 
   it.effect("keeps the state of a stopped server with other tool settings", () =>
     Effect.gen(function* () {
-      const { reconfigure, state, stop } = yield* supervised({ alpha: yield* makeMemoryMcpServer() })
-      yield* letGo
+      const { reconfigure, state, stop } = yield* started({ alpha: yield* makeMemoryMcpServer() })
       yield* stop("alpha")
       yield* reconfigure(setupOf(["alpha"], { configure: { alpha: { forbidden_tools: ["t"] } } }))
       assert.deepStrictEqual(state("alpha"), { _tag: "Stopped", reason: "stopped_by_user" })
@@ -239,8 +233,7 @@ describe("ServerSupervisor", () => {
     Effect.gen(function* () {
       const change: McpChange = { _tag: "ResourceUpdated", uri: "file:///x" }
       const alpha = counted(yield* makeMemoryMcpServer(), () => ({ watch: () => Effect.succeed(Stream.make(change)) }))
-      const { notified, state } = yield* supervised({ alpha })
-      yield* letGo
+      const { notified, state } = yield* started({ alpha })
       // The tool list is complete.
       assert.deepStrictEqual([state("alpha")?._tag, notified], ["Ready", ["toolList"]])
     })
@@ -249,8 +242,7 @@ describe("ServerSupervisor", () => {
   it.effect("finds a running server by its name", () =>
     Effect.gen(function* () {
       const [alpha, beta] = [yield* makeMemoryMcpServer(), yield* makeMemoryMcpServer()]
-      const { find } = yield* supervised({ alpha, beta })
-      yield* letGo
+      const { find } = yield* started({ alpha, beta })
       assert.strictEqual(find("beta")?.config.name, "beta")
       assert.isUndefined(find("ghost"))
     })
@@ -297,11 +289,10 @@ describe("resource listing", () => {
 
   it.effect("reads the resources of all servers concurrently, in listing order", () =>
     Effect.gen(function* () {
-      const supervisor = yield* supervised({
+      const supervisor = yield* started({
         alpha: yield* slow({ reading: "2 seconds" }),
         beta: yield* slow({ reading: "1 second" })
       })
-      yield* letGo
       let results: ReadonlyArray<string> = []
       assert.strictEqual(yield* timed(Effect.map(readAll(supervisor), (read) => (results = read))), 2000)
       assert.deepStrictEqual(results, inOrder)
@@ -311,8 +302,7 @@ describe("resource listing", () => {
   it.effect("uses the previous listing of a server after half of the read timeout", () =>
     Effect.gen(function* () {
       const delays = { listing: 0 as Duration.Input }
-      const supervisor = yield* supervised({ alpha: yield* slow(delays), beta: yield* slow() })
-      yield* letGo
+      const supervisor = yield* started({ alpha: yield* slow(delays), beta: yield* slow() })
       delays.listing = "1 hour"
       let results: ReadonlyArray<string> = []
       assert.strictEqual(yield* timed(Effect.map(readAll(supervisor), (read) => (results = read))), 5000)
@@ -323,8 +313,7 @@ describe("resource listing", () => {
   it.effect("fails after the read timeout", () =>
     Effect.gen(function* () {
       const delays = { listing: 0 as Duration.Input }
-      const supervisor = yield* supervised({ alpha: yield* slow(delays) })
-      yield* letGo
+      const supervisor = yield* started({ alpha: yield* slow(delays) })
       delays.listing = "1 hour"
       const failing = Effect.flip(supervisor.refreshResources(running(supervisor, "alpha")))
       let reason = ""
@@ -351,8 +340,7 @@ describe("resource listing", () => {
 
   it.effect("never replaces the listing of a later session", () =>
     Effect.gen(function* () {
-      const supervisor = yield* supervised({ alpha: yield* undead })
-      yield* letGo
+      const supervisor = yield* started({ alpha: yield* undead })
       const before = running(supervisor, "alpha")
       yield* supervisor.restart("alpha")
       assert.lengthOf(yield* supervisor.refreshResources(before), 1)
@@ -364,8 +352,7 @@ describe("resource listing", () => {
 
   it.effect("gives the listing of a server that is removed meanwhile", () =>
     Effect.gen(function* () {
-      const supervisor = yield* supervised({ alpha: yield* undead })
-      yield* letGo
+      const supervisor = yield* started({ alpha: yield* undead })
       const before = running(supervisor, "alpha")
       yield* supervisor.reconfigure(setupOf([]))
       assert.lengthOf(yield* supervisor.refreshResources(before), 1)

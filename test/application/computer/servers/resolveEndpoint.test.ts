@@ -38,46 +38,46 @@ const resolved = Effect.fnUntraced(function* (
 const text = { type: "promptString", id: "key" }
 
 describe("resolveEndpoint", () => {
-  it.effect("prefers the variable of its server for an input to the general one", () =>
-    Effect.gen(function* () {
-      const environment = { A2C_SMCP_KEY_ALPHA: "special", A2C_SMCP_KEY: "general" }
-      const { args, secrets } = yield* resolved("--key=${input:key}", { inputs: [text], environment })
-      assert.deepStrictEqual([args, secrets], [["--key=special"], ["special"]])
-    })
-  )
+  const special = { A2C_SMCP_KEY_ALPHA: "special", A2C_SMCP_KEY: "general" }
+  const other = { type: "promptString", id: "other", default: "o" }
+  const pick = { type: "pickString", id: "key", options: ["S"] }
+  const valued = (key: string | number | boolean): Given => ({ inputs: [text], sources: { values: { key } } })
+  const token = { environment: { TOKEN: "hunter2" } }
+  const redacted = { variables: { alpha: { "envFile:KEY": Redacted.make("hunter2") } } }
 
-  it.effect("replaces an input by its value, which is a secret", () =>
-    Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("--key=${input:key}", {
-        inputs: [{ type: "promptString", id: "other", default: "o" }, text],
-        sources: { values: { key: "hunter2" } }
-      })
-      assert.deepStrictEqual([args, secrets], [["--key=hunter2"], ["hunter2"]])
-    })
-  )
-
-  it.effect("takes a number of an input for a secret", () =>
-    Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("${input:key}", {
-        inputs: [text],
-        sources: { values: { key: 123456 } }
-      })
-      assert.deepStrictEqual([args, secrets], [["123456"], ["123456"]])
-    })
-  )
-
-  it.effect.each([
-    ["a default", { inputs: [{ ...text, default: "plain" }] }, "plain"],
+  it.effect.each<readonly [string, string, Given, string, ReadonlyArray<string>]>([
     [
-      "an option",
-      { inputs: [{ type: "pickString", id: "key", options: ["S"] }], sources: { values: { key: "S" } } },
-      "S"
+      "an input by the variable of its server before the general one",
+      "--key=${input:key}",
+      { inputs: [text], environment: special },
+      "--key=special",
+      ["special"]
     ],
-    ["a boolean", { inputs: [text], sources: { values: { key: true } } }, "true"]
-  ] as ReadonlyArray<readonly [string, Given, string]>)("never takes %s for a secret", ([, given, expected]) =>
+    [
+      "an input by its value, which is a secret",
+      "--key=${input:key}",
+      { ...valued("hunter2"), inputs: [other, text] },
+      "--key=hunter2",
+      ["hunter2"]
+    ],
+    ["an input by a number, which is a secret", "${input:key}", valued(123456), "123456", ["123456"]],
+    ["an input by a boolean, which is no secret", "${input:key}", valued(true), "true", []],
+    ["an input by a default, which is no secret", "${input:key}", { inputs: [{ ...text, default: "x" }] }, "x", []],
+    ["an input by an option, which is no secret", "${input:key}", { ...valued("S"), inputs: [pick] }, "S", []],
+    ["an environment variable by its value, which is a secret", "${env:TOKEN:-no}", token, "hunter2", ["hunter2"]],
+    ["a missing environment variable by its fallback, which is no secret", "${env:TOKEN:-none}", {}, "none", []],
+    [
+      "a variable of the host by its value, which is no secret",
+      "${userHome}/x",
+      { variables: { alpha: { userHome: "/home/u" } } },
+      "/home/u/x",
+      []
+    ],
+    ["a redacted variable of the host, which is a secret", "${envFile:KEY}", redacted, "hunter2", ["hunter2"]]
+  ])("replaces %s", ([, argument, given, expected, expectedSecrets]) =>
     Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("${input:key}", given)
-      assert.deepStrictEqual([args, secrets], [[expected], []])
+      const { args, secrets } = yield* resolved(argument, given)
+      assert.deepStrictEqual([args, secrets], [[expected], expectedSecrets])
     })
   )
 
@@ -85,20 +85,6 @@ describe("resolveEndpoint", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(resolved("${input:key}", { inputs: [text] }))
       assert.strictEqual(error._tag, "InputMissing")
-    })
-  )
-
-  it.effect("replaces an environment variable by its value, which is a secret", () =>
-    Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("${env:TOKEN:-none}", { environment: { TOKEN: "hunter2" } })
-      assert.deepStrictEqual([args, secrets], [["hunter2"], ["hunter2"]])
-    })
-  )
-
-  it.effect("uses the fallback of a missing environment variable, which is no secret", () =>
-    Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("${env:TOKEN:-none}")
-      assert.deepStrictEqual([args, secrets], [["none"], []])
     })
   )
 
@@ -134,21 +120,6 @@ describe("resolveEndpoint", () => {
       const error = yield* Effect.flip(resolved("${env:TOKEN}"))
       assert.strictEqual(error._tag, "ConfigUnusable")
       assert.include(error.message, "TOKEN")
-    })
-  )
-
-  it.effect("replaces a variable of the host by its value", () =>
-    Effect.gen(function* () {
-      const { args, secrets } = yield* resolved("${userHome}/x", { variables: { alpha: { userHome: "/home/u" } } })
-      assert.deepStrictEqual([args, secrets], [["/home/u/x"], []])
-    })
-  )
-
-  it.effect("takes a redacted variable of the host for a secret", () =>
-    Effect.gen(function* () {
-      const variables = { alpha: { "envFile:KEY": Redacted.make("hunter2") } }
-      const { args, secrets } = yield* resolved("${envFile:KEY}", { variables })
-      assert.deepStrictEqual([args, secrets], [["hunter2"], ["hunter2"]])
     })
   )
 

@@ -158,16 +158,6 @@ describe("first start of a lazy server", () => {
     })
   )
 
-  it.effect("is needed for another configuration", () =>
-    Effect.gen(function* () {
-      const alpha = yield* makeServer()
-      const { store } = yield* listed(alpha)
-      const other = { ...lazy, server_parameters: { command: "memory", args: ["--other"] } }
-      yield* lazily(alpha, { catalogues: store, configure: { alpha: other } })
-      assert.strictEqual(alpha.process.starts, 1)
-    })
-  )
-
   const ignores = (title: string, change: (sealed: JsonObject) => JsonObject, reason: string) =>
     it.effect(`is needed when the stored catalogue ${title}`, () =>
       Effect.gen(function* () {
