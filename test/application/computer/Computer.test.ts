@@ -7,7 +7,7 @@ import { asObject, type JsonObject } from "../../../src/domain/json.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Link, LinkClosed, type TransportClient, Unreachable } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
-import { autoApply, counted, joined, link, testComputer } from "./testComputer.ts"
+import { autoApply, counted, joined, link, startedComputer, testComputer } from "./testComputer.ts"
 
 /** A Server that admits every member, and the events that it receives. */
 const admitting = (change: (link: Link) => Link = (given) => given) => {
@@ -114,8 +114,7 @@ describe("notification of changes", () => {
     Effect.gen(function* () {
       const { events, transport } = admitting()
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* testComputer({ servers: { alpha }, transport })
-      yield* TestClock.adjust(0)
+      const { computer } = yield* startedComputer({ servers: { alpha }, transport })
       yield* alpha.setTools([tool("b")])
       yield* TestClock.adjust(0)
       yield* computer.join({ office: "o" })
@@ -137,8 +136,7 @@ describe("notification of changes", () => {
         }
       })
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
-      const { computer } = yield* testComputer({ servers: { alpha }, transport })
-      yield* TestClock.adjust(0)
+      const { computer } = yield* startedComputer({ servers: { alpha }, transport })
       yield* computer.join({ office: "o" })
       yield* alpha.setTools([tool("b")])
       yield* TestClock.adjust("1 minute")
@@ -258,7 +256,7 @@ describe("naming of an office", () => {
       const secret = "wonderland"
       const alpha = yield* makeMemoryMcpServer({ tools: [tool(`read_${secret}`)] })
       const { transport } = admitting()
-      const { computer, logged, logs } = yield* testComputer({
+      const { computer, logged, logs } = yield* startedComputer({
         servers: { alpha },
         configure: {
           alpha: {
@@ -269,7 +267,6 @@ describe("naming of an office", () => {
         environment: { TOKEN: secret },
         transport
       })
-      yield* TestClock.adjust(0)
       logs.length = 0
       yield* logged(computer.join({ office: "o", protocol: "0.3" }))
       yield* TestClock.adjust(0)

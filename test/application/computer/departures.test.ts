@@ -40,7 +40,6 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
     Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never })),
     protocol
   ).pipe(Effect.provide(layer))
-  yield* TestClock.adjust(0)
   const { entries } = yield* computer.catalogue
   const nameOf = (original: string) =>
     [...entries].find(([, { originalName }]) => originalName === original)?.[0] ?? assert.fail()

@@ -28,7 +28,6 @@ const asking = Effect.fnUntraced(function* (lifecycle: (typeof lifecycles)[numbe
   }))
   const configure = { alpha: { lifecycle, default_tool_meta: { auto_apply: true } } }
   const { computer, receive, request } = yield* joined({ servers: { alpha }, configure }, server)
-  yield* TestClock.adjust(0)
   const call = (reqId: string) =>
     Effect.forkScoped(
       request("client:tool_call", { req_id: reqId, tool_name: "work", params: {}, timeout: 60, input_modes: ["form"] })

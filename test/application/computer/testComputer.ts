@@ -156,6 +156,9 @@ export const testComputer = Effect.fnUntraced(function* (fixture: TestComputer) 
 /** Gives the parts of a session that a test replaces. */
 export type SessionChange = (session: McpSession) => Partial<McpSession>
 
+/** Runs a Computer, and lets its servers start. */
+export const startedComputer = (fixture: TestComputer) => Effect.tap(testComputer(fixture), TestClock.adjust(0))
+
 /** Counts the starts of a server; `failure` makes them fail. */
 export const counted = ({ connect }: Startable, change: SessionChange = () => ({})) => {
   const starts = { count: 0, failure: undefined as McpSessionError | undefined }
@@ -183,8 +186,7 @@ export const withAlpha = Effect.fnUntraced(function* ({
   const alpha = yield* makeMemoryMcpServer(server)
   const { connect, starts } = counted(alpha, change)
   starts.failure = failure
-  const parts = yield* testComputer({ servers: { alpha: { connect } }, ...fixture })
-  yield* TestClock.adjust(0)
+  const parts = yield* startedComputer({ servers: { alpha: { connect } }, ...fixture })
   const { computer } = parts
   const state = Effect.map(computer.servers, (states) => states.get("alpha"))
   const reason = Effect.map(state, (now) => (now !== undefined && "reason" in now ? now.reason : undefined))
@@ -244,7 +246,7 @@ export const joined = Effect.fnUntraced(function* (
   protocol: LineName = defaultLineName
 ) {
   let handle: MessageHandler = () => Effect.succeed([])
-  const { computer, logged, logs } = yield* testComputer({
+  const { computer, logged, logs } = yield* startedComputer({
     ...fixture,
     transport: {
       connect: ({ onMessage }) => {
@@ -253,8 +255,8 @@ export const joined = Effect.fnUntraced(function* (
       }
     }
   })
-  yield* TestClock.adjust(0)
   yield* computer.join({ office: "o", protocol })
+  yield* TestClock.adjust(0)
   const receive = (event: string, body: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
     Effect.map(logged(handle(event, jsonBody(body))), (reply) => reply.map((part) => Result.getOrThrow(part.value())))
   const request = (event: string, request: object) =>

@@ -7,19 +7,18 @@ import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application
 import type { StoredApprovals } from "../../../../src/domain/approvals/StoredApprovals.ts"
 import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { tool } from "../../../conformance/members.ts"
-import { link, openApprovals, testComputer } from "../testComputer.ts"
+import { link, openApprovals, startedComputer } from "../testComputer.ts"
 
 const toolsOf = (named: ReadonlyArray<{ readonly tool: string }>) => named.map(({ tool: name }) => name)
 
 /** A Computer outside an office with two tools that need consent; `allow` allows one for good. */
 const deciding = Effect.fnUntraced(function* (name = "pc") {
-  const { computer, logged, logs } = yield* testComputer({
+  const { computer, logged, logs } = yield* startedComputer({
     servers: { notes: yield* makeMemoryMcpServer({ tools: ["read", "write"].map((each) => tool(each)) }) },
     settings: { approvers: ["page"] },
     membership: { name },
     transport: { connect: () => Effect.succeed(link) }
   })
-  yield* TestClock.adjust(0)
   const ask = Effect.fnUntraced(function* (toolName: string) {
     const [exposed = assert.fail()] = [...(yield* computer.catalogue).entries].flatMap(([key, { originalName }]) =>
       originalName === toolName ? [key] : []

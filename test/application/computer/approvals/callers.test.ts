@@ -40,7 +40,6 @@ const waiting = Effect.fnUntraced(function* (
     },
     Effect.sync(() => ({ ...server, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
   )
-  yield* TestClock.adjust(0)
   const list = (agent: string, more: JsonObject = {}) =>
     Effect.map(request("client:get_approvals", { agent, ...more }), (reply) =>
       (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map(({ id }) => id)
@@ -240,7 +239,6 @@ describe("the departure of the Agent", () => {
         servers: { alpha: yield* makeMemoryMcpServer({ tools: [slow] }) },
         configure: { alpha: { default_tool_meta: { auto_apply: true } } }
       })
-      yield* TestClock.adjust(0)
       const call = (reqId: string) =>
         Effect.forkScoped(
           request("client:tool_call", { agent: "brain", req_id: reqId, tool_name: "slow", params: {}, timeout: 60 }),
@@ -395,7 +393,6 @@ describe("rules about operators", () => {
       { servers: { alpha }, policy: RulePolicy.layer(rules) },
       Effect.succeed(server)
     ).pipe(Effect.provideService(AuditLog, { record, lostCount: () => 0 }))
-    yield* TestClock.adjust(0)
     return { request, computer, decisions }
   })
 

@@ -29,7 +29,6 @@ const deciding = Effect.fnUntraced(function* (
     Effect.succeed(server),
     protocol
   )
-  yield* TestClock.adjust(0)
   const [name = assert.fail()] = (yield* computer.catalogue).entries.keys()
   /** Calls the tool, and gives the id of the approval that it waits for. */
   const call = Effect.fnUntraced(function* (reqId: string, params: JsonObject, agent = "ada") {

@@ -36,7 +36,6 @@ const waitingTask = Effect.fnUntraced(function* (kind: Kind) {
     { servers: { alpha }, settings: { approvers: ["page", "agent"], approvalTimeout: Duration.minutes(1) } },
     Effect.succeed(link)
   ).pipe(Effect.provideService(AuditLog, { record, lostCount: () => 0 }))
-  yield* TestClock.adjust(0)
   const task = (method: string, params: JsonObject) =>
     Effect.map(request("client:mcp", { agent: "brain", method, params }), (reply) =>
       asObject(asObject(reply)["result"])

@@ -11,7 +11,7 @@ import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { firstText } from "../../../firstText.ts"
-import { joined, link, setupOf, testComputer, type TestComputer } from "../testComputer.ts"
+import { joined, link, setupOf, startedComputer, type TestComputer } from "../testComputer.ts"
 
 /** A Computer with a tool that reads and one that writes, whose calls are recorded. */
 const deciding = Effect.fnUntraced(function* (
@@ -39,13 +39,12 @@ const deciding = Effect.fnUntraced(function* (
       requests.push(name)
       return confirms === "tool" ? ({ action: "allow", scope: "tool" } as const) : confirms === true
     })
-  const { computer } = yield* testComputer({
+  const { computer } = yield* startedComputer({
     servers: { notes },
     configure: { notes: { default_tool_meta: { auto_apply: autoApply } } },
     settings: { approve, ...(confirms !== undefined && { confirm }) },
     policy
   })
-  yield* TestClock.adjust(0)
   const call = (name: string, params: JsonObject = {}) => computer.callTool({ tool: name, params, requester: "agent" })
   return { requests, call, computer, noted, notes, ran }
 })
@@ -63,12 +62,11 @@ const callPublished = Effect.fnUntraced(function* (
   const lab = yield* makeMemoryMcpServer({
     tools: [calling, { ...calling, definition: { name: "outer__tools_call" } }]
   })
-  const { computer } = yield* testComputer({
+  const { computer } = yield* startedComputer({
     servers: { lab },
     configure: { lab: { default_tool_meta: { auto_apply: true }, ...configure } },
     policy
   })
-  yield* TestClock.adjust(0)
   const result = yield* computer.callTool({ tool: name, params, requester: "agent" })
   const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
   return { result, explanation, ran }
@@ -337,12 +335,11 @@ describe("a tool with an alias", () => {
       const ran: Array<string> = []
       const noted = (name: string) => tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))))
       const notes = yield* makeMemoryMcpServer({ tools: [noted("read"), noted("write")] })
-      const { computer } = yield* testComputer({
+      const { computer } = yield* startedComputer({
         servers: { notes },
         configure: { notes: { tool_meta: { read: { alias: "do" } } } },
         policy: rules
       })
-      yield* TestClock.adjust(0)
       const call = computer.callTool({ tool: "do", params: {}, requester: "agent" })
       assert.isFalse((yield* call).isError)
       yield* computer.reconfigure(
@@ -420,8 +417,7 @@ describe("the explanation of a call", () => {
   it.effect("takes a caller in a named office for a member of it, also while the Computer is outside", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
-      const { computer } = yield* testComputer({ servers: { alpha } })
-      yield* TestClock.adjust(0)
+      const { computer } = yield* startedComputer({ servers: { alpha } })
       const explanation = yield* computer.explain({ tool: "write", params: {}, subject: "operator:ann", office: "lab" })
       assert.deepInclude(explanation?.call, { office: "lab", subject: "operator:ann" })
     })

@@ -82,7 +82,6 @@ describe("location of a document", () => {
         Effect.succeed(link),
         "0.4"
       )
-      yield* TestClock.adjust(0)
       const bundleId = "com-x-alpha"
       const { details } = (yield* request("client:get_dpe", { uri })) as { readonly details?: JsonObject }
       assert.deepStrictEqual(details, { mcp_server_name: bundleId })

@@ -54,7 +54,6 @@ const serving = Effect.fnUntraced(function* (
       alpha: { lifecycle: lifecycle === "eager" ? "eager" : "lazy", tool_meta: { read: { alias: "peek" } } }
     }
   })
-  yield* TestClock.adjust(0)
   if (lifecycle === "lazy and running") yield* computer.start("alpha")
   const ask = Effect.fnUntraced(function* (fields: JsonObject) {
     if (carrier === "as its event") {

@@ -7,7 +7,7 @@ import { makeSecrets, redactLogs } from "../../../../src/application/computer/in
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { ComputerConfig } from "../../../../src/domain/config/computerConfig.ts"
 import { tool } from "../../../conformance/members.ts"
-import { counted, testComputer } from "../testComputer.ts"
+import { counted, startedComputer, testComputer } from "../testComputer.ts"
 
 const secret = 'hunter2 "quoted" & more'
 const letGo = TestClock.adjust(0)
@@ -151,13 +151,12 @@ describe("secret", () => {
           )
         ]
       })
-      const { computer } = yield* testComputer({
+      const { computer } = yield* startedComputer({
         servers: { alpha: memory },
         environment: { TOKEN: secret },
         configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } },
         settings: { onProgress: ({ message }) => Effect.sync(() => void stored.push(message)) }
       })
-      yield* letGo
       yield* computer.callTool({ tool: "t", params: {} })
       assert.deepStrictEqual(stored, ["using <redacted>"])
     })

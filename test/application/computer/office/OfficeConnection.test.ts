@@ -12,7 +12,7 @@ import {
   Unreachable
 } from "../../../../src/application/ports/Transport.ts"
 import { tool } from "../../../conformance/members.ts"
-import { link, testComputer } from "../testComputer.ts"
+import { link, startedComputer } from "../testComputer.ts"
 
 const runPending = TestClock.adjust(0)
 
@@ -259,8 +259,7 @@ describe("OfficeConnection", () => {
             notify: (event) => Effect.sync(() => void notified.push(event))
           })
       }
-      const { computer } = yield* testComputer({ servers: { alpha }, transport })
-      yield* TestClock.adjust(0)
+      const { computer } = yield* startedComputer({ servers: { alpha }, transport })
       yield* Effect.forkScoped(computer.join({ office: "o" }), { startImmediately: true })
       yield* TestClock.adjust("500 millis")
       assert.deepStrictEqual([[...(yield* computer.catalogue).entries.keys()], notified], [["b"], []])

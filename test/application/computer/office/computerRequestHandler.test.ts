@@ -377,7 +377,6 @@ describe("request of an Agent to the MCP servers of a Computer", () => {
         undefined,
         "0.3"
       )
-      yield* TestClock.adjust(0)
       const [name] = (yield* computer.catalogue).entries.keys()
       const start = { id: "t1", tool: name, params: {}, timeout: 60 }
       yield* request("client:mcp", { method: "tasks/start", params: start })

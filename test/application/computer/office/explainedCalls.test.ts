@@ -23,7 +23,6 @@ const explaining = Effect.fnUntraced(function* (
     operators: operators ?? {},
     ...more
   })
-  yield* TestClock.adjust(0)
   const explain = (toolName: string, subject = "ann") =>
     Effect.map(receive(explainCallEvent, { tool: toolName, params: { path: "a" }, subject }), ([reply]) =>
       asObject(reply)
@@ -124,7 +123,6 @@ describe("the explanation of a call for operators", () => {
         Effect.succeed(link),
         "0.4"
       )
-      yield* TestClock.adjust(0)
       const [name = assert.fail()] = (yield* computer.catalogue).entries.keys()
       const calling = yield* Effect.forkScoped(
         request("client:tool_call", { agent: "brain", tool_name: name, params: {}, timeout: 60 })

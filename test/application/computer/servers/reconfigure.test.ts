@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { tool } from "../../../conformance/members.ts"
-import { counted, setupOf, testComputer, standing } from "../testComputer.ts"
+import { counted, setupOf, startedComputer, standing } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 
@@ -12,8 +12,7 @@ const letGo = TestClock.adjust(0)
 const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
   const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("a")] }))
   const beta = counted(yield* makeMemoryMcpServer({ tools: [tool("b")] }))
-  const fixture = yield* testComputer({ servers: { alpha, beta }, configure })
-  yield* letGo
+  const fixture = yield* startedComputer({ servers: { alpha, beta }, configure })
   return { ...fixture, alpha: alpha.starts, beta: beta.starts }
 })
 
@@ -100,8 +99,7 @@ describe("reconfigure", () => {
         Effect.addFinalizer(() => Effect.sleep(isSlow ? "10 seconds" : 0)),
         memory.connect
       )
-      const { computer } = yield* testComputer({ servers: { alpha: { connect } } })
-      yield* letGo
+      const { computer } = yield* startedComputer({ servers: { alpha: { connect } } })
       const configure = { alpha: { server_parameters: { command: "other" } } }
       const changing = yield* Effect.forkChild(computer.reconfigure(setupOf(["alpha"], { configure })), {
         startImmediately: true

@@ -11,7 +11,7 @@ import { superviseServer } from "../../../../src/application/computer/servers/su
 import { McpConnector, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { dead, setupOf, standing, testComputer, toolNames, withAlpha } from "../testComputer.ts"
+import { dead, setupOf, standing, startedComputer, toolNames, withAlpha } from "../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -271,10 +271,9 @@ describe("superviseServer", () => {
           Effect.sync(() => void sessions.open--)
         )
     )
-    const { computer } = yield* testComputer({
+    const { computer } = yield* startedComputer({
       servers: { alpha: { connect: Effect.andThen(tracked, memory.connect) } }
     })
-    yield* letGo
     return { computer, memory, sessions }
   })
 

@@ -9,7 +9,15 @@ import type { JsonObject } from "../../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../../src/domain/tools/errorResults.ts"
 import { resource, textResult, tool } from "../../../../conformance/members.ts"
 import { firstText } from "../../../../firstText.ts"
-import { joined, link, setupOf, type TestComputer, testComputer, toolNames } from "../../testComputer.ts"
+import {
+  joined,
+  link,
+  setupOf,
+  type TestComputer,
+  startedComputer,
+  testComputer,
+  toolNames
+} from "../../testComputer.ts"
 
 const letGo = TestClock.adjust(0)
 const window = "window://com.x.app/one"
@@ -79,8 +87,7 @@ const lazily = Effect.fnUntraced(function* (
 ) {
   const alpha = "process" in given ? given : yield* makeServer(given)
   const { process } = alpha
-  const fixture = yield* testComputer({ servers: { alpha }, configure: { alpha: lazy }, ...more })
-  yield* letGo
+  const fixture = yield* startedComputer({ servers: { alpha }, configure: { alpha: lazy }, ...more })
   const { computer } = fixture
   const state = Effect.map(computer.servers, (states) => states.get("alpha"))
   const call = (more: Partial<Parameters<typeof computer.callTool>[0]> = {}) =>
@@ -679,8 +686,7 @@ describe("prompt of a lazy server", () => {
       })
       const { store } = yield* listed(alpha)
       const fixture = { servers: { alpha }, configure: { alpha: lazy }, catalogues: store }
-      const { computer } = yield* testComputer(fixture)
-      yield* letGo
+      const { computer } = yield* startedComputer(fixture)
       const state = (yield* computer.servers).get("alpha")
       if (state?._tag !== "Idle") return assert.fail(`the state is ${state?._tag}`)
       const { prompts, session } = state
