@@ -1,17 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Stream } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { asObject, type JsonObject, objectsIn } from "../../../src/domain/json.ts"
 import { hangingTool, textResult, tool } from "../../conformance/members.ts"
-import { joined, link } from "./testComputer.ts"
+import { autoApply, joined, losable, nextApproval, openApprovals, places } from "./testComputer.ts"
 
-/** Protocol lines, and the lifecycles of the MCP servers there. */
-const places = [
-  ["0.2", "eager"],
-  ["0.4", "lazy"]
-] as const
 type Line = (typeof places)[number][0]
 
 /**
@@ -24,8 +19,7 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
   const count = tool("count", () => Effect.sync(() => textResult(String(++runs))))
   const image = { type: "image", mimeType: "image/png", data: "AAAA".repeat(20_000) }
   const draw = tool("draw", () => Effect.succeed({ content: [image] }))
-  const lost = yield* Deferred.make<string>()
-  let connections = 0
+  const { connect, lost } = yield* losable()
   const { layer } = makeMemoryLandingFolder()
   const { computer, receive, request } = yield* joined(
     {
@@ -33,11 +27,11 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
         alpha: yield* makeMemoryMcpServer({ tools: [hanging, count, draw] }),
         beta: yield* makeMemoryMcpServer({ tools: [tool("consented")] })
       },
-      configure: { alpha: { lifecycle, default_tool_meta: { auto_apply: true } }, beta: { lifecycle } },
+      configure: { alpha: { lifecycle, ...autoApply }, beta: { lifecycle } },
       settings: { approvers: ["agent"] },
       uploads: { folder: "/uploads" }
     },
-    Effect.sync(() => ({ ...link, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never })),
+    connect,
     protocol
   ).pipe(Effect.provide(layer))
   const { entries } = yield* computer.catalogue
@@ -49,11 +43,8 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
     Effect.map(request("client:mcp", { method, params }), (reply) => asObject(asObject(reply)["result"]))
   const start = (original: string) =>
     task("tasks/start", { id: "t1", tool: nameOf(original), params: {}, timeout: 600 })
-  const openId = Effect.map(
-    Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 1)),
-    (all) => Option.getOrThrow(all)[0]?.id ?? assert.fail()
-  )
-  const open = Effect.map(Stream.runHead(computer.approvals), (all) => Option.getOrThrow(all).length)
+  const openId = Effect.map(nextApproval(computer), ({ id }) => id)
+  const open = Effect.map(openApprovals(computer), (all) => all.length)
   return {
     call,
     computer,

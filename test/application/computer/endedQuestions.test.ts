@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Result, Stream } from "effect"
+import { Deferred, Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { asObject } from "../../../src/domain/json.ts"
 import type { InputRequest } from "../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../conformance/members.ts"
-import { joined, link, setupOf } from "./testComputer.ts"
+import { autoApply, joined, link, losable, openApprovals, setupOf } from "./testComputer.ts"
 
 const form: InputRequest = { mode: "form", message: "Who?", schema: { type: "object" } }
 const lifecycles = ["eager", "lazy"] as const
@@ -16,32 +16,28 @@ const asking = Effect.fnUntraced(function* (lifecycle: (typeof lifecycles)[numbe
   const alpha = yield* makeMemoryMcpServer({
     tools: [tool("work", (_, { ask }) => Effect.map(ask(form), (answer) => textResult(JSON.stringify(answer))))]
   })
-  const lost = yield* Deferred.make<string>()
-  let connections = 0
-  const server = Effect.sync(() => ({
+  const { connect, lost } = yield* losable({
     ...link,
-    request: (event: string) =>
+    request: (event) =>
       Effect.succeed(
         event === "server:update_tool_call" ? [jsonBody({ wait_seconds: 300 })] : [true, null].map(jsonBody)
-      ),
-    closed: connections++ === 0 ? Deferred.await(lost) : Effect.never
-  }))
-  const configure = { alpha: { lifecycle, default_tool_meta: { auto_apply: true } } }
-  const { computer, receive, request } = yield* joined({ servers: { alpha }, configure }, server)
+      )
+  })
+  const configure = { alpha: { lifecycle, ...autoApply } }
+  const { computer, receive, request } = yield* joined({ servers: { alpha }, configure }, connect)
   const call = (reqId: string) =>
     Effect.forkScoped(
       request("client:tool_call", { req_id: reqId, tool_name: "work", params: {}, timeout: 60, input_modes: ["form"] })
     )
-  const open = Effect.map(Stream.runHead(computer.approvals), (all) => Option.getOrThrow(all))
   const nextId = Effect.gen(function* () {
     yield* TestClock.adjust("1 second")
-    return (yield* open)[0]?.id ?? assert.fail("no question")
+    return (yield* openApprovals(computer))[0]?.id ?? assert.fail("no question")
   })
   const answer = (id: string) =>
     Effect.map(Effect.result(computer.decideApproval(id, { action: "allow", scope: "once", content: {} })), (result) =>
       Result.isFailure(result) ? [result.failure.code, result.failure.message] : result.success.state
     )
-  return { alpha, answer, call, computer, configure, lost, nextId, open, receive }
+  return { alpha, answer, call, computer, configure, lost, nextId, receive }
 })
 type Asking = Effect.Success<ReturnType<typeof asking>>
 
@@ -78,12 +74,12 @@ describe("an open question", () => {
   it.effect.each(cases)("ends once %s, with its call (%s server)", ([title, lifecycle]) =>
     Effect.gen(function* () {
       const given = yield* asking(lifecycle)
-      const { answer, call, nextId, open } = given
+      const { answer, call, computer, nextId } = given
       const calling = yield* call("r1")
       const id = yield* nextId
       yield* endings[title](given)
       yield* TestClock.adjust(0)
-      assert.isEmpty(yield* open)
+      assert.isEmpty(yield* openApprovals(computer))
       assert.strictEqual(asObject(yield* Fiber.join(calling))["isError"], true)
       assert.deepStrictEqual(yield* answer(id), [
         409,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Result, Stream } from "effect"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"
@@ -15,12 +15,7 @@ import { asObject, type JsonObject } from "../../../src/domain/json.ts"
 import type { InputRequest } from "../../../src/domain/model/InputRequest.ts"
 import type { PolicyCall } from "../../../src/domain/policy/Rule.ts"
 import { textResult, tool } from "../../conformance/members.ts"
-import { joined, provingLink } from "./testComputer.ts"
-
-const places = [
-  ["0.2", "eager"],
-  ["0.4", "lazy"]
-] as const
+import { joined, nextApproval, places, provingLink } from "./testComputer.ts"
 
 const form: InputRequest = { mode: "form", message: "Who?", schema: { type: "object" } }
 const params = { path: "a", deep: { list: [1, null] } }
@@ -76,11 +71,7 @@ const observed = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
   yield* TestClock.adjust("1 second")
   const [name = assert.fail()] = (yield* computer.catalogue).entries.keys()
   const session = yield* Effect.provideService(makeComputerMcpSession("host"), Computer, computer)
-  const next = Effect.gen(function* () {
-    yield* TestClock.adjust("1 second")
-    const all = yield* Stream.runHead(Stream.filter(computer.approvals, (open) => open.length === 1))
-    return Option.getOrThrow(all)[0] ?? assert.fail()
-  })
+  const next = Effect.andThen(TestClock.adjust("1 second"), nextApproval(computer))
   return { computer, name, next, request, seen, session }
 })
 type Observed = Effect.Success<ReturnType<typeof observed>>

@@ -2,6 +2,7 @@ import { assert } from "@effect/vitest"
 import {
   ConfigProvider,
   Context,
+  Deferred,
   Duration,
   Effect,
   Layer,
@@ -200,16 +201,17 @@ export const toolNames = (computer: Computer["Service"]) =>
 /** Lets tools run without consent. */
 export const autoApply = { default_tool_meta: { auto_apply: true } }
 
-/** Waits for an open approval of a Computer. */
+/** Waits until so many approvals of a Computer are open. */
+export const nextApprovals = (computer: Computer["Service"], count: number) =>
+  Effect.map(Stream.runHead(Stream.filter(computer.approvals, (open) => open.length === count)), Option.getOrThrow)
+
+/** Waits for the only open approval of a Computer. */
 export const nextApproval = (computer: Computer["Service"]) =>
-  Effect.map(
-    Stream.runHead(Stream.filter(computer.approvals, (open) => open.length > 0)),
-    (open) => Option.getOrThrow(open)[0] ?? assert.fail()
-  )
+  Effect.map(nextApprovals(computer, 1), ([approval]) => approval ?? assert.fail())
 
 /** The open approvals of a Computer. */
 export const openApprovals = (computer: Computer["Service"]) =>
-  Effect.map(Stream.runHead(computer.approvals), (open) => Option.getOrThrow(open))
+  Effect.map(Stream.runHead(computer.approvals), Option.getOrThrow)
 
 /** The tag of a server's state. */
 export const standing = (computer: Computer["Service"], name: string) =>
@@ -238,6 +240,22 @@ export const provingLink: Link = {
   ...link,
   request: () => Effect.succeed([true, null, operatorNamesKept].map(jsonBody))
 }
+
+/** Connections to a Server, of which the first one closes when `lost` is done. */
+export const losable = (server: Link = link) =>
+  Effect.map(Deferred.make<string>(), (lost) => {
+    let connections = 0
+    const connect = Effect.sync(
+      (): Link => ({ ...server, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never })
+    )
+    return { lost, connect }
+  })
+
+/** Protocol lines, and the lifecycles of the MCP servers there. */
+export const places = [
+  ["0.2", "eager"],
+  ["0.4", "lazy"]
+] as const
 
 /** Joins a Computer to an office; `receive` is its end of the connection, `ask` sends a request as an Agent would. */
 export const joined = Effect.fnUntraced(function* (

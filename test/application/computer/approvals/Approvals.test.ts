@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Result, Stream } from "effect"
+import { Duration, Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
 import { type ApprovalRequest, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
@@ -62,6 +62,16 @@ const deciding = Effect.fnUntraced(function* (
     yield* settle
     return waiting
   })
+  const form: InputRequest = { mode: "form", message: "who?", schema: { type: "object" } }
+  const startQuestion = Effect.tap(
+    Effect.forkScoped(
+      approvals.ask(
+        { ...callOf(), input: form },
+        { limit: Duration.minutes(1), announce: () => Effect.succeed(isExtended) }
+      )
+    ),
+    settle
+  )
   /** The only open approval. */
   const open = (): Approval => {
     const [one, ...others] = approvals.open()
@@ -83,7 +93,7 @@ const deciding = Effect.fnUntraced(function* (
       caller: ada,
       place: place === "outside an office" ? undefined : place
     }) !== undefined
-  return { approvals, covers, decideNext, open, start }
+  return { approvals, covers, decideNext, open, start, startQuestion }
 })
 
 type Deciding = Effect.Success<ReturnType<typeof deciding>>
@@ -159,14 +169,10 @@ describe("Approvals", () => {
 
   it.effect("accepts the first of two answers to a question that are validated at the same time", () =>
     Effect.gen(function* () {
-      const { approvals, open } = yield* Effect.provideService(deciding(), SchemaValidator, {
+      const { approvals, open, startQuestion } = yield* Effect.provideService(deciding(), SchemaValidator, {
         check: () => Effect.delay(Effect.succeed([]), "1 second")
       })
-      const { askedBy: _, reason: __, ...call } = callOf()
-      const input: InputRequest = { mode: "form", message: "who?", schema: { type: "object" } }
-      const announce = () => Effect.succeed(false)
-      yield* Effect.forkScoped(approvals.ask({ ...call, input }, { limit: Duration.minutes(1), announce }))
-      yield* settle
+      yield* startQuestion
       const { id } = open()
       const answer: ApprovalAnswer = { action: "allow", scope: "once", content: {} }
       const answering = yield* Effect.forEach([ann, eve], (by) =>
@@ -383,11 +389,8 @@ describe("Approvals within bounds", () => {
 
   it.effect("accepts answers of 64 Ki characters", () =>
     Effect.gen(function* () {
-      const { approvals, open } = yield* deciding()
-      const input = { mode: "form", message: "who?", schema: { type: "object" } } as const
-      const wait = { limit: Duration.minutes(1), announce: () => Effect.succeed(false) }
-      const waiting = yield* Effect.forkScoped(approvals.ask({ ...callOf(), input }, wait))
-      yield* settle
+      const { approvals, open, startQuestion } = yield* deciding()
+      const waiting = yield* startQuestion
       const { id } = open()
       const rejected = yield* Effect.flip(approvals.decide(id, contentOf(64 * 1024 + 1), ann))
       assert.strictEqual(rejected.code, 400)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Stream } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
@@ -9,7 +9,16 @@ import type { Rule } from "../../../../src/domain/policy/Rule.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { joined, link, provingLink } from "../testComputer.ts"
+import {
+  autoApply,
+  joined,
+  link,
+  losable,
+  nextApproval,
+  nextApprovals,
+  openApprovals,
+  provingLink
+} from "../testComputer.ts"
 
 const form = { mode: "form", message: "Who?", schema: { type: "object" } } as const
 
@@ -30,15 +39,14 @@ const waiting = Effect.fnUntraced(function* (
   )
   const alpha = yield* makeMemoryMcpServer({ tools: [work] })
   const beta = yield* makeMemoryMcpServer({ tools: [tool("consented")] })
-  const lost = yield* Deferred.make<string>()
-  let connections = 0
+  const { connect, lost } = yield* losable(server)
   const { request, computer, receive } = yield* joined(
     {
       servers: { alpha, beta },
-      configure: kind === "question" ? { alpha: { default_tool_meta: { auto_apply: true } } } : {},
+      configure: kind === "question" ? { alpha: autoApply } : {},
       settings: { approvers, confirm: () => Effect.never, onInput: () => Effect.never }
     },
-    Effect.sync(() => ({ ...server, closed: connections++ === 0 ? Deferred.await(lost) : Effect.never }))
+    connect
   )
   const list = (agent: string, more: JsonObject = {}) =>
     Effect.map(request("client:get_approvals", { agent, ...more }), (reply) =>
@@ -52,10 +60,7 @@ const waiting = Effect.fnUntraced(function* (
       (reply) => asObject(reply)["code"]
     )
   }
-  const openId = Effect.map(
-    Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 1)),
-    (all) => Option.getOrThrow(all)[0]?.id ?? ""
-  )
+  const openId = Effect.map(nextApproval(computer), ({ id }) => id)
   const task = (agent: string, method: string, params: JsonObject) =>
     Effect.map(request("client:mcp", { agent, method, params }), (reply) => asObject(reply)["result"])
   const call = (agent: string, reqId: string, params: JsonObject = {}) =>
@@ -178,9 +183,8 @@ describe("a task whose id is that of a call of another caller", () => {
         const local = { tool: "work", params: {}, ...(called !== "the owner" && { requester: other }) }
         const isLocal = called === "the owner" || called === "a client outside the office"
         yield* isLocal ? Effect.forkScoped(computer.callTool(local)) : call(called, "chosen")
-        const id = yield* openId
-        const [open] = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
-        yield* task(other, "tasks/start", { ...start, id: open?.reqId, tool: "unknown" })
+        const { id, reqId } = yield* nextApproval(computer)
+        yield* task(other, "tasks/start", { ...start, id: reqId, tool: "unknown" })
         assert.isEmpty(yield* list(other))
         assert.isEmpty(yield* list(other, { approval_id: id }))
         assert.strictEqual(yield* decide(other, id), 404)
@@ -194,9 +198,7 @@ describe("a task whose id is that of a call of another caller", () => {
       yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
       yield* task("brain", "tasks/get", { id: "t1" })
       yield* call("other", "t1")
-      const open = Option.getOrThrow(
-        yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
-      )
+      const open = yield* nextApprovals(computer, 2)
       assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain"), [open[0]?.id])
       assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("other"), [open[1]?.id])
     })
@@ -218,7 +220,7 @@ describe("the departure of the Agent", () => {
       yield* receive("notify:leave_office", { office_id: "o", agent: "brain" })
       yield* receive("notify:tool_call_cancel", { agent: "operator:ann", req_id: "r2" })
       assert.deepInclude(asObject(asObject(yield* Fiber.join(cancelled))["meta"]), { a2c_cancelled: true })
-      assert.isEmpty(Option.getOrThrow(yield* Stream.runHead(computer.approvals)))
+      assert.isEmpty(yield* openApprovals(computer))
     })
   )
 
@@ -348,27 +350,21 @@ describe("approval after a call with other arguments", () => {
     yield* TestClock.adjust(0)
     if (hasLeft) yield* receive("notify:leave_office", { office_id: "o", agent: first })
     yield* call(second, "r2", { secret: second })
-    const id = yield* openId
-    const [open] = Option.getOrThrow(yield* Stream.runHead(computer.approvals))
-    assert.deepStrictEqual(open?.previousParams, { secret: first })
+    const { id, previousParams } = yield* nextApproval(computer)
+    assert.deepStrictEqual(previousParams, { secret: first })
     const reply = yield* request("client:get_approvals", { agent: second, approval_id: id })
     return (asObject(reply)["approvals"] as ReadonlyArray<JsonObject>).map((view) => view["previous_arguments"])
   })
 
-  it.effect("includes them for the Agent that called", () =>
-    Effect.gen(function* () {
-      assert.include(JSON.stringify(yield* shownTo("brain", "brain", false)), "brain")
-    })
-  )
-
   it.effect.each([
-    ["another Agent", "brain", "other", true],
-    ["a later Agent of its name", "brain", "brain", true],
-    ["an operator", "brain", "operator:brain", false],
-    ["the Agent, of a call of an operator", "operator:ann", "brain", false]
-  ] as const)("hides them from %s", ([, first, second, hasLeft]) =>
+    ["includes them for the Agent that called", "brain", "brain", false, '{\n  "secret": "brain"\n}'],
+    ["hides them from another Agent", "brain", "other", true, undefined],
+    ["hides them from a later Agent of its name", "brain", "brain", true, undefined],
+    ["hides them from an operator", "brain", "operator:brain", false, undefined],
+    ["hides those of an operator from the Agent", "operator:ann", "brain", false, undefined]
+  ] as const)("%s", ([, first, second, hasLeft, expected]) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* shownTo(first, second, hasLeft), [undefined])
+      assert.deepStrictEqual<unknown>(yield* shownTo(first, second, hasLeft), [expected])
     })
   )
 })
@@ -434,7 +430,7 @@ describe("the list of the approvals of an Agent", () => {
       const question = yield* openId
       const consented = { agent: "brain", req_id: "r2", tool_name: "consented", params: {}, timeout: 60 }
       yield* Effect.forkScoped(request("client:tool_call", consented))
-      yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
+      yield* nextApprovals(computer, 2)
       assert.deepStrictEqual(yield* list("brain"), [question])
     })
   )
@@ -443,10 +439,7 @@ describe("the list of the approvals of an Agent", () => {
     Effect.gen(function* () {
       const { call, computer, list } = yield* waiting("approval")
       for (let count = 0; count < 101; count++) yield* call("brain", `r${count}`)
-      const opened = Option.getOrThrow(
-        yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 101))
-      )
-      const ids = opened.map(({ id }) => id)
+      const ids = (yield* nextApprovals(computer, 101)).map(({ id }) => id)
       assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain"), ids.slice(0, 100))
       assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* list("brain", { approval_id: ids[100] }), ids.slice(100))
     })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Stream } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
@@ -7,12 +7,7 @@ import type { Link } from "../../../../src/application/ports/Transport.ts"
 import { decideApprovalEvent, getApprovalEvent } from "../../../../src/domain/approvals/ApprovalView.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { tool } from "../../../conformance/members.ts"
-import { joined, link, provingLink } from "../testComputer.ts"
-
-const places = [
-  ["0.2", "eager"],
-  ["0.4", "lazy"]
-] as const
+import { joined, link, nextApproval, openApprovals, places, provingLink } from "../testComputer.ts"
 
 /** A Computer in an office, with one tool that needs consent, whose operators may decide. */
 const deciding = Effect.fnUntraced(function* (
@@ -35,8 +30,7 @@ const deciding = Effect.fnUntraced(function* (
     const calling = yield* Effect.forkScoped(
       request("client:tool_call", { agent, req_id: reqId, tool_name: name, params, timeout: 60 })
     )
-    const all = yield* Stream.runHead(Stream.filter(computer.approvals, (open) => open.length > 0))
-    return { calling, id: Option.getOrThrow(all).at(-1)?.id ?? assert.fail() }
+    return { calling, id: (yield* nextApproval(computer)).id }
   })
   const ask = (event: string, body: JsonObject) => Effect.map(receive(event, body), ([reply]) => asObject(reply))
   const get = (id: string) => ask(getApprovalEvent, { id })
@@ -164,7 +158,7 @@ describe("an approval at an operator", () => {
       const { id } = yield* call("r1", {})
       assert.deepInclude(yield* get(id), { code: 404 })
       assert.deepInclude(yield* decide(id, { action: "allow" }), { code: 404 })
-      assert.lengthOf(Option.getOrThrow(yield* Stream.runHead(computer.approvals)), 1)
+      assert.lengthOf(yield* openApprovals(computer), 1)
     })
   )
 })

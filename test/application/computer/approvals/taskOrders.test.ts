@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Option, Result, Stream } from "effect"
+import { Deferred, Duration, Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { joined, link } from "../testComputer.ts"
+import { joined, link, nextApproval, openApprovals } from "../testComputer.ts"
 
 /** What happens to a task that waits for an approval, or has got one. */
 type Event = "allow" | "deny" | "own allow" | "expire" | "leave" | "cancel"
@@ -41,8 +41,7 @@ const waitingTask = Effect.fnUntraced(function* (kind: Kind) {
       asObject(asObject(reply)["result"])
     )
   yield* task("tasks/start", start)
-  const opened = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
-  const id = Option.getOrThrow(opened)[0]?.id ?? ""
+  const { id } = yield* nextApproval(computer)
   const decide = (action: "allow" | "deny") =>
     Effect.map(
       Effect.result(
@@ -66,7 +65,7 @@ const waitingTask = Effect.fnUntraced(function* (kind: Kind) {
     yield* TestClock.adjust(0)
     const { result, state } = yield* task("tasks/get", { id: "t1" })
     const [text] = /done|not confirmed in time|not confirmed/.exec(JSON.stringify(result ?? null)) ?? []
-    const isOpen = Option.getOrThrow(yield* Stream.runHead(computer.approvals)).length > 0
+    const isOpen = (yield* openApprovals(computer)).length > 0
     return { state, text, runs, interruptions, decisions: audited.length, isOpen }
   })
   return { acts, outcome }

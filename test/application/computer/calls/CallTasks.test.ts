@@ -86,8 +86,10 @@ describe("bounds of tasks", () => {
     })
   )
 
-  /** Two results of this many characters together, and which are known then. */
-  const knownOf = (characters: number) =>
+  it.effect.each([
+    ["keeps two results of 32 Mi characters together", bounds.characters, true],
+    ["drops the older one of two results with one character more", bounds.characters + 1, false]
+  ] as const)("%s", ([, characters, isKept]) =>
     Effect.gen(function* () {
       const { end, isKnown, start } = yield* makeTasks
       const [first, second] = [Math.floor(characters / 2), Math.ceil(characters / 2)]
@@ -99,18 +101,7 @@ describe("bounds of tasks", () => {
         yield* start(id)
         yield* end(id, resultOf("x".repeat(size - empty)))
       }
-      return [yield* isKnown("one"), yield* isKnown("other")]
-    })
-
-  it.effect("keeps results of 32 Mi characters together", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* knownOf(bounds.characters), [true, true])
-    })
-  )
-
-  it.effect("drops the oldest result only where they have one character more", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* knownOf(bounds.characters + 1), [false, true])
+      assert.deepStrictEqual([yield* isKnown("one"), yield* isKnown("other")], [isKept, true])
     })
   )
 
@@ -238,16 +229,6 @@ describe("cancellation of a task", () => {
       yield* start("t")
       assert.strictEqual((yield* tasks.cancel(ada, "t")).state, "cancelled")
       assert.deepStrictEqual(cancelled, ["t"])
-    })
-  )
-
-  it.effect("changes nothing once it has ended", () =>
-    Effect.gen(function* () {
-      const { end, start, tasks } = yield* makeTasks
-      yield* start("t")
-      yield* end("t")
-      const ended = yield* tasks.get(ada, { id: "t" })
-      assert.deepStrictEqual(yield* tasks.cancel(ada, "t"), ended)
     })
   )
 })

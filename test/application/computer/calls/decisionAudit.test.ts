@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import type { ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { link, testComputer } from "../testComputer.ts"
+import { link, nextApproval, testComputer } from "../testComputer.ts"
 
 /** A Computer with an audit, and the lines about decisions. */
 const audited = Effect.gen(function* () {
@@ -32,8 +32,7 @@ const audited = Effect.gen(function* () {
   const call = (name: string) => computer.callTool({ tool: name, params: { path: "a" }, requester: "ada" })
   const decideNext = Effect.fnUntraced(function* (answer: ApprovalAnswer) {
     const calling = yield* Effect.forkChild(call("write"))
-    const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
-    yield* computer.decideApproval(Option.getOrThrow(open)[0]?.id ?? "", answer, "operator:ann")
+    yield* computer.decideApproval((yield* nextApproval(computer)).id, answer, "operator:ann")
     yield* Fiber.join(calling)
   })
   const lines = () =>
@@ -86,9 +85,9 @@ describe("the audit of a Computer", () => {
       const { call, computer, decideNext, lines } = yield* audited
       const allowed = { action: "allow", scope: "once" } as const
       const calling = yield* Effect.forkChild(call("write"))
-      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      const { id } = yield* nextApproval(computer)
       yield* computer.join({ office: "o" })
-      yield* computer.decideApproval(Option.getOrThrow(open)[0]?.id ?? "", allowed, "operator:ann")
+      yield* computer.decideApproval(id, allowed, "operator:ann")
       yield* Fiber.join(calling)
       yield* decideNext(allowed)
       yield* computer.leave

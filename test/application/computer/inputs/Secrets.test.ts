@@ -56,17 +56,6 @@ const loggedCause = (cause: Cause.Cause<unknown>) =>
   Effect.map(received(Effect.logError("failed", cause)), (entry) => entry.cause)
 
 describe("secret", () => {
-  it.effect("never appears in the configuration that Agents see", () =>
-    Effect.gen(function* () {
-      const { computer } = yield* leaky
-      yield* letGo
-      const { config } = yield* computer.setup
-      const text = JSON.stringify(yield* Schema.encodeEffect(ComputerConfig)(config))
-      assert.include(text, "${input:key}")
-      assertSilent(text)
-    })
-  )
-
   it.effect("never appears in the reasons of server states", () =>
     Effect.gen(function* () {
       const { computer } = yield* leaky

@@ -33,19 +33,37 @@ const makeNotifier = Effect.gen(function* () {
 })
 
 describe("ChangeNotifier", () => {
-  it.effect("notifies of the first change at once", () =>
-    Effect.gen(function* () {
-      const { observe, notified } = yield* makeNotifier
-      yield* observe("b")
-      assert.deepStrictEqual(notified, ["toolList"])
-    })
-  )
+  const [second, minute] = [TestClock.adjust("1 second"), TestClock.adjust("1 minute")]
+  type Steps = (notifier: Effect.Success<typeof makeNotifier>) => ReadonlyArray<Effect.Effect<void>>
 
-  it.effect("ignores an unchanged fingerprint", () =>
+  it.effect.each<[string, Steps, ReadonlyArray<ComputerPart>]>([
+    ["of the first change at once", ({ observe }) => [observe("b")], ["toolList"]],
+    ["of no unchanged fingerprint", ({ observe }) => [observe("a")], []],
+    [
+      "of the first change after an interval without changes at once",
+      ({ observe }) => [observe("b"), second, observe("c")],
+      ["toolList", "toolList"]
+    ],
+    [
+      "of each part separately",
+      ({ markChanged, observe }) => [observe("b"), markChanged("desktop")],
+      ["toolList", "desktop"]
+    ],
+    [
+      "of no change that was reverted in the interval",
+      ({ observe }) => [observe("b"), observe("c"), observe("b"), minute],
+      ["toolList"]
+    ],
+    [
+      "of a marked part with an unchanged fingerprint",
+      ({ markChanged }) => [markChanged("desktop"), markChanged("desktop"), minute],
+      ["desktop", "desktop"]
+    ]
+  ])("notifies %s", ([, steps, expected]) =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* makeNotifier
-      yield* observe("a")
-      assert.deepStrictEqual(notified, [])
+      const notifier = yield* makeNotifier
+      yield* Effect.all(steps(notifier))
+      assert.deepStrictEqual(notifier.notified, expected)
     })
   )
 
@@ -69,46 +87,6 @@ describe("ChangeNotifier", () => {
         yield* TestClock.adjust("250 millis")
       }
       assert.isTrue(notified.length >= 10 && notified.length <= 11)
-    })
-  )
-
-  it.effect("notifies of the first change after an interval without changes at once", () =>
-    Effect.gen(function* () {
-      const { observe, notified } = yield* makeNotifier
-      yield* observe("b")
-      yield* TestClock.adjust("1 second")
-      yield* observe("c")
-      assert.lengthOf(notified, 2)
-    })
-  )
-
-  it.effect("throttles each part separately", () =>
-    Effect.gen(function* () {
-      const { markChanged, notified, observe } = yield* makeNotifier
-      yield* observe("b")
-      yield* markChanged("desktop")
-      assert.deepStrictEqual(notified, ["toolList", "desktop"])
-    })
-  )
-
-  it.effect("skips a change that was reverted in the interval", () =>
-    Effect.gen(function* () {
-      const { observe, notified } = yield* makeNotifier
-      yield* observe("b")
-      yield* observe("c")
-      yield* observe("b")
-      yield* TestClock.adjust("1 minute")
-      assert.lengthOf(notified, 1)
-    })
-  )
-
-  it.effect("notifies of a marked part with an unchanged fingerprint", () =>
-    Effect.gen(function* () {
-      const { notified, markChanged } = yield* makeNotifier
-      yield* markChanged("desktop")
-      yield* markChanged("desktop")
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(notified, ["desktop", "desktop"])
     })
   )
 

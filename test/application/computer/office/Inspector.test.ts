@@ -9,7 +9,7 @@ import { ServerOutput } from "../../../../src/application/ports/mcp/ServerOutput
 import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
-import { resource, textResult, tool } from "../../../conformance/members.ts"
+import { resource, tool } from "../../../conformance/members.ts"
 import { counted, joined, link, setupOf, type Startable, type TestComputer, testComputer } from "../testComputer.ts"
 
 const noWait = { waitMillis: 0 }
@@ -94,7 +94,7 @@ describe("Inspector", () => {
       const alpha = yield* makeMemoryMcpServer({ tools: [t, tool("u"), tool("v")] })
       const { inspect } = yield* fixture({ alpha }, {}, configure, link, more)
       const { inspection } = yield* inspect(noWait)
-      assert.deepStrictEqual(
+      assert.deepStrictEqual<unknown>(
         inspection.consent,
         ["t", "u", "v"].map((name, index) => ({ tool: name, rule: rules[index] ?? "" }))
       )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Option, Queue, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { ComputerOptions } from "../../../../src/application/computer/Computer.ts"
 import { makeOfficeConnection } from "../../../../src/application/computer/office/OfficeConnection.ts"
 import type { MemberHandlers } from "../../../../src/application/member/OfficeMember.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
@@ -23,11 +24,15 @@ const handlers: MemberHandlers = {
 }
 
 /** An office connection through links that `open` gives, with a function to join an office. */
-const connected = Effect.fnUntraced(function* (open: Effect.Effect<Link, ConnectError, Scope.Scope>) {
-  const connection = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, {
+const connected = Effect.fnUntraced(function* (
+  open: Effect.Effect<Link, ConnectError, Scope.Scope> = Effect.succeed(link),
+  more: Partial<ComputerOptions> = {}
+) {
+  const connection = yield* Effect.provideService(makeOfficeConnection({ name: "pc", ...more }), TransportClient, {
     connect: () => open
   })
-  const join = (office: string) => connection.join({ office }, () => handlers)
+  const join = (office: string, onJoined: Effect.Effect<unknown> = Effect.void) =>
+    connection.join({ office }, () => ({ ...handlers, onJoined: Effect.asVoid(onJoined) }))
   return {
     ...connection,
     join,
@@ -85,23 +90,20 @@ describe("OfficeConnection", () => {
 
   it.effect("names the protocol line of its office", () =>
     Effect.gen(function* () {
-      const { join, place } = yield* Effect.provideService(
-        makeOfficeConnection({ name: "pc", protocol: "0.3" }),
-        TransportClient,
-        { connect: () => Effect.succeed(link) }
-      )
-      yield* join({ office: "o" }, () => handlers)
+      const { join, place } = yield* connected(undefined, { protocol: "0.3" })
+      yield* join("o")
       assert.deepStrictEqual(place(), { office: "o", line: "0.3" })
     })
   )
 
   it.effect("has the member when the handler of the join runs", () =>
     Effect.gen(function* () {
-      const { join, member } = yield* Effect.provideService(makeOfficeConnection({ name: "pc" }), TransportClient, {
-        connect: () => Effect.succeed(link)
-      })
+      const { join, member } = yield* connected()
       let seen: unknown
-      yield* join({ office: "o" }, () => ({ ...handlers, onJoined: Effect.sync(() => (seen = member())) }))
+      yield* join(
+        "o",
+        Effect.sync(() => (seen = member()))
+      )
       assert.isDefined(seen)
       assert.strictEqual(seen, member())
     })

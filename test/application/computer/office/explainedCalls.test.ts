@@ -1,13 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Stream } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect, Fiber } from "effect"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject } from "../../../../src/domain/json.ts"
 import { explainCallEvent } from "../../../../src/domain/policy/CallExplanation.ts"
 import { tool } from "../../../conformance/members.ts"
-import { joined, link, type TestComputer } from "../testComputer.ts"
+import { joined, link, nextApproval, type TestComputer } from "../testComputer.ts"
 
 /** A Computer in an office, and the explanations that it gives its operators and its owner. */
 const explaining = Effect.fnUntraced(function* (
@@ -31,8 +30,7 @@ const explaining = Effect.fnUntraced(function* (
   const allow = Effect.fnUntraced(function* (by: "brain" | "owner") {
     const call = { agent: "brain", tool_name: "write", params: {}, timeout: 60 }
     const calling = yield* Effect.forkScoped(request("client:tool_call", call))
-    const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
-    const id = Option.getOrThrow(open)[0]?.id ?? assert.fail()
+    const { id } = yield* nextApproval(computer)
     const always = { action: "allow", scope: "tool" } as const
     yield* by === "owner"
       ? Effect.orDie(computer.decideApproval(id, always))
@@ -127,8 +125,7 @@ describe("the explanation of a call for operators", () => {
       const calling = yield* Effect.forkScoped(
         request("client:tool_call", { agent: "brain", tool_name: name, params: {}, timeout: 60 })
       )
-      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
-      const id = Option.getOrThrow(open)[0]?.id ?? assert.fail()
+      const { id } = yield* nextApproval(computer)
       yield* Effect.orDie(computer.decideApproval(id, { action: "allow", scope: "tool" }))
       yield* Fiber.join(calling)
       const explanation = yield* computer.explain({ tool: name, params: {}, subject: "brain", ...place })

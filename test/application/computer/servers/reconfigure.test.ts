@@ -29,16 +29,6 @@ describe("reconfigure", () => {
     })
   )
 
-  it.effect("stops and forgets a removed server", () =>
-    Effect.gen(function* () {
-      const { computer } = yield* twoServers()
-      yield* computer.reconfigure(setupOf(["alpha"]))
-      yield* letGo
-      assert.deepStrictEqual([...(yield* computer.servers).keys()], ["alpha"])
-      assert.deepStrictEqual([...(yield* computer.catalogue).entries.keys()], ["a"])
-    })
-  )
-
   it.effect("stops a disabled server and starts an enabled one", () =>
     Effect.gen(function* () {
       const { beta, computer } = yield* twoServers()

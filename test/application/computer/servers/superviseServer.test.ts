@@ -231,20 +231,6 @@ describe("superviseServer", () => {
     })
   )
 
-  it.effect("stops, starts and restarts a server for the user", () =>
-    Effect.gen(function* () {
-      const { computer, names, starts, state, tag } = yield* withAlpha({ server: { tools: [tool("t")] } })
-      yield* computer.stop("alpha")
-      assert.deepStrictEqual(yield* state, { _tag: "Stopped", reason: "stopped_by_user" })
-      yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(yield* names, [])
-      yield* computer.start("alpha")
-      assert.deepStrictEqual(yield* names, ["t"])
-      yield* computer.restart("alpha")
-      assert.deepStrictEqual([yield* tag, starts.count], ["Ready", 3])
-    })
-  )
-
   it.effect("restarts a server whose session fails to close", () =>
     Effect.gen(function* () {
       let starts = 0

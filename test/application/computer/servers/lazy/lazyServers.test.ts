@@ -635,18 +635,13 @@ describe("window or document of a lazy server", () => {
     })
   )
 
-  it.effect("starts the server when it is requested by its URI", () =>
-    Effect.gen(function* () {
-      const { computer, process } = yield* stocked
-      assert.deepStrictEqual(yield* computer.desktop({ window }), [`${window}\n\nT`])
-      assert.strictEqual(process.starts, 1)
-    })
-  )
-
-  it.effect("starts the server when its location is requested", () =>
+  it.effect.each([
+    ["it is requested by its URI", "client:get_desktop", { window }, { desktops: [`${window}\n\nT`] }],
+    ["its location is requested", "client:get_dpe", { uri: "dpe://com.x.app/counted" }, { uri: "https://x/1" }]
+  ] as const)("starts the server when %s", ([, event, fields, expected]) =>
     Effect.gen(function* () {
       const { request, process } = yield* stocked
-      assert.include(yield* request("client:get_dpe", { uri: "dpe://com.x.app/counted" }), { uri: "https://x/1" })
+      assert.deepInclude(yield* request(event, fields), expected)
       assert.strictEqual(process.starts, 1)
     })
   )
@@ -712,18 +707,11 @@ describe("a lazy server with changed settings", () => {
   }))
   const renamed = { tool_meta: { t: { alias: "renamed" } } }
 
-  it.effect("shows them at once while it is idle, and starts no process", () =>
-    Effect.gen(function* () {
-      const { change, computer, process } = yield* reconfiguring
-      yield* change(renamed)
-      assert.deepStrictEqual([yield* toolNames(computer), process.starts], [["renamed"], 1])
-    })
-  )
-
-  it.effect("keeps them when it is idle again", () =>
+  it.effect("shows them at once while it is idle, without a process, and keeps them when it is idle again", () =>
     Effect.gen(function* () {
       const { change, computer, process, state } = yield* reconfiguring
       yield* change(renamed)
+      assert.deepStrictEqual([yield* toolNames(computer), process.starts], [["renamed"], 1])
       yield* computer.callTool({ tool: "renamed", params: {} })
       yield* TestClock.adjust("5 minutes")
       assert.deepStrictEqual([(yield* state)?._tag, process.starts], ["Idle", 2])
