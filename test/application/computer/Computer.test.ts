@@ -354,10 +354,8 @@ describe("a join after a leave", () => {
       yield* computer.join({ office: "o" })
       yield* computer.leave
       yield* computer.join({ office: "o", ...({ protocol: undefined } as object) })
-      assert.deepStrictEqual(
-        joins.map(({ version }) => version.slice(0, 3)),
-        ["0.3", "0.4", "0.4"]
-      )
+      const versions = joins.map(({ version }) => version.slice(0, 3))
+      assert.deepStrictEqual(versions, ["0.3", "0.4", "0.4"])
     })
   )
 })

@@ -59,10 +59,8 @@ describe("ComputerMcpSession", () => {
     Effect.gen(function* () {
       const appOnly = tool("refresh", undefined, { _meta: { ui: { visibility: ["app"] } } })
       const { listTools } = yield* sessionOf([tool("show"), appOnly])
-      assert.deepStrictEqual(
-        (yield* listTools()).items.map(({ name }) => name),
-        ["show"]
-      )
+      const names = (yield* listTools()).items.map(({ name }) => name)
+      assert.deepStrictEqual(names, ["show"])
     })
   )
 

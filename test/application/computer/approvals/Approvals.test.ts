@@ -258,10 +258,8 @@ describe("the hook of a host", () => {
     Effect.gen(function* () {
       const { approvals, start } = yield* deciding({ confirm: () => Effect.succeed({ ...always, by: "terminal" }) })
       yield* start()
-      assert.deepStrictEqual(
-        approvals.grants().map(({ by, tool }) => [by, tool]),
-        [["terminal", "write"]]
-      )
+      const grants = approvals.grants().map(({ by, tool }) => [by, tool])
+      assert.deepStrictEqual(grants, [["terminal", "write"]])
     })
   )
 })

@@ -198,10 +198,8 @@ describe("question of a call", () => {
       yield* Fiber.join(calling)
       assert.deepStrictEqual(seen, places)
       const answered = audited.filter(({ fields }) => fields["question"] !== undefined)
-      assert.deepStrictEqual(
-        answered.map(({ fields }) => fields["office"]),
-        [undefined, "o", "p"]
-      )
+      const offices = answered.map(({ fields }) => fields["office"])
+      assert.deepStrictEqual(offices, [undefined, "o", "p"])
     })
   )
 
@@ -374,10 +372,11 @@ describe("question of a call", () => {
         yield* settle
       }
       const answers = answersOf(yield* Fiber.join(calling))
-      assert.deepStrictEqual(
-        answers.map(({ action }) => action),
-        [...Array.from({ length: 32 }, () => "accept"), ...Array.from({ length: 8 }, () => "decline")]
-      )
+      const actions = answers.map(({ action }) => action)
+      assert.deepStrictEqual(actions, [
+        ...Array.from({ length: 32 }, () => "accept"),
+        ...Array.from({ length: 8 }, () => "decline")
+      ])
     })
   )
 

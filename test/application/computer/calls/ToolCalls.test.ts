@@ -263,10 +263,8 @@ describe("ToolCalls", () => {
         yield* tasks.start({ ...task, tool: "t", caller: officeCaller("other", 1, true) })
         yield* runPending
         yield* call(request("1", "t"))
-        assert.deepStrictEqual(
-          reports.map(({ agent, reqId, status }) => [agent, reqId, status._tag]),
-          [["a", "1", "Progressing"]]
-        )
+        const shown = reports.map(({ agent, reqId, status }) => [agent, reqId, status._tag])
+        assert.deepStrictEqual(shown, [["a", "1", "Progressing"]])
         yield* Deferred.succeed(go, undefined)
         yield* runPending
         assert.deepInclude((yield* tasks.get(caller, { id: "1" })).status, { _tag: "Progressing", progress: 2 })
@@ -304,10 +302,8 @@ describe("ToolCalls", () => {
       yield* Fiber.interrupt(aborted)
       yield* Effect.forkChild(call(request("late", "slow")))
       yield* TestClock.adjust("11 minutes")
-      assert.deepStrictEqual(
-        history().map(({ outcome }) => outcome),
-        ["cancelled", "cancelled", "timed_out"]
-      )
+      const outcomes = history().map(({ outcome }) => outcome)
+      assert.deepStrictEqual(outcomes, ["cancelled", "cancelled", "timed_out"])
     })
   )
 
@@ -317,8 +313,9 @@ describe("ToolCalls", () => {
       yield* TestClock.adjust("1 second")
       const now = yield* Clock.currentTimeMillis
       for (let index = 0; index < 11; index++) yield* call(request(`r${index}`, "t"))
+      const ids = history().map(({ reqId }) => reqId)
       assert.deepStrictEqual(
-        history().map(({ reqId }) => reqId),
+        ids,
         Array.from({ length: 10 }, (_, index) => `r${index + 1}`)
       )
       assert.isTrue(history().every(({ timestamp }) => timestamp === now))

@@ -290,10 +290,8 @@ describe("the kept content of results", () => {
       const later = yield* handlesOf(blobs, content(6, 6), content(7, 7))
       for (const handle of handles) assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
       const read = yield* Effect.forEach(later, (handle) => readAll(blobs, handle, 100))
-      assert.deepStrictEqual(
-        read.map(({ bytes }) => bytes.length),
-        [6, 7]
-      )
+      const lengths = read.map(({ bytes }) => bytes.length)
+      assert.deepStrictEqual(lengths, [6, 7])
     })
   )
 

@@ -44,10 +44,8 @@ describe("list of skills", () => {
     Effect.gen(function* () {
       const { link: makeLink, list } = yield* withSkills({ "/elsewhere/pdf/SKILL.md": skillText("pdf") })
       yield* makeLink("/user/pdf", "/elsewhere/pdf")
-      assert.deepStrictEqual(
-        (yield* list).map(({ name, path }) => [name, path]),
-        [["pdf", "/elsewhere/pdf"]]
-      )
+      const paths = (yield* list).map(({ name, path }) => [name, path])
+      assert.deepStrictEqual(paths, [["pdf", "/elsewhere/pdf"]])
     })
   )
 
@@ -133,10 +131,8 @@ describe("list of skills", () => {
         },
         { skills: { marketplaces: ["/m/one/", "/m/two", "/m/three", "/m/four"] } }
       )
-      assert.deepStrictEqual(
-        (yield* list).map(({ source }) => source),
-        ["marketplace:one"]
-      )
+      const sources = (yield* list).map(({ source }) => source)
+      assert.deepStrictEqual(sources, ["marketplace:one"])
       const text = problems().join("\n")
       assert.include(text, "marketplace.json is missing")
       assert.include(text, "marketplace.json is not JSON")

@@ -68,20 +68,6 @@ describe("ServerStateStore", () => {
     })
   )
 
-  it.effect("changes the state of one server", () =>
-    Effect.gen(function* () {
-      const { snapshot, updateServer } = yield* makeStore()
-      yield* updateServer("alpha", () => ({ _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }))
-      assert.deepStrictEqual(
-        [...snapshot().states],
-        [
-          ["alpha", { _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }],
-          ["beta", stopped]
-        ]
-      )
-    })
-  )
-
   it.effect("waits until the states fulfil a predicate", () =>
     Effect.gen(function* () {
       const { updateServer, waitUntil } = yield* makeStore()

@@ -159,31 +159,6 @@ describe("ServersSnapshot", () => {
     })
   )
 
-  it.effect("finds a host conflict of a changed listing", () =>
-    Effect.gen(function* () {
-      const snapshotOf = makeSnapshots()
-      const [alpha, beta] = [yield* ready("alpha", { resources: listed(document) }), yield* ready("beta")]
-      const before = snapshotOf({ alpha, beta })
-      assert.deepStrictEqual(before.hostConflicts, [])
-      const after = snapshotOf({ alpha, beta: { ...beta, resources: listed(window) } })
-      assert.deepStrictEqual(after.hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
-    })
-  )
-
-  it.effect("builds another catalogue for other tools and for another configuration", () =>
-    Effect.gen(function* () {
-      const snapshotOf = makeSnapshots()
-      const alpha = yield* ready("alpha", { tools: [t] })
-      const { toolList } = fingerprintsOf(snapshotOf({ alpha }))
-      const { config } = yield* ready("alpha", { settings: { tool_meta: { t: { alias: "renamed" } } } })
-      const renamed = snapshotOf({ alpha: { ...alpha, config } })
-      assert.deepStrictEqual([...renamed.catalogue.entries.keys()], ["renamed"])
-      assert.notStrictEqual(fingerprintsOf(renamed).toolList, toolList)
-      const emptied = snapshotOf({ alpha: { ...alpha, tools: [] } })
-      assert.deepStrictEqual([...emptied.catalogue.entries.keys()], [])
-    })
-  )
-
   const fingerprintsOfUris = (...uris: ReadonlyArray<string>) =>
     Effect.map(ready("alpha", { resources: listed(...uris) }), (alpha) => fingerprintsOf(makeSnapshots()({ alpha })))
 
@@ -229,27 +204,6 @@ describe("ServersSnapshot", () => {
         )
         assert.lengthOf([...new Set(texts)], states.length)
       })
-  )
-
-  it.effect("shows a changed listing in the fingerprint of the desktop", () =>
-    Effect.gen(function* () {
-      const snapshotOf = makeSnapshots()
-      const alpha = yield* ready("alpha", { resources: listed(window) })
-      const beta = yield* ready("beta")
-      const { desktop } = fingerprintsOf(snapshotOf({ alpha, beta }))
-      const changed = snapshotOf({ alpha, beta: { ...beta, resources: listed("window://com.x.app/two") } })
-      assert.notStrictEqual(fingerprintsOf(changed).desktop, desktop)
-    })
-  )
-
-  it.effect("omits hidden windows and documents from the fingerprints", () =>
-    Effect.gen(function* () {
-      const hidden = { capabilities: { subscribe: false }, resources: listed(window, document) }
-      assert.deepStrictEqual(
-        fingerprintsOf(makeSnapshots()({ alpha: yield* ready("alpha", hidden) })),
-        fingerprintsOf(makeSnapshots()({ alpha: yield* ready("alpha") }))
-      )
-    })
   )
 
   it.effect("watches windows and documents of servers with subscriptions", () =>

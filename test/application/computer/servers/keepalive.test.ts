@@ -22,29 +22,6 @@ const watched = Effect.fnUntraced(function* (ping: Effect.Effect<void, McpSessio
 })
 
 describe("trackCall", () => {
-  it.effect("lists a running call with the time of its start", () =>
-    Effect.gen(function* () {
-      const activity = makeActivity()
-      yield* TestClock.adjust("3 seconds")
-      const call = yield* Effect.forkChild(trackCall(activity, Effect.sleep("5 seconds")), { startImmediately: true })
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual([...activity.running], [{ since: 3000 }])
-      yield* TestClock.adjust("5 seconds")
-      yield* Fiber.join(call)
-      assert.deepStrictEqual([...activity.running], [])
-    })
-  )
-
-  it.effect("forgets an interrupted call, which is no response", () =>
-    Effect.gen(function* () {
-      const activity = makeActivity()
-      const call = yield* Effect.forkChild(trackCall(activity, Effect.never), { startImmediately: true })
-      yield* TestClock.adjust("1 second")
-      yield* Fiber.interrupt(call)
-      assert.deepStrictEqual(activity, makeActivity())
-    })
-  )
-
   it.effect.each([
     ["a result", Effect.void, 1000],
     ["an error of the protocol", Effect.fail(failure("protocol")), 1000],

@@ -62,10 +62,8 @@ describe("an MCP server that is restarting", () => {
     Effect.gen(function* () {
       const { call } = yield* restartingAlpha
       const codes = yield* Effect.forEach(["gone", "old", "banned"], call)
-      assert.deepStrictEqual(
-        codes.map(({ code }) => code),
-        [4001, 4001, 4001]
-      )
+      const found = codes.map(({ code }) => code)
+      assert.deepStrictEqual(found, [4001, 4001, 4001])
     })
   )
 
@@ -133,10 +131,8 @@ describe("an MCP server that is restarting", () => {
       const answers = yield* Effect.forEach(["com-x-alpha", "alpha"], (mcp_server) =>
         request("client:get_resources", { mcp_server })
       )
-      assert.deepStrictEqual(
-        answers.map((answer) => asObject(answer)["code"]),
-        [503, 4014]
-      )
+      const found = answers.map((answer) => asObject(answer)["code"])
+      assert.deepStrictEqual(found, [503, 4014])
     })
   )
 })

@@ -148,10 +148,8 @@ describe("skill of an MCP server", () => {
   it.effect("stays in the folder where it is mounted", () =>
     Effect.gen(function* () {
       const { list } = yield* serving([mountedAt("/srv/pdf")], { files })
-      assert.deepStrictEqual(
-        (yield* list).map(({ path }) => path),
-        ["/srv/pdf"]
-      )
+      const paths = (yield* list).map(({ path }) => path)
+      assert.deepStrictEqual(paths, ["/srv/pdf"])
     })
   )
 
