@@ -20,7 +20,7 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
   const image = { type: "image", mimeType: "image/png", data: "AAAA".repeat(20_000) }
   const draw = tool("draw", () => Effect.succeed({ content: [image] }))
   const { connect, lost } = yield* losable()
-  const { layer } = makeMemoryLandingFolder()
+  const { files, layer } = makeMemoryLandingFolder()
   const { computer, receive, request } = yield* joined(
     {
       servers: {
@@ -48,6 +48,7 @@ const inOffice = Effect.fnUntraced(function* ([protocol, lifecycle]: (typeof pla
   return {
     call,
     computer,
+    files,
     lost,
     nameOf,
     open,
@@ -144,10 +145,14 @@ const rows: { readonly [title: string]: Row } = {
   "an upload": {
     endsWhen: ofAgent,
     lines: ["0.4"],
-    begin: Effect.fnUntraced(function* ({ request }: InOffice) {
+    begin: Effect.fnUntraced(function* ({ files, request }: InOffice) {
       const { upload_id } = asObject(yield* request("client:put_blob", half))
       const next = { upload_id, chunk_offset: 3, eof: false, blob: "AA==" }
-      return Effect.map(request("client:put_blob", next), (reply) => !("code" in asObject(reply)))
+      return Effect.gen(function* () {
+        const isThere = files.size === 1
+        assert.strictEqual("code" in asObject(yield* request("client:put_blob", next)), !isThere)
+        return isThere
+      })
     })
   },
   "the grant of the Agent": {

@@ -1,11 +1,10 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Logger, Redacted, Schema, Tracer } from "effect"
+import { Cause, Effect, Logger, Redacted, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeSecrets, redactLogs } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
-import { ComputerConfig } from "../../../../src/domain/config/computerConfig.ts"
 import { tool } from "../../../conformance/members.ts"
 import { counted, startedComputer, testComputer } from "../testComputer.ts"
 

@@ -1,16 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
+import { Duration, Effect, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
-import { runSession } from "../../../../src/application/computer/servers/runSession.ts"
-import {
-  McpConnector,
-  McpSessionError,
-  type McpMethod,
-  type McpWatchOptions
-} from "../../../../src/application/ports/McpSession.ts"
-import { decodeEndpoint, withParameterDefaults } from "../../../../src/domain/config/endpointParameters.ts"
+import { McpSessionError, type McpMethod, type McpWatchOptions } from "../../../../src/application/ports/McpSession.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { type SessionChange, type TestComputer, withAlpha } from "../testComputer.ts"
 
