@@ -179,7 +179,7 @@ describe("a task whose id is that of a call of another caller", () => {
     "shows no approval of that call, and decides about none: %s, %s, %s",
     ([called, kind, other]) =>
       Effect.gen(function* () {
-        const { call, computer, decide, list, openId, task } = yield* waiting(kind, ["agent"], provingLink)
+        const { call, computer, decide, list, task } = yield* waiting(kind, ["agent"], provingLink)
         const local = { tool: "work", params: {}, ...(called !== "the owner" && { requester: other }) }
         const isLocal = called === "the owner" || called === "a client outside the office"
         yield* isLocal ? Effect.forkScoped(computer.callTool(local)) : call(called, "chosen")
