@@ -114,7 +114,7 @@ const contract = (
     title: string,
     body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>,
     openSession = open
-  ) => otherwise.includes(title) || it.live(title, () => Effect.scoped(Effect.flatMap(openSession, body)))
+  ) => otherwise.includes(title) || it.live(title, () => Effect.flatMap(openSession, body))
 
   const state = (session: McpSession) =>
     Effect.map(
@@ -352,7 +352,7 @@ const contract = (
         assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
         yield* Fiber.join(watching)
         assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
-      }).pipe(Effect.scoped)
+      })
     )
 
     const whenPeerDies = (session: McpSession) =>

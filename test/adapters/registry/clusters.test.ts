@@ -21,7 +21,7 @@ const openNode = Effect.fnUntraced(function* (url: string, options: Partial<Redi
 })
 
 const check = (title: string, body: (url: string) => Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(Effect.flatMap(startRedis, ({ url }) => body(url))))
+  it.live(title, () => Effect.flatMap(startRedis, ({ url }) => body(url)))
 
 describe.skipIf(withoutRedis)("the Servers with one Redis", () => {
   check("are one cluster for each prefix, `{a2c}` by default", (url) =>

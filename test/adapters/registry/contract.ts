@@ -113,7 +113,7 @@ const followRules = Effect.fnUntraced(function* (open: OpenNode, commands: Reado
 /** The contract of every registry. */
 export const registryContract = (name: string, cluster: () => OpenNode): void => {
   const check = (title: string, body: (open: OpenNode) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(Effect.suspend(() => body(cluster()))))
+    it.live(title, () => Effect.suspend(() => body(cluster())))
 
   describe(`an office registry in ${name}`, () => {
     check("knows an office only while this node has members in it", (open) =>

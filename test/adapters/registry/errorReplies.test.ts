@@ -78,7 +78,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
         assert.lengthOf(lines, 2)
         assert.include(lines[1], "Redis reconnected")
         yield* until(() => redis.openConnections() === 2)
-      }).pipe(Effect.scoped),
+      }),
     60_000
   )
 
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
         )
         yield* redis.fail(undefined)
         yield* until(() => isUp(node))
-      }).pipe(Effect.scoped),
+      }),
     60_000
   )
 })
@@ -179,7 +179,7 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         assert.lengthOf(node.registry.members("O"), 2)
         yield* until(() => lines.length === 2)
-      }).pipe(Effect.scoped),
+      }),
     60_000
   )
 })
@@ -207,7 +207,7 @@ describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts othe
         yield* redis.fail(undefined)
         yield* until(() => lines.length === 2)
         assert.include(lines[1], "Redis reconnected")
-      }).pipe(Effect.scoped),
+      }),
     60_000
   )
 
@@ -230,7 +230,7 @@ describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts othe
         yield* sendCommands(redis, acl(`+${command}`))
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         yield* until(() => lines.some((line) => line.includes("Redis reconnected") && line.includes("registry")))
-      }).pipe(Effect.scoped),
+      }),
     60_000
   )
 })
@@ -283,6 +283,6 @@ describe.skipIf(withoutRedis)("a Redis at an IPv6 address", () => {
       yield* two.link.serve(makeEcho())
       yield* until(() => one.registry.state().available && two.registry.state().available)
       assert.deepStrictEqual(yield* request(one.link, two.link.node, "echo", "x"), ["x"])
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -37,7 +37,7 @@ const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Durat
 })
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live.skipIf(withoutRedis)(title, () => Effect.scoped(body), 180_000)
+  it.live.skipIf(withoutRedis)(title, () => body, 180_000)
 
 describe("a registry without Redis", () => {
   live(

@@ -92,7 +92,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         instructions: "be kind",
         implementation: serverInfo
       })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("sends the configured headers with every request", () =>
@@ -104,7 +104,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
       yield* Effect.scoped(Effect.ignore(session.watch({ tools: true, resources: false, uris: [] })))
       assert.isAtLeast(requests.length, 4)
       assert.deepStrictEqual([...new Set(requests.map(({ headers }) => headers["x-key"]))], ["k"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("says which questions, apps, tasks and logs it takes", () =>
@@ -140,7 +140,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         ["server/discover", "tools/list", "resources/read", "prompts/list", "tools/call", "subscriptions/listen"]
       )
       for (const { method, params } of sent) assert.deepStrictEqual(params["_meta"], meta, method)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("passes the name, the arguments, the URI and the cursor of each request", () =>
@@ -161,7 +161,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         { cursor: "more" },
         { cursor: "rest" }
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("gives the progress of each call to its caller", () =>
@@ -190,7 +190,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         seen,
         [1, 2].map((progress) => [String(progress), { progress, total: 9, message: "at it" }] as const)
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("waits for a call as long as it takes where sse_read_timeout is off", () =>
@@ -212,7 +212,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
       vi.advanceTimersByTime(24 * 3_600_000)
       release()
       assert.deepInclude(yield* Fiber.join(calling), done)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("bounds requests by timeout, and calls by sse_read_timeout", () =>
@@ -226,7 +226,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         failures.map(({ message }) => /after [\d.]+ seconds/.exec(message)?.[0]),
         ["after 0.2 seconds", "after 0.4 seconds"]
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   /** A server that makes a task of each call of the tool `work`, which asks, and then ends. */
@@ -300,7 +300,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
       if (isLegacy) return
       assert.deepStrictEqual(answered(), { q: { action: "accept", content: { name: "Ada" } } })
       assert.deepStrictEqual(asked, [{ mode: "form", message: "who?", schema }])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("asks for a task only of a tool that requires it in the latest list", () =>
@@ -317,7 +317,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
       makeOptional()
       yield* session.listTools()
       assert.isFalse(yield* asksForTask("work"))
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -405,7 +405,7 @@ describe("a call whose MCP server of 2026-07-28 asks in rounds", () => {
               }
         )
       )
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -443,7 +443,7 @@ describe("a question of an MCP server of 2025-11-25", () => {
       const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "ask-1" } }
       responses[0]?.write(`data: ${JSON.stringify(cancelled)}\n\n`)
       yield* Deferred.await(ended)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("is cancelled for the server when its call ends", () =>
@@ -459,7 +459,7 @@ describe("a question of an MCP server of 2025-11-25", () => {
       yield* Effect.repeat(Effect.sleep(5), {
         until: () => requests.some(({ method }) => method === "notifications/cancelled")
       })
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -479,6 +479,6 @@ describe("a session over HTTP with SSE", () => {
       const session = yield* open(peer, { headers: { "X-Key": "k" }, timeout: 5, sse_read_timeout: 300 }, "sse")
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
       assert.deepStrictEqual([...new Set(keys)], ["GET k", "POST k"])
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -57,7 +57,7 @@ describe("a resource that is polled", () => {
       assert.deepStrictEqual(yield* after(5000), [])
       set("test://one", Effect.succeed("new"))
       assert.deepStrictEqual(yield* after(5000), ["test://one"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("counts as changed when polling starts later, and is not read before", () =>
@@ -69,7 +69,7 @@ describe("a resource that is polled", () => {
       yield* degrade
       assert.deepStrictEqual([yield* after(0), reads()], [[], 2])
       assert.deepStrictEqual(yield* after(5000), [])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("changes with an error of its server, and with the end of the error", () =>
@@ -82,7 +82,7 @@ describe("a resource that is polled", () => {
       assert.deepStrictEqual(yield* after(5000), ["test://one"])
       set("test://one", Effect.succeed("old"))
       assert.deepStrictEqual(yield* after(5000), ["test://one"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("keeps its state while the server does not give it", () =>
@@ -92,7 +92,7 @@ describe("a resource that is polled", () => {
       assert.deepStrictEqual(yield* after(5000), [])
       set("test://one", Effect.succeed("old"))
       assert.deepStrictEqual(yield* after(5000), [])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("waits 30 seconds for a read that hangs", () =>
@@ -105,6 +105,6 @@ describe("a resource that is polled", () => {
       assert.strictEqual(reads(), before)
       yield* after(5001)
       assert.strictEqual(reads(), before + 2)
-    }).pipe(Effect.scoped)
+    })
   )
 })

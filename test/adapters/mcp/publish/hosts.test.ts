@@ -140,7 +140,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         : { extensions: { [tasksExtension]: {} } }
       assert.deepStrictEqual(resultOf((yield* open(session)).handshake)["capabilities"], { ...offered, ...tasks })
       assert.deepStrictEqual(resultOf((yield* open(withoutTasks)).handshake)["capabilities"], offered)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each<[McpChange, string, JsonObject | undefined]>([
@@ -159,7 +159,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       const { method, params } = yield* Queue.take(host.received)
       const { _meta, ...content } = asObject(params)
       assert.deepStrictEqual([method, content], [`notifications/${kind}`, expected])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(Object.entries(modesOf))("lets calls and tasks ask the questions of a host with %s", ([given, modes]) =>
@@ -181,7 +181,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         { by: "find", args: {}, modes },
         { by: "find", args: {}, modes }
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("lets no call ask a host without elicitation", () =>
@@ -199,7 +199,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
           ["find", []]
         ]
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   const both = { form: {}, url: {} }
@@ -231,7 +231,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       )
       const again = yield* host.request("tools/call", { ...call, requestState, inputResponses: { [id]: answer } })
       assert.deepStrictEqual(resultOf(again)["content"], textOf(expected)["content"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("sends the progress of each call under its own token, also beside others", () =>
@@ -267,7 +267,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         )
       }
       yield* finish
-    }).pipe(Effect.scoped)
+    })
   )
 
   const members = isLegacy ? ["ttl", "pollInterval"] : ["ttlMs", "pollIntervalMs"]
@@ -293,7 +293,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       assert.deepStrictEqual(cancelled, ["other"])
       const after = resultOf(yield* host.request("tasks/get", { taskId: "other" }))
       assert.strictEqual(after["status"], "cancelled")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("answers the question of a task and gives its result", () =>
@@ -317,7 +317,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       yield* host.request("tasks/update", { taskId: "t1", inputResponses: { [id]: answer } })
       const { result } = resultOf(yield* host.request("tasks/get", { taskId: "t1" }))
       assert.deepStrictEqual(asObject(result)["content"], textOf(answer)["content"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("makes a task only of a call whose host asks for it", () =>
@@ -331,7 +331,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         calls.map(({ by }) => by),
         ["call", isLegacy ? "call" : "start"]
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("knows the methods of its revision that the session offers, and no other", () =>
@@ -373,7 +373,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       assert.deepStrictEqual(yield* codesOf(session), [...lists, ...subscriptions, ...forwarded, ...tasks])
       assert.deepStrictEqual(yield* codesOf(plain), [...lists, ...subscriptions])
       assert.deepStrictEqual(yield* codesOf(bare), ["tools/list"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("interrupts the call of a cancelled request", () =>
@@ -384,7 +384,7 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       yield* Effect.repeat(Effect.sleep(5), { until: () => calls.length === 1 })
       yield* Fiber.interrupt(calling)
       assert.strictEqual(yield* Queue.take(interrupted), "call")
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -406,7 +406,7 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
       const { calling, host, id } = yield* asking
       yield* host.send({ id, ...response })
       assert.deepStrictEqual(resultOf(yield* Fiber.join(calling))["content"], textOf({ action: "decline" })["content"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   // The timers of fetch would stop, too.
@@ -421,7 +421,7 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
         vi.advanceTimersByTime(24 * 3_600_000)
         yield* host.send({ id, result: { action: "accept" } })
         assert.deepStrictEqual(resultOf(yield* Fiber.join(calling))["content"], textOf({ action: "accept" })["content"])
-      }).pipe(Effect.scoped)
+      })
     )
   }
 
@@ -431,7 +431,7 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
       yield* Fiber.interrupt(calling)
       const { params } = yield* nextOf(host, "notifications/cancelled")
       assert.strictEqual(asObject(params)["requestId"], id)
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -449,7 +449,7 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s
         until: (size) => size > 0
       })
       assert.deepInclude(yield* Queue.take(host.received), { method: "notifications/prompts/list_changed" })
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -484,7 +484,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a host of %s beside anothe
           [2, []]
         ]
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("follows the task that the other one started", () =>
@@ -502,6 +502,6 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("a host of %s beside anothe
         calls.map(({ by }) => by),
         ["start"]
       )
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -109,7 +109,7 @@ for (const [way, connect] of clientKinds) {
   })
   type World = Effect.Success<typeof opened>
   const live = (title: string, body: (world: World) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(Effect.flatMap(opened, body)))
+    it.live(title, () => Effect.flatMap(opened, body))
 
   describe(`a published session for ${way}`, () => {
     live("reports its name, capabilities and instructions", ({ peer }) =>
@@ -128,7 +128,7 @@ for (const [way, connect] of clientKinds) {
         const { session } = yield* makeWorld({ capabilities: { resources: false, subscribe: false } })
         const { server } = yield* connect(session)
         assert.deepStrictEqual(server["capabilities"], { tools: { listChanged: true } })
-      }).pipe(Effect.scoped)
+      })
     )
 
     live("lists tools unchanged", ({ peer }) =>
@@ -145,7 +145,7 @@ for (const [way, connect] of clientKinds) {
         const { nextCursor } = yield* peer.request("tools/list")
         const second = yield* peer.request("tools/list", { cursor: nextCursor })
         assert.deepStrictEqual(second["tools"], [definitionOf("forbidden")])
-      }).pipe(Effect.scoped)
+      })
     )
 
     live("returns a result unchanged", ({ peer }) =>
@@ -208,7 +208,7 @@ for (const [way, connect] of clientKinds) {
         ])
         assert.deepStrictEqual((yield* namesFor()).names, [["shown"], ["test://one"]])
         assert.strictEqual(shown.called, "hidden")
-      }).pipe(Effect.scoped)
+      })
     )
 
     live("reports progress on request", ({ peer }) =>
@@ -236,7 +236,7 @@ for (const [way, connect] of clientKinds) {
         const second = yield* Queue.take(seen)
         assert.deepStrictEqual([first.message, second.message], ["running for 5 s", "running for 10 s"])
         assert.isAbove(second.progress, first.progress)
-      }).pipe(Effect.scoped)
+      })
     )
 
     live("interrupts a canceled call", ({ interrupted, peer, started }) =>
@@ -284,7 +284,7 @@ for (const [way, connect] of clientKinds) {
         yield* server.setTools(tools)
         assert.deepStrictEqual(yield* nextNotification(peer), toolsChanged)
         assert.strictEqual(yield* Queue.size(peer.notifications), 0)
-      }).pipe(Effect.scoped)
+      })
     )
 
     for (const [reason, words] of [
@@ -339,7 +339,7 @@ for (const [way, connect] of clientKinds) {
         yield* started
         yield* Scope.close(scope, Exit.void)
         yield* interrupted
-      }).pipe(Effect.scoped)
+      })
     )
   })
 }
@@ -353,7 +353,7 @@ describe("publishStdio", () => {
       yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
       const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
       assert.include(error.message, "more than 1024")
-    }).pipe(Effect.scoped)
+    })
   )
 
   const initialize = {
@@ -383,7 +383,7 @@ describe("publishStdio", () => {
       const lines = textIn(stdout).trimEnd().split("\n")
       const ids = lines.map((line) => (JSON.parse(line) as { readonly id: number }).id)
       assert.deepStrictEqual(ids, [1, 2])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("limits in-flight requests to 1024", () =>
@@ -403,7 +403,7 @@ describe("publishStdio", () => {
       })
       const [, refused = ""] = answers.trimEnd().split("\n")
       assert.strictEqual((JSON.parse(refused) as { readonly id: number }).id, 1026)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("succeeds when the client closes its end", () =>
@@ -412,7 +412,7 @@ describe("publishStdio", () => {
       const { published, stdin } = yield* overStreams(session)
       stdin.end()
       yield* Fiber.join(published)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("fails with the close reason of the session", () =>
@@ -421,7 +421,7 @@ describe("publishStdio", () => {
       const { published } = yield* overStreams(session)
       yield* server.crash("the house burnt down")
       assert.strictEqual((yield* Effect.flip(Fiber.join(published))).message, "the house burnt down")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each([
@@ -463,6 +463,6 @@ describe("publishStdio", () => {
         answers.find(({ id }) => id === 5),
         expected
       )
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -64,7 +64,7 @@ describe("a session that is published over stdio", () => {
       assert.deepStrictEqual([isInterrupted(), published.pollUnsafe()], [false, undefined])
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(published)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("answers a call that ends within a second after the end of the session, and then fails", () =>
@@ -78,7 +78,7 @@ describe("a session that is published over stdio", () => {
       yield* finish
       assert.property(yield* answerOf(messages, 2), "result")
       assert.strictEqual((yield* Effect.flip(Fiber.join(published))).message, "the end")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("fails one second after the end of the session beside a call that runs on", () =>
@@ -89,7 +89,7 @@ describe("a session that is published over stdio", () => {
       yield* close
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Effect.flip(Fiber.join(published))).message, "the end")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects a message above 16 MiB with its id, and answers the next one", () =>
@@ -105,7 +105,7 @@ describe("a session that is published over stdio", () => {
       const answers = yield* Queue.takeN(messages, 4)
       const codeOf = (id: number) => asObject(answers.find((answer) => answer["id"] === id)?.["error"])["code"]
       assert.deepStrictEqual([3, 4, 5].map(codeOf), [undefined, -32600, undefined])
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -129,7 +129,7 @@ describe.each(modernKinds)("a subscription of a host of %s", (name, _, open) => 
       yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
       const { params: updated } = yield* nextOf(host, "notifications/resources/updated")
       assert.strictEqual(asObject(updated)["uri"], "test://two")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("covers 1024 resources", () =>
@@ -143,7 +143,7 @@ describe.each(modernKinds)("a subscription of a host of %s", (name, _, open) => 
       yield* Effect.forkChild(host.request("subscriptions/listen", listenTo(uris.slice(1))))
       yield* nextOf(host, "notifications/subscriptions/acknowledged")
       assert.lengthOf(server.subscriptions(), 1024)
-    }).pipe(Effect.scoped)
+    })
   )
 
   if (name.endsWith("stdio")) {
@@ -157,7 +157,7 @@ describe.each(modernKinds)("a subscription of a host of %s", (name, _, open) => 
         }
         const { error } = yield* host.request("subscriptions/listen", listenTo(["test://more"]))
         assert.include(asObject(error)["message"], "more than 64")
-      }).pipe(Effect.scoped)
+      })
     )
   }
 })

@@ -35,6 +35,6 @@ describe("the cursor of a list", () => {
       for (const listing of Object.values(serverListings(session))) {
         assert.strictEqual((yield* listing).items.length, pages)
       }
-    }).pipe(Effect.scoped)
+    })
   )
 })

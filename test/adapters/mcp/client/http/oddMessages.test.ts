@@ -138,97 +138,85 @@ describe("response of an odd HTTP form", () => {
     ["an error that is a text", (to) => to.writeHead(400, json).end('{"jsonrpc":"2.0","error":"no disk"}'), "no disk"],
     ["a redirect", (to) => to.writeHead(301, { Location: "/other/" }).end(), "/other/ not followed"]
   ])("fails its call and no other after %s", ([, respond, reason]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const waiting = Promise.withResolvers<void>()
-        const peer = yield* makeOddServer(({ id, method, params }, response) => {
-          if (params.name === "odd") return respond(response)
-          const isReady = method === "ping" ? Promise.resolve() : waiting.promise
-          return isReady.then(() => response.writeHead(200, json).end(documentOf(id)))
-        })
-        const session = yield* open(peer)
-        const other = yield* Effect.forkChild(session.callTool("wait", {}))
-        yield* peer.until("wait")
-        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
-        waiting.resolve()
-        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    Effect.gen(function* () {
+      const waiting = Promise.withResolvers<void>()
+      const peer = yield* makeOddServer(({ id, method, params }, response) => {
+        if (params.name === "odd") return respond(response)
+        const isReady = method === "ping" ? Promise.resolve() : waiting.promise
+        return isReady.then(() => response.writeHead(200, json).end(documentOf(id)))
       })
-    )
+      const session = yield* open(peer)
+      const other = yield* Effect.forkChild(session.callTool("wait", {}))
+      yield* peer.until("wait")
+      assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
+      waiting.resolve()
+      assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    })
   )
 
   it.live.each([200, 400, 500])("fails its call with the code and the data of an error with the status %i", (status) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const error = { code: -32_010, message: "no disk", data: { free: 0 } }
-        const peer = yield* makeOddServer(({ id, params }, response) =>
-          params.name === "odd"
-            ? response
-                .writeHead(status, json)
-                .end(JSON.stringify({ jsonrpc: "2.0", id: status === 200 ? id : null, error }))
-            : response.writeHead(200, json).end(documentOf(id))
-        )
-        const failure = yield* Effect.flip((yield* open(peer)).callTool("odd", {}))
-        assert.deepInclude(failure, { reason: "protocol", ...error })
-      })
-    )
+    Effect.gen(function* () {
+      const error = { code: -32_010, message: "no disk", data: { free: 0 } }
+      const peer = yield* makeOddServer(({ id, params }, response) =>
+        params.name === "odd"
+          ? response
+              .writeHead(status, json)
+              .end(JSON.stringify({ jsonrpc: "2.0", id: status === 200 ? id : null, error }))
+          : response.writeHead(200, json).end(documentOf(id))
+      )
+      const failure = yield* Effect.flip((yield* open(peer)).callTool("odd", {}))
+      assert.deepInclude(failure, { reason: "protocol", ...error })
+    })
   )
 
   it.live.each([202, 204])("fails a handshake at once when it is answered with %i", (status) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeHttpPeer((_, response) => response.writeHead(status).end())
-        assert.include((yield* Effect.flip(open(peer))).message, `HTTP ${status}`)
-      })
-    )
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer((_, response) => response.writeHead(status).end())
+      assert.include((yield* Effect.flip(open(peer))).message, `HTTP ${status}`)
+    })
   )
 
   it.live.each([202, 204])("takes the status %i for an answer to a ping", (status) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open(yield* makeOddServer((_, response) => response.writeHead(status).end()))
-        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeOddServer((_, response) => response.writeHead(status).end()))
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+    })
   )
 
   it.live("fails a call that is accepted with 202 when the server has no stream for its response", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
-          if (method === "initialize")
-            return response.writeHead(200, json).end(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
-          return response.writeHead(verb === "GET" ? 405 : 202).end()
-        })
-        const session = yield* open(peer)
-        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
-        yield* Effect.forkScoped(Stream.runDrain(changes))
-        assert.include((yield* Effect.flip(session.callTool("x", {}))).message, "HTTP 202")
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (method === "initialize")
+          return response.writeHead(200, json).end(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+        return response.writeHead(verb === "GET" ? 405 : 202).end()
       })
-    )
+      const session = yield* open(peer)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      yield* Effect.forkScoped(Stream.runDrain(changes))
+      assert.include((yield* Effect.flip(session.callTool("x", {}))).message, "HTTP 202")
+    })
   )
 })
 
 describe("refused notification", () => {
   it.live.each([200, 204, 400, 404, 405, 500, 501])("does not end the session, with the status %i", (status) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        let notify: (text: string) => unknown = () => undefined
-        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
-          if (verb === "GET") {
-            const opened = stream(response, ": ready\n\n")
-            notify = (text) => opened.write(text)
-            return opened
-          }
-          if (method === "initialize") return json(response, id, { result: description })
-          return id === undefined ? response.writeHead(status).end() : json(response, id, { result: done })
-        })
-        const session = yield* open(peer)
-        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
-        assert.property(yield* session.callTool("x", {}), "content")
-        notify('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
-        assert.lengthOf(yield* Stream.runCollect(Stream.take(changes, 1)), 1)
+    Effect.gen(function* () {
+      let notify: (text: string) => unknown = () => undefined
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb === "GET") {
+          const opened = stream(response, ": ready\n\n")
+          notify = (text) => opened.write(text)
+          return opened
+        }
+        if (method === "initialize") return json(response, id, { result: description })
+        return id === undefined ? response.writeHead(status).end() : json(response, id, { result: done })
       })
-    )
+      const session = yield* open(peer)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      assert.property(yield* session.callTool("x", {}), "content")
+      notify('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+      assert.lengthOf(yield* Stream.runCollect(Stream.take(changes, 1)), 1)
+    })
   )
 })
 
@@ -270,21 +258,19 @@ describe("event stream that answers one request", () => {
     ["a text", "it did not work", "cannot be decoded"],
     ["an empty object", "{}", "cannot be decoded"]
   ] as const)("fails its call and no other after %s", ([, data, reason]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const waiting = Promise.withResolvers<void>()
-        const peer = yield* makeOddServer(({ id, params }, response) => {
-          if (params.name === "odd") return stream(response, `data: ${data}\n\n`).end()
-          return waiting.promise.then(() => json(response, id, { result: done }))
-        })
-        const session = yield* open(peer)
-        const other = yield* Effect.forkChild(session.callTool("wait", {}))
-        yield* peer.until("wait")
-        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
-        waiting.resolve()
-        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    Effect.gen(function* () {
+      const waiting = Promise.withResolvers<void>()
+      const peer = yield* makeOddServer(({ id, params }, response) => {
+        if (params.name === "odd") return stream(response, `data: ${data}\n\n`).end()
+        return waiting.promise.then(() => json(response, id, { result: done }))
       })
-    )
+      const session = yield* open(peer)
+      const other = yield* Effect.forkChild(session.callTool("wait", {}))
+      yield* peer.until("wait")
+      assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
+      waiting.resolve()
+      assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    })
   )
 })
 
@@ -301,34 +287,30 @@ describe("event stream with other data", () => {
 
 describe("server with text ids", () => {
   it.live("completes the handshake, in documents and streams", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
-          if (verb !== "POST") return response.writeHead(405).end()
-          if (id === undefined) return response.writeHead(202).end()
-          const text = JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: { ...description, ...done } })
-          return method === "initialize"
-            ? stream(response, `data: ${text}\n\n`)
-            : response.writeHead(200, { "Content-Type": "application/json" }).end(text)
-        })
-        const session = yield* open(peer)
-        assert.property(yield* session.callTool("x", {}), "content")
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
+        if (verb !== "POST") return response.writeHead(405).end()
+        if (id === undefined) return response.writeHead(202).end()
+        const text = JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: { ...description, ...done } })
+        return method === "initialize"
+          ? stream(response, `data: ${text}\n\n`)
+          : response.writeHead(200, { "Content-Type": "application/json" }).end(text)
       })
-    )
+      const session = yield* open(peer)
+      assert.property(yield* session.callTool("x", {}), "content")
+    })
   )
 
   it.live("answers a call on the notification stream", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeOddServer(({ id }, response) => {
-          response.writeHead(202).end()
-          peer.notify(JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: done }))
-        })
-        const session = yield* open(peer)
-        yield* peer.until("GET")
-        assert.property(yield* session.callTool("x", {}), "content")
+    Effect.gen(function* () {
+      const peer = yield* makeOddServer(({ id }, response) => {
+        response.writeHead(202).end()
+        peer.notify(JSON.stringify({ jsonrpc: "2.0", id: textOf(id), result: done }))
       })
-    )
+      const session = yield* open(peer)
+      yield* peer.until("GET")
+      assert.property(yield* session.callTool("x", {}), "content")
+    })
   )
 })
 
@@ -377,46 +359,42 @@ describe("event stream that ends without a response", () => {
 
 describe("server description", () => {
   it.live("opens a session when members are null", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeHttpPeer(({ id, method }, response) => {
-          if (method !== "initialize") return response.writeHead(202).end()
-          const capabilities = { tools: { listChanged: null }, logging: null }
-          const serverInfo = { ...description.serverInfo, title: null }
-          const result = { ...description, capabilities, serverInfo, instructions: null, _meta: null }
-          return json(response, id, { result })
-        })
-        const { info } = yield* open(peer)
-        assert.deepStrictEqual([info.name, info.instructions], ["odd", undefined])
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer(({ id, method }, response) => {
+        if (method !== "initialize") return response.writeHead(202).end()
+        const capabilities = { tools: { listChanged: null }, logging: null }
+        const serverInfo = { ...description.serverInfo, title: null }
+        const result = { ...description, capabilities, serverInfo, instructions: null, _meta: null }
+        return json(response, id, { result })
       })
-    )
+      const { info } = yield* open(peer)
+      assert.deepStrictEqual([info.name, info.instructions], ["odd", undefined])
+    })
   )
 })
 
 describe("odd message between good ones", () => {
   it.live("ends its own call and no other, over HTTP with SSE", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        let events: ServerResponse | undefined
-        const print = (text: string) => void events?.write(`data: ${text}\n\n`)
-        const waiting: Array<unknown> = []
-        const peer = yield* makeHttpPeer(({ id, method, params, verb }, response) => {
-          if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
-          response.writeHead(202).end()
-          if (method === "initialize") return print(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
-          if (params.name === "wait") return waiting.push(id)
-          if (params.name !== "odd") return undefined
-          print("not JSON")
-          print(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
-          return print(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
-        })
-        const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
-        const other = yield* Effect.forkChild(session.callTool("wait", {}))
-        yield* peer.until("wait")
-        assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, "not an MCP result")
-        assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    Effect.gen(function* () {
+      let events: ServerResponse | undefined
+      const print = (text: string) => void events?.write(`data: ${text}\n\n`)
+      const waiting: Array<unknown> = []
+      const peer = yield* makeHttpPeer(({ id, method, params, verb }, response) => {
+        if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+        response.writeHead(202).end()
+        if (method === "initialize") return print(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+        if (params.name === "wait") return waiting.push(id)
+        if (params.name !== "odd") return undefined
+        print("not JSON")
+        print(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
+        return print(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
       })
-    )
+      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const other = yield* Effect.forkChild(session.callTool("wait", {}))
+      yield* peer.until("wait")
+      assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, "not an MCP result")
+      assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+    })
   )
 
   it.live.each<readonly [string, (text: string) => string]>([
@@ -426,18 +404,16 @@ describe("odd message between good ones", () => {
     ["result, with a batch", (text) => `data: [${text}]\nevent: result\n\n`],
     ["Message, after one with other data", (text) => `event: ping\ndata: {}\n\nevent: Message\ndata: ${text}\n\n`]
   ])("reads a message in an event of the type %s", ([, format]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const messages = (id: unknown, result: object) => format(JSON.stringify({ jsonrpc: "2.0", id, result }))
-        const older = yield* makeOlderServer("/messages", messages)
-        const session = yield* open(older, { timeout: 5, sse_read_timeout: 300 }, "sse")
-        assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
-        const streamable = yield* open(
-          yield* makeOddServer(({ id }, response) => stream(response, messages(id, done)).end())
-        )
-        assert.deepStrictEqual((yield* streamable.callTool("x", {}))["content"], done.content)
-      })
-    )
+    Effect.gen(function* () {
+      const messages = (id: unknown, result: object) => format(JSON.stringify({ jsonrpc: "2.0", id, result }))
+      const older = yield* makeOlderServer("/messages", messages)
+      const session = yield* open(older, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
+      const streamable = yield* open(
+        yield* makeOddServer(({ id }, response) => stream(response, messages(id, done)).end())
+      )
+      assert.deepStrictEqual((yield* streamable.callTool("x", {}))["content"], done.content)
+    })
   )
 
   it.live.each([
@@ -447,44 +423,38 @@ describe("odd message between good ones", () => {
     '{"endpoint":"\\/messages?s=1"}',
     " /messages?s=1 "
   ])("reads the endpoint %s", (endpoint) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeOlderServer(
-          endpoint,
-          (id, result) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`
-        )
-        const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
-        assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
-      })
-    )
+    Effect.gen(function* () {
+      const peer = yield* makeOlderServer(
+        endpoint,
+        (id, result) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`
+      )
+      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
+    })
   )
 
   it.live.each(["", ": hello\n\n", 'data: {"jsonrpc":"2.0","method":"x"}\n\n', "event: endpoint\n\n"])(
     "names the missing endpoint when the stream ends after '%s'",
     (text) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const peer = yield* makeHttpPeer((_, response) => stream(response, text).end())
-          const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
-          assert.include(failure.message, "named no endpoint for messages (HTTP with SSE): the response ended")
-        })
-      )
+      Effect.gen(function* () {
+        const peer = yield* makeHttpPeer((_, response) => stream(response, text).end())
+        const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+        assert.include(failure.message, "named no endpoint for messages (HTTP with SSE): the response ended")
+      })
   )
 
   it.live("names the missing endpoint after the timeout", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeHttpPeer((_, response) => stream(response, ": hello\n\n"))
-        const parameters = Result.getOrThrow(
-          decodeEndpoint("sse", { url: peer.url, headers: null, timeout: 5, sse_read_timeout: 300 })
-        )
-        assert.isTrue(parameters.type === "sse")
-        if (parameters.type !== "sse") return
-        const { transport } = yield* makeSseTransport(new URL(peer.url), parameters, (fetch) => fetch, 1)
-        const failure = yield* Effect.flip(Effect.tryPromise(() => transport.start()))
-        assert.include(String(failure.cause), "named no endpoint for messages (HTTP with SSE) within 0.001 seconds")
-      })
-    )
+    Effect.gen(function* () {
+      const peer = yield* makeHttpPeer((_, response) => stream(response, ": hello\n\n"))
+      const parameters = Result.getOrThrow(
+        decodeEndpoint("sse", { url: peer.url, headers: null, timeout: 5, sse_read_timeout: 300 })
+      )
+      assert.isTrue(parameters.type === "sse")
+      if (parameters.type !== "sse") return
+      const { transport } = yield* makeSseTransport(new URL(peer.url), parameters, (fetch) => fetch, 1)
+      const failure = yield* Effect.flip(Effect.tryPromise(() => transport.start()))
+      assert.include(String(failure.cause), "named no endpoint for messages (HTTP with SSE) within 0.001 seconds")
+    })
   )
 
   it.live.each([
@@ -496,15 +466,13 @@ describe("odd message between good ones", () => {
     ["an error", '{"method":"notifications/tools/list_changed","id":null,"error":{"code":1,"message":"no"}}'],
     ["null response members", '{"method":"notifications/tools/list_changed","result":null,"error":null}']
   ])("keeps a notification with %s", ([, text = ""]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeOddServer(() => undefined)
-        const session = yield* open(peer)
-        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
-        const change = yield* Effect.forkChild(Stream.runHead(changes))
-        peer.notify(text)
-        assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
-      })
-    )
+    Effect.gen(function* () {
+      const peer = yield* makeOddServer(() => undefined)
+      const session = yield* open(peer)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      const change = yield* Effect.forkChild(Stream.runHead(changes))
+      peer.notify(text)
+      assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
+    })
   )
 })

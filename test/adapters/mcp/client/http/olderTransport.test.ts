@@ -66,7 +66,7 @@ describe("a server that offers only HTTP with SSE", () => {
         ["t"]
       )
       assert.include(messages, "MCP server offers only the older transport: set its type to sse")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each<[string, Answer]>([
@@ -84,7 +84,7 @@ describe("a server that offers only HTTP with SSE", () => {
       const { message } = Result.getOrThrow(Result.flip(value))
       assert.match(message, /404/)
       assert.notInclude(messages, "MCP server offers only the older transport: set its type to sse")
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -94,7 +94,7 @@ describe("a server that rejects the first POST for another reason", () => {
       const peer = yield* makeServer(reply(status))
       assert.isTrue(Result.isFailure(yield* Effect.result(open(peer))))
       assert.notInclude(peer.requests, "GET")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("reports that the older transport requires authorization", () =>
@@ -102,6 +102,6 @@ describe("a server that rejects the first POST for another reason", () => {
       const peer = yield* makeServer(reply(405), reply(401))
       const failure = yield* Effect.flip(open(peer))
       assert.strictEqual(failure.reason, "unauthorized")
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -20,7 +20,7 @@ describe("MCP server that names another origin", () => {
           yield* Effect.exit(open(peer))
           yield* peer.until(verb === "POST" ? "initialize" : "GET")
           assert.deepStrictEqual(victim.requests, [])
-        }).pipe(Effect.scoped)
+        })
       )
     }
   }
@@ -34,6 +34,6 @@ describe("MCP server that names another origin", () => {
       const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
       assert.strictEqual(failure.reason, "unavailable")
       assert.deepStrictEqual(victim.requests, [])
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -92,36 +92,32 @@ const refusals: ReadonlyArray<readonly [string, Answer]> = [
 
 describe("forgotten HTTP session", () => {
   it.live.each(refusals)("closes after a call that the server refuses with %s", ([, refuse]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const peer = yield* makeForgetfulServer(refuse)
-        const session = yield* open(peer)
-        yield* session.callTool("x", {})
-        peer.forget()
-        assert.strictEqual((yield* Effect.flip(session.callTool("x", {}))).reason, "closed")
-        assert.include((yield* session.closed).message, "MCP session expired")
-        // The supervisor opens the next one, with backoff.
-        assert.lengthOf(
-          peer.requests.filter((request) => request === "initialize"),
-          1
-        )
-        yield* (yield* open(peer)).callTool("x", {})
-      })
-    )
+    Effect.gen(function* () {
+      const peer = yield* makeForgetfulServer(refuse)
+      const session = yield* open(peer)
+      yield* session.callTool("x", {})
+      peer.forget()
+      assert.strictEqual((yield* Effect.flip(session.callTool("x", {}))).reason, "closed")
+      assert.include((yield* session.closed).message, "MCP session expired")
+      // The supervisor opens the next one, with backoff.
+      assert.lengthOf(
+        peer.requests.filter((request) => request === "initialize"),
+        1
+      )
+      yield* (yield* open(peer)).callTool("x", {})
+    })
   )
 
   it.live.each(refusals.filter(([title]) => !/unspecific|without a body/.test(title)))(
     "closes after a ping that the server refuses with %s",
     ([, refuse]) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const peer = yield* makeForgetfulServer(refuse)
-          const session = yield* open(peer)
-          peer.forget()
-          yield* Effect.flip(session.ping)
-          yield* session.closed
-        })
-      )
+      Effect.gen(function* () {
+        const peer = yield* makeForgetfulServer(refuse)
+        const session = yield* open(peer)
+        peer.forget()
+        yield* Effect.flip(session.ping)
+        yield* session.closed
+      })
   )
 
   it.live.each([
@@ -129,22 +125,20 @@ describe("forgotten HTTP session", () => {
     ["404 with a text", text(404, "Could not find session")],
     ["400 without a body", text(400, "")]
   ] as ReadonlyArray<readonly [string, Answer]>)("closes over SSE after a refusal with %s", ([, refuse]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        let events: ServerResponse | undefined
-        let isForgotten = false
-        const peer = yield* makeHttpPeer(({ id, method, path, verb }, response) => {
-          if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages?sessionId=1\n\n"))
-          if (isForgotten) return refuse({ headers: {}, id, method, params: {}, path, verb }, response)
-          response.writeHead(202).end()
-          const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } }
-          return method === "initialize" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
-        })
-        const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
-        isForgotten = true
-        assert.strictEqual((yield* Effect.flip(session.callTool("x", {}))).reason, "closed")
+    Effect.gen(function* () {
+      let events: ServerResponse | undefined
+      let isForgotten = false
+      const peer = yield* makeHttpPeer(({ id, method, path, verb }, response) => {
+        if (verb === "GET") return (events = stream(response, "event: endpoint\ndata: /messages?sessionId=1\n\n"))
+        if (isForgotten) return refuse({ headers: {}, id, method, params: {}, path, verb }, response)
+        response.writeHead(202).end()
+        const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } }
+        return method === "initialize" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
       })
-    )
+      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      isForgotten = true
+      assert.strictEqual((yield* Effect.flip(session.callTool("x", {}))).reason, "closed")
+    })
   )
 })
 
@@ -173,48 +167,42 @@ describe("known HTTP session", () => {
     ["a ping with 400", only("ping", rpc(400, -32600, "Invalid Request"))],
     ["a ping with 404 and an error with its id", only("ping", rpcWithId(404, -32000, "no ping here"))]
   ] as ReadonlyArray<readonly [string, Answer]>)("stays open after %s", ([, answer]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open(yield* makeForgetfulServer(text(500, ""), answer))
-        yield* Effect.exit(session.callTool("x", {}))
-        yield* Effect.exit(session.ping)
-        assert.notStrictEqual(yield* Effect.map(Effect.exit(session.listTools()), ({ _tag }) => _tag), "Failure")
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open(yield* makeForgetfulServer(text(500, ""), answer))
+      yield* Effect.exit(session.callTool("x", {}))
+      yield* Effect.exit(session.ping)
+      assert.notStrictEqual(yield* Effect.map(Effect.exit(session.listTools()), ({ _tag }) => _tag), "Failure")
+    })
   )
 
   it.live("waits for a response on the notification stream when the server answers the check", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        let events: ServerResponse | undefined
-        let accepted: unknown
-        const peer = yield* makeHttpPeer((requests, response) => {
-          const { id, method, params, verb } = requests
-          if (method === "initialize") return initialize(requests, response)
-          if (verb === "GET") return (events = stream(response, ": ready\n\n"))
-          if (params.name === "late") accepted = id
-          if (params.name === "late" || id === undefined) return response.writeHead(202).end()
-          json(response, id, done)
-          return (
-            method === "ping" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: accepted, ...done })}\n\n`)
-          )
-        })
-        const session = yield* open(peer)
-        yield* peer.until("GET")
-        yield* session.callTool("quick", {})
-        assert.property(yield* session.callTool("late", {}), "content")
+    Effect.gen(function* () {
+      let events: ServerResponse | undefined
+      let accepted: unknown
+      const peer = yield* makeHttpPeer((requests, response) => {
+        const { id, method, params, verb } = requests
+        if (method === "initialize") return initialize(requests, response)
+        if (verb === "GET") return (events = stream(response, ": ready\n\n"))
+        if (params.name === "late") accepted = id
+        if (params.name === "late" || id === undefined) return response.writeHead(202).end()
+        json(response, id, done)
+        return (
+          method === "ping" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: accepted, ...done })}\n\n`)
+        )
       })
-    )
+      const session = yield* open(peer)
+      yield* peer.until("GET")
+      yield* session.callTool("quick", {})
+      assert.property(yield* session.callTool("late", {}), "content")
+    })
   )
 
   it.live("counts an unknown ping over HTTP as a response", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const answer = only("ping", rpcWithId(404, -32601, "Method not found"))
-        const session = yield* open(yield* makeForgetfulServer(text(500, ""), answer))
-        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
-      })
-    )
+    Effect.gen(function* () {
+      const answer = only("ping", rpcWithId(404, -32601, "Method not found"))
+      const session = yield* open(yield* makeForgetfulServer(text(500, ""), answer))
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+    })
   )
 })
 

@@ -231,7 +231,7 @@ describe("MCP 2026-07-28 server", () => {
         yield* session.callTool("change", {})
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })
-      }).pipe(Effect.scoped)
+      })
     )
   }
 })
@@ -263,32 +263,26 @@ describe("odd response of a MCP 2026-07-28 server", () => {
 
   for (const [carrier, send] of Object.entries(carriers)) {
     it.live.each(repairedResponses.filter(usesTextId))(`gives the result of $title in ${carrier}`, ({ text }) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const session = yield* openOdd("tools/call", text, send)
-          assert.property(yield* session.callTool("x", {}), "content")
-        })
-      )
+      Effect.gen(function* () {
+        const session = yield* openOdd("tools/call", text, send)
+        assert.property(yield* session.callTool("x", {}), "content")
+      })
     )
 
     it.live.each(failedResponses)(`fails the call at once after $title in ${carrier}`, (odd) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const session = yield* openOdd("tools/call", odd.text, send)
-          assert.include((yield* Effect.flip(session.callTool("x", {}))).message, odd.reason)
-        })
-      )
+      Effect.gen(function* () {
+        const session = yield* openOdd("tools/call", odd.text, send)
+        assert.include((yield* Effect.flip(session.callTool("x", {}))).message, odd.reason)
+      })
     )
   }
 
   it.live.each(['{"resultType":"other"}', '{"resultType":"task","taskId":"1"}', '{"resultType":"input_required"}'])(
     "takes the result %s for an answer to a ping",
     (result) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const text = `{"jsonrpc":"2.0","id":{id},"result":${result}}`
-          yield* (yield* openOdd("server/discover", text, carriers["a JSON document"])).ping
-        })
-      )
+      Effect.gen(function* () {
+        const text = `{"jsonrpc":"2.0","id":{id},"result":${result}}`
+        yield* (yield* openOdd("server/discover", text, carriers["a JSON document"])).ping
+      })
   )
 })

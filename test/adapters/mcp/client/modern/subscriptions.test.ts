@@ -28,7 +28,7 @@ describe("subscription that its server closes", () => {
       yield* TestClock.adjust("1 hour")
       const delays = opened.slice(1).map((at, index) => at - (opened[index] ?? 0) - (lasting[index] ?? 0))
       assert.deepStrictEqual(delays, [1, 2, 4, 1, 2])
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -56,7 +56,7 @@ describe("subscription to changes", () => {
       assert.deepStrictEqual(asked, [expected, expected])
       // Changes may have been missed in between.
       assert.deepStrictEqual(yield* Queue.takeAll(changes), allChanges(wanted))
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("gives up after five rejections in a row", () =>
@@ -76,7 +76,7 @@ describe("subscription to changes", () => {
       yield* subscribe(client as ModernClient, { tools: true, resources: false, uris: [] })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual([asked, lost.length], [11, 1])
-    }).pipe(Effect.scoped)
+    })
   )
 
   const all = { tools: true, resources: true, prompts: true, uris: ["a:1"] }
@@ -109,20 +109,20 @@ describe("subscription to changes", () => {
     Effect.gen(function* () {
       const { asked, lost } = yield* accepting(...accepted)
       assert.deepStrictEqual([asked(), lost.length], [accepted.length, losses])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("is not renewed where the server accepts nothing of it", () =>
     Effect.gen(function* () {
       const { asked, lost } = yield* accepting({}, {})
       assert.deepStrictEqual([asked(), lost.length], [1, 0])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("reports everything as changed after each renewal, and not at first", () =>
     Effect.gen(function* () {
       const { changes } = yield* accepting(listChanged, listChanged, listChanged)
       assert.deepStrictEqual(yield* Queue.takeAll(changes), [...allChanges(all), ...allChanges(all)])
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -52,20 +52,18 @@ const open = (instead: (id: number, method: string) => string | Buffer | undefin
 
 describe("stdio server", () => {
   it.live("reports progress that arrives together with the response", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const progress = (id: number, step: number) =>
-          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":${step}}}\n`
-        const session = yield* open((id, method) =>
-          method === "tools/call"
-            ? `${progress(id, 1)}${progress(id, 2)}${honestMessage("peer", id, method, {})}`
-            : undefined
-        )
-        const seen: Array<number> = []
-        yield* session.callTool("ask-peer", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
-        assert.deepStrictEqual(seen, [1, 2])
-      })
-    )
+    Effect.gen(function* () {
+      const progress = (id: number, step: number) =>
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":${step}}}\n`
+      const session = yield* open((id, method) =>
+        method === "tools/call"
+          ? `${progress(id, 1)}${progress(id, 2)}${honestMessage("peer", id, method, {})}`
+          : undefined
+      )
+      const seen: Array<number> = []
+      yield* session.callTool("ask-peer", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
+      assert.deepStrictEqual(seen, [1, 2])
+    })
   )
 })
 
@@ -197,62 +195,54 @@ describe("odd response over stdio", () => {
   })
 
   it.live.each(["[]", "null", '"pong"', "7"])("takes a result %s for an answer to a ping", (result) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "ping" ? `{"jsonrpc":"2.0","id":${id},"result":${result}}` : undefined
-        )
-        // An error of the protocol is a response.
-        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "ping" ? `{"jsonrpc":"2.0","id":${id},"result":${result}}` : undefined
+      )
+      // An error of the protocol is a response.
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+    })
   )
 
   it.live("takes an error that reads like a closed connection for an answer", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "ping"
-            ? `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"Connection closed"}}`
-            : undefined
-        )
-        assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "ping"
+          ? `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"Connection closed"}}`
+          : undefined
+      )
+      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
+    })
   )
 
   it.live.each(["null", "[]", '{"_meta":null}', '"x"'])(
     "delivers a request of the server with the parameters %s",
     (params) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          let write: (bytes: Uint8Array) => void = () => undefined
-          const children = layerOf(() => ({
-            started: (to) => {
-              write = to
-            },
-            received: () => undefined
-          }))
-          const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
-          const delivered = Promise.withResolvers<unknown>()
-          transport.onmessage = delivered.resolve
-          yield* Effect.promise(() => transport.start())
-          write(Buffer.from(`{"jsonrpc":"2.0","id":"a","method":"ping","params":${params}}\n`))
-          const message = JSONRPCMessageSchema.parse(yield* Effect.promise(() => delivered.promise))
-          assert.strictEqual("id" in message && message.id, "a")
-        })
-      )
+      Effect.gen(function* () {
+        let write: (bytes: Uint8Array) => void = () => undefined
+        const children = layerOf(() => ({
+          started: (to) => {
+            write = to
+          },
+          received: () => undefined
+        }))
+        const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
+        const delivered = Promise.withResolvers<unknown>()
+        transport.onmessage = delivered.resolve
+        yield* Effect.promise(() => transport.start())
+        write(Buffer.from(`{"jsonrpc":"2.0","id":"a","method":"ping","params":${params}}\n`))
+        const message = JSONRPCMessageSchema.parse(yield* Effect.promise(() => delivered.promise))
+        assert.strictEqual("id" in message && message.id, "a")
+      })
   )
 
   it.live("subscribes when the result is null", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "resources/subscribe" ? `{"jsonrpc":"2.0","id":${id},"result":null}` : undefined
-        )
-        yield* Effect.asVoid(session.watch({ tools: false, resources: false, uris: ["window://peer/main"] }))
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "resources/subscribe" ? `{"jsonrpc":"2.0","id":${id},"result":null}` : undefined
+      )
+      yield* Effect.asVoid(session.watch({ tools: false, resources: false, uris: ["window://peer/main"] }))
+    })
   )
 
   it.live.each([
@@ -260,17 +250,15 @@ describe("odd response over stdio", () => {
     '[{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":null}}]',
     '{"id":null,"method":"notifications/tools/list_changed","params":[]}'
   ])("keeps the notification %s", (text) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "ping" ? `${text}\n${honestMessage("peer", id, method, {})}` : undefined
-        )
-        const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
-        const change = yield* Effect.forkChild(Stream.runHead(changes))
-        yield* session.ping
-        assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
-      })
-    )
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "ping" ? `${text}\n${honestMessage("peer", id, method, {})}` : undefined
+      )
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      const change = yield* Effect.forkChild(Stream.runHead(changes))
+      yield* session.ping
+      assert.strictEqual((yield* Fiber.join(change))._tag, "Some")
+    })
   )
 
   it.live.each([
@@ -280,70 +268,62 @@ describe("odd response over stdio", () => {
   ] as ReadonlyArray<readonly [string, string, ReadonlyArray<number>]>)(
     "reports what is usable of progress with %s",
     ([, members, expected]) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const session = yield* open((id, method) =>
-            method === "tools/call"
-              ? `{"method":"notifications/progress","params":{"progressToken":"${id}",${members}}}\n${honestMessage("peer", id, method, {})}`
-              : undefined
-          )
-          const seen: Array<number> = []
-          yield* session.callTool("x", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
-          assert.deepStrictEqual(seen, expected)
-        })
-      )
+      Effect.gen(function* () {
+        const session = yield* open((id, method) =>
+          method === "tools/call"
+            ? `{"method":"notifications/progress","params":{"progressToken":"${id}",${members}}}\n${honestMessage("peer", id, method, {})}`
+            : undefined
+        )
+        const seen: Array<number> = []
+        yield* session.callTool("x", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
+        assert.deepStrictEqual(seen, expected)
+      })
   )
 })
 
 describe("malicious stdio server", () => {
   it.live("survives a deeply nested response to an unknown request", () =>
-    Effect.scoped(
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "tools/call"
+          ? `{"jsonrpc":"2.0","id":424242,"result":{"a":${tooDeep}}}\n${honestMessage("peer", id, method, {})}`
+          : undefined
+      )
+      assert.property(yield* session.callTool("ask-peer", {}), "content")
+    })
+  )
+
+  for (const id of ['"a\u0001b"', "007"]) {
+    it.live(`survives an undecodable response to ${JSON.stringify(id)}`, () =>
       Effect.gen(function* () {
-        const session = yield* open((id, method) =>
+        const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
+        const session = yield* open((own, method) =>
           method === "tools/call"
-            ? `{"jsonrpc":"2.0","id":424242,"result":{"a":${tooDeep}}}\n${honestMessage("peer", id, method, {})}`
+            ? Buffer.concat([broken, Buffer.from(honestMessage("peer", own, method, {}))])
             : undefined
         )
         assert.property(yield* session.callTool("ask-peer", {}), "content")
       })
     )
-  )
-
-  for (const id of ['"a\u0001b"', "007"]) {
-    it.live(`survives an undecodable response to ${JSON.stringify(id)}`, () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
-          const session = yield* open((own, method) =>
-            method === "tools/call"
-              ? Buffer.concat([broken, Buffer.from(honestMessage("peer", own, method, {}))])
-              : undefined
-          )
-          assert.property(yield* session.callTool("ask-peer", {}), "content")
-        })
-      )
-    )
   }
 
   it.live("omits items that cannot be encoded from listings, and such parts from contents", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const bad = [`{"name":"deep","uri":"x:y","a":${tooDeep}}`, '{"name":"proto","a":{"__proto__":1}}', "1"]
-        const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
-        const session = yield* open((id, method) =>
-          method === "initialize"
-            ? undefined
-            : `{"jsonrpc":"2.0","id":${id},"result":{${["tools", "resources", "contents"].map(listed).join()}}}`
-        )
-        const good = [{ name: "good", uri: "x:y" }]
-        assert.deepStrictEqual((yield* session.listTools()).items, good)
-        assert.deepStrictEqual((yield* session.listResources()).items, good)
-        const [deep, ...others] = yield* session.readResource("x:y")
-        assert.isUndefined(checkJsonBody([[[[deep]]]]))
-        assert.deepInclude(deep, { name: "deep", uri: "x:y" })
-        assert.deepStrictEqual(others, [{ name: "proto", a: {} }, {}, ...good])
-      })
-    )
+    Effect.gen(function* () {
+      const bad = [`{"name":"deep","uri":"x:y","a":${tooDeep}}`, '{"name":"proto","a":{"__proto__":1}}', "1"]
+      const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
+      const session = yield* open((id, method) =>
+        method === "initialize"
+          ? undefined
+          : `{"jsonrpc":"2.0","id":${id},"result":{${["tools", "resources", "contents"].map(listed).join()}}}`
+      )
+      const good = [{ name: "good", uri: "x:y" }]
+      assert.deepStrictEqual((yield* session.listTools()).items, good)
+      assert.deepStrictEqual((yield* session.listResources()).items, good)
+      const [deep, ...others] = yield* session.readResource("x:y")
+      assert.isUndefined(checkJsonBody([[[[deep]]]]))
+      assert.deepInclude(deep, { name: "deep", uri: "x:y" })
+      assert.deepStrictEqual(others, [{ name: "proto", a: {} }, {}, ...good])
+    })
   )
 
   it.live.each([
@@ -355,28 +335,26 @@ describe("malicious stdio server", () => {
     ['"a"', [], true],
     ["null", [], true]
   ] as const)("reads the items of the listing %s", ([listed, names, isIgnored]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const ignored: Array<unknown> = []
-        const logger = Logger.make(({ message }) => {
-          const [text, facts] = [message].flat()
-          if (text === "listing ignored: not a list") ignored.push(facts)
-        })
-        const session = yield* open((id, method) =>
-          method === "initialize"
-            ? undefined
-            : `{"jsonrpc":"2.0","id":${id},"result":{"tools":${listed},"resources":${listed}}}`
-        )
-        const { listResources, listTools } = session
-        const listings = yield* Effect.provide(Effect.all([listTools(), listResources()]), Logger.layer([logger]))
-        for (const { items } of listings)
-          assert.deepStrictEqual(
-            items.map(({ name }) => name),
-            [...names]
-          )
-        assert.deepStrictEqual(ignored, isIgnored ? [{ list: "tools" }, { list: "resources" }] : [])
+    Effect.gen(function* () {
+      const ignored: Array<unknown> = []
+      const logger = Logger.make(({ message }) => {
+        const [text, facts] = [message].flat()
+        if (text === "listing ignored: not a list") ignored.push(facts)
       })
-    )
+      const session = yield* open((id, method) =>
+        method === "initialize"
+          ? undefined
+          : `{"jsonrpc":"2.0","id":${id},"result":{"tools":${listed},"resources":${listed}}}`
+      )
+      const { listResources, listTools } = session
+      const listings = yield* Effect.provide(Effect.all([listTools(), listResources()]), Logger.layer([logger]))
+      for (const { items } of listings)
+        assert.deepStrictEqual(
+          items.map(({ name }) => name),
+          [...names]
+        )
+      assert.deepStrictEqual(ignored, isIgnored ? [{ list: "tools" }, { list: "resources" }] : [])
+    })
   )
 
   it.live.each([
@@ -386,58 +364,54 @@ describe("malicious stdio server", () => {
     ['{"contents":null}', "the response has no contents"],
     ['{"contents":"a"}', "the response has no contents"]
   ] as const)("reads the contents of %s", ([result, expected]) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "initialize" ? undefined : `{"jsonrpc":"2.0","id":${id},"result":${result}}`
-        )
-        const contents = yield* Effect.match(session.readResource("x:y"), {
-          onSuccess: (read): unknown => read,
-          onFailure: ({ message }) => message
-        })
-        assert.deepStrictEqual(contents, expected)
+    Effect.gen(function* () {
+      const session = yield* open((id, method) =>
+        method === "initialize" ? undefined : `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+      )
+      const contents = yield* Effect.match(session.readResource("x:y"), {
+        onSuccess: (read): unknown => read,
+        onFailure: ({ message }) => message
       })
-    )
+      assert.deepStrictEqual(contents, expected)
+    })
   )
 
   it.live("applies backpressure to a server that does not read responses", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const requestCount = 5000
-        const reads = Promise.withResolvers<void>()
-        let write: (bytes: Uint8Array) => void = () => undefined
-        let received = 0
-        const children = layerOf(() => ({
-          started: (to) => {
-            write = to
-          },
-          received: async (bytes) => {
-            await reads.promise
-            received += Buffer.from(bytes).toString().trimEnd().split("\n").length
-          }
-        }))
-        const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
-        let taken = 0
-        transport.onmessage = (message) => {
-          taken += 1
-          if ("id" in message && message.id !== undefined) {
-            void transport.send({ jsonrpc: "2.0", id: message.id, result: {} })
-          }
+    Effect.gen(function* () {
+      const requestCount = 5000
+      const reads = Promise.withResolvers<void>()
+      let write: (bytes: Uint8Array) => void = () => undefined
+      let received = 0
+      const children = layerOf(() => ({
+        started: (to) => {
+          write = to
+        },
+        received: async (bytes) => {
+          await reads.promise
+          received += Buffer.from(bytes).toString().trimEnd().split("\n").length
         }
-        yield* Effect.promise(() => transport.start())
-        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(requestCount)))
-        // Long enough for all requests without backpressure.
-        yield* Effect.promise(async () => {
-          for (let turns = 0; turns < requestCount; turns += 1) await turn()
-        })
-        assert.isAbove(taken, 1)
-        assert.isBelow(taken, 200)
-        reads.resolve()
-        yield* Effect.promise(async () => {
-          while (received < requestCount) await turn()
-        })
-        assert.strictEqual(taken, requestCount)
+      }))
+      const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
+      let taken = 0
+      transport.onmessage = (message) => {
+        taken += 1
+        if ("id" in message && message.id !== undefined) {
+          void transport.send({ jsonrpc: "2.0", id: message.id, result: {} })
+        }
+      }
+      yield* Effect.promise(() => transport.start())
+      write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(requestCount)))
+      // Long enough for all requests without backpressure.
+      yield* Effect.promise(async () => {
+        for (let turns = 0; turns < requestCount; turns += 1) await turn()
       })
-    )
+      assert.isAbove(taken, 1)
+      assert.isBelow(taken, 200)
+      reads.resolve()
+      yield* Effect.promise(async () => {
+        while (received < requestCount) await turn()
+      })
+      assert.strictEqual(taken, requestCount)
+    })
   )
 })

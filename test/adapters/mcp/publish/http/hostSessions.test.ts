@@ -52,7 +52,7 @@ describe("the session of a host of 2025-11-25", () => {
       yield* settle
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual([yield* ping(unused), yield* ping(used)], [404, 200])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("lasts for its time after its latest request", () =>
@@ -68,7 +68,7 @@ describe("the session of a host of 2025-11-25", () => {
       // Expired sessions are closed four times within this time.
       yield* TestClock.adjust("75 seconds")
       assert.strictEqual(yield* ping(session), 404)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("lasts as long as its stream is open", () =>
@@ -88,7 +88,7 @@ describe("the session of a host of 2025-11-25", () => {
       )
       yield* TestClock.adjust("5 minutes")
       assert.strictEqual(yield* ping(session), 200)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("ends with the host's DELETE, with its subscriptions and its place", () =>
@@ -101,7 +101,7 @@ describe("the session of a host of 2025-11-25", () => {
       yield* released(server.subscriptions)
       yield* begin
       assert.deepStrictEqual([yield* ping(gone), yield* ping(kept)], [404, 200])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("ends its subscriptions when it is evicted", () =>
@@ -110,7 +110,7 @@ describe("the session of a host of 2025-11-25", () => {
       yield* subscribe(yield* begin, "test://one")
       yield* begin
       yield* released(server.subscriptions)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("ends its subscriptions when it expires", () =>
@@ -120,7 +120,7 @@ describe("the session of a host of 2025-11-25", () => {
       yield* settle
       yield* TestClock.adjust("75 seconds")
       yield* Effect.repeat(settle, { until: () => server.subscriptions().length === 0 })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("is one of 256", () =>
@@ -131,7 +131,7 @@ describe("the session of a host of 2025-11-25", () => {
       assert.strictEqual(yield* ping(first), 200)
       yield* begin
       assert.deepStrictEqual([yield* ping(second), yield* ping(first)], [404, 200])
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -154,6 +154,6 @@ describe("a message to a published session", () => {
         request.flushHeaders()
       })
       assert.strictEqual(status, expected)
-    }).pipe(Effect.scoped)
+    })
   )
 })

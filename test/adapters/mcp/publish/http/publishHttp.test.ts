@@ -79,7 +79,7 @@ const live = (
   title: string,
   options: Partial<PublishHttpOptions>,
   body: (world: Published) => Effect.Effect<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.scoped(Effect.flatMap(published(options), body)))
+) => it.live(title, () => Effect.flatMap(published(options), body))
 
 /** Tests the status of a request with these headers. */
 const answers = (
@@ -138,7 +138,7 @@ describe("publishHttp", () => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(published({ token: Redacted.make("") }))
       assert.strictEqual(failure.message, "The token of MCP clients must not be empty")
-    }).pipe(Effect.scoped)
+    })
   )
   answers(200, "accepts the token", { Authorization: "bearer sesame" }, { token })
 
@@ -302,7 +302,7 @@ describe("publishHttp", () => {
       const { url } = yield* published()
       const failure = yield* Effect.flip(published({ port: Number(new URL(url).port) }))
       assert.include(failure.message, "the address is in use")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("stops listening when its scope closes", () =>
@@ -346,6 +346,6 @@ describe("a message of a published session", () => {
       const text = yield* Effect.promise(async () => (await fetch(url, { method: "POST", headers, body })).text())
       assert.include(text, `"${expected}":`)
       assert.match(text, /"id":5/)
-    }).pipe(Effect.scoped)
+    })
   )
 })
