@@ -116,41 +116,37 @@ describe("authorizer", () => {
     })
   )
 
-  given("authorizes two servers at the same time, each with its own request", ({ store, streamable }) =>
-    Effect.gen(function* () {
-      const other = yield* makeGuarded
-      const shown: Array<AuthorizationRequest> = []
-      const authorize = (requests: AuthorizationRequest) =>
-        Effect.suspend(() => {
-          shown.push(requests)
-          return Effect.asVoid(browse(requests.url))
-        })
-      const authorizer = yield* Effect.provideService(makeAuthorizer({ authorize }), CredentialStore, store)
-      yield* Effect.all([request(authorizer, streamable.href), request(authorizer, other.streamable.href)], {
-        concurrency: "unbounded"
+  given("authorizes two servers at the same time, each with its own request", function* ({ store, streamable }) {
+    const other = yield* makeGuarded
+    const shown: Array<AuthorizationRequest> = []
+    const authorize = (requests: AuthorizationRequest) =>
+      Effect.suspend(() => {
+        shown.push(requests)
+        return Effect.asVoid(browse(requests.url))
       })
-      assert.strictEqual(new Set(shown.map(({ url }) => new URL(url).origin)).size, 2)
+    const authorizer = yield* Effect.provideService(makeAuthorizer({ authorize }), CredentialStore, store)
+    yield* Effect.all([request(authorizer, streamable.href), request(authorizer, other.streamable.href)], {
+      concurrency: "unbounded"
     })
-  )
+    assert.strictEqual(new Set(shown.map(({ url }) => new URL(url).origin)).size, 2)
+  })
 
-  given("stops waiting for an authorization when the request is aborted", ({ store, streamable: { href } }) =>
-    Effect.gen(function* () {
-      const controller = new AbortController()
-      const authorize = ({ url }: AuthorizationRequest) =>
-        Effect.suspend(() => {
-          controller.abort()
-          return Effect.asVoid(browse(url))
-        })
-      const authorizer = yield* Effect.provideService(makeAuthorizer({ authorize }), CredentialStore, store)
-      const outcome = yield* authorizer("guarded", { url: href, headers: null }, (wrap) =>
-        Effect.promise(() =>
-          wrap(unauthorized)(href, { signal: controller.signal }).then(
-            ({ status }) => status,
-            () => "aborted"
-          )
+  given("stops waiting for an authorization when the request is aborted", function* ({ store, streamable: { href } }) {
+    const controller = new AbortController()
+    const authorize = ({ url }: AuthorizationRequest) =>
+      Effect.suspend(() => {
+        controller.abort()
+        return Effect.asVoid(browse(url))
+      })
+    const authorizer = yield* Effect.provideService(makeAuthorizer({ authorize }), CredentialStore, store)
+    const outcome = yield* authorizer("guarded", { url: href, headers: null }, (wrap) =>
+      Effect.promise(() =>
+        wrap(unauthorized)(href, { signal: controller.signal }).then(
+          ({ status }) => status,
+          () => "aborted"
         )
       )
-      assert.strictEqual(outcome, "aborted")
-    })
-  )
+    )
+    assert.strictEqual(outcome, "aborted")
+  })
 })

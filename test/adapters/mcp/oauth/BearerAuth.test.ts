@@ -35,6 +35,25 @@ describe("bearer authentication", () => {
     assert.deepStrictEqual([redacted.status, await redacted.text()], [status, "you sent <redacted>"])
   })
 
+  it("redacts a token that a response repeats as it is and encoded for a URL", async () => {
+    const token = "t0k+en/with=signs"
+    const response = new Response(`${token} ${encodeURIComponent(token)}`, { status: 500 })
+    const redacted = await makeBearerAuth(url, token, never).wrapFetch(replying(response))(url)
+    assert.strictEqual(await redacted.text(), "<redacted> <redacted>")
+  })
+
+  it("sends no token to another origin, such as that of a redirect", async () => {
+    const seen: Array<string | null> = []
+    const send = makeBearerAuth(url, "t0ken", never).wrapFetch(async (_, init) => {
+      seen.push(new Headers(init?.headers).get("authorization"))
+      return new Response(null, { status: 202 })
+    })
+    const others = ["https://example/mcp", "http://mcp.example/mcp", "https://evil-mcp.example/mcp"]
+    const more = ["https://mcp.example.evil.example/mcp", "https://mcp.example:444/mcp"]
+    for (const target of ["https://mcp.example/other", ...others, ...more]) await send(target)
+    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null, null, null, null])
+  })
+
   it("passes an error page unchanged when no token was sent", async () => {
     const response = new Response("failed", { status: 500 })
     assert.strictEqual(await makeBearerAuth(url, undefined, never).wrapFetch(replying(response))(url), response)

@@ -46,19 +46,21 @@ describe("redirect listener", () => {
     })
   )
 
-  it.live("returns the code and the issuer", () =>
+  it.live.each([
+    ["and the issuer", { code: "c", iss: "https://id.example" }, { code: "c", iss: "https://id.example" }],
+    ["alone when the redirect has no issuer", { code: "c" }, { code: "c", iss: undefined }]
+  ] as const)("returns the code %s", ([, query, expected]) =>
     Effect.gen(function* () {
       const { response, state, url } = yield* listenForRedirect
-      yield* send(url, { state, code: "c", iss: "https://id.example" })
-      assert.deepStrictEqual(yield* response, { code: "c", iss: "https://id.example" })
+      yield* send(url, { state, ...query })
+      assert.deepStrictEqual(yield* response, expected)
     })
   )
 
-  it.live("returns no issuer when the redirect has none", () =>
+  it.live.each(["/", "/favicon.ico", "//", "/callback/x"])("responds with 404 to the path %s", (path) =>
     Effect.gen(function* () {
-      const { response, state, url } = yield* listenForRedirect
-      yield* send(url, { state, code: "c" })
-      assert.deepStrictEqual(yield* response, { code: "c", iss: undefined })
+      const { origin } = new URL((yield* listenForRedirect).url)
+      assert.strictEqual((yield* send(`${origin}${path}`, {})).status, 404)
     })
   )
 
@@ -82,6 +84,7 @@ describe("redirect listener", () => {
   it.live.each([
     ["without code and error", {}, false],
     ["with another state", { state: "other", code: "forged" }, true],
+    ["without a state", { code: "forged" }, true],
     ["with an empty state", { state: "", code: "forged" }, true],
     ["with an error and another state", { state: "other", error: "access_denied" }, true]
   ] as const)("ignores a redirect %s", ([, query, hasOwnState]) =>

@@ -61,6 +61,7 @@ describe("the issuer in an authorization response", () => {
     ["https://id.example", "https://id.example/", false],
     ["https://id.example/", "https://evil.example", false],
     ["https://id.example/", "https://id.example.evil.example", false],
+    ["https://id.example/", "https://evil-id.example", false],
     ["https://id.example/", "", false]
   ] as const)("is compared with the URL %s of a server without metadata: is %s accepted: %s", (url, iss, accepted) =>
     assert.strictEqual(isExpected(iss, discovered(url)), accepted)
@@ -70,6 +71,8 @@ describe("the issuer in an authorization response", () => {
     ["https://id.example", true],
     ["https://id.example/", false],
     ["https://id.example/issuer", false],
+    ["https://id.example.evil.example", false],
+    ["https://evil-id.example", false],
     ["https://evil.example", false],
     ["", false]
   ] as const)("equals the issuer of the metadata exactly: is %s accepted: %s", (iss, accepted) =>

@@ -92,144 +92,103 @@ describe("address of an MCP server", () => {
 })
 
 describe("MCP server on loopback", () => {
-  const names = (
-    title: string,
-    change: (behaviour: Behaviour, issuer: string) => void,
-    reason = "http://169.254.169.254: https is required"
-  ) =>
-    given(`cannot make the Computer request a link-local URL as ${title}`, (world) =>
-      Effect.gen(function* () {
-        change(world.behaviour, world.issuer)
-        const failure = yield* Effect.flip(world.open())
-        assert.deepStrictEqual([failure.reason, failure.message], ["unauthorized", `${forbidden}: ${reason}`])
-        assert.strictEqual(world.shownRequests.length, 0)
-        assert.strictEqual(world.tokenRequests.length, 0)
-      })
-    )
   const secure = metadataService.replace("http:", "https:")
-  const linkLocal = "https://169.254.169.254: a link-local address is not allowed here"
+  const insecureReason = `${forbidden}: http://169.254.169.254: https is required`
+  const linkLocalReason = `${forbidden}: https://169.254.169.254: a link-local address is not allowed here`
 
-  names("its metadata", (behaviour) => void (behaviour.namesMetadata = metadataService))
-  names("its metadata over HTTPS", (behaviour) => void (behaviour.namesMetadata = secure), linkLocal)
-  names("its authorization server", (behaviour) => void (behaviour.namesAuthorizationServer = metadataService))
-  names(
-    "its authorization server over HTTPS",
-    (behaviour) => void (behaviour.namesAuthorizationServer = secure),
-    linkLocal
-  )
-  names("registration endpoint", (behaviour) => void (behaviour.metadata = { registration_endpoint: metadataService }))
-  names("authorization endpoint", (behaviour) => void (behaviour.requestsAt = metadataService))
-  names("authorization endpoint over HTTPS", (behaviour) => void (behaviour.requestsAt = secure), linkLocal)
-
-  given("cannot make the Computer send the code to a link-local URL", (world) =>
-    Effect.gen(function* () {
-      world.behaviour.metadata = { token_endpoint: metadataService }
+  const linkLocalNames: ReadonlyArray<readonly [title: string, change: Partial<Behaviour>, reason: string]> = [
+    ["its metadata", { namesMetadata: metadataService }, insecureReason],
+    ["its metadata over HTTPS", { namesMetadata: secure }, linkLocalReason],
+    ["its authorization server", { namesAuthorizationServer: metadataService }, insecureReason],
+    ["its authorization server over HTTPS", { namesAuthorizationServer: secure }, linkLocalReason],
+    ["registration endpoint", { metadata: { registration_endpoint: metadataService } }, insecureReason],
+    ["authorization endpoint", { requestsAt: metadataService }, insecureReason],
+    ["authorization endpoint over HTTPS", { requestsAt: secure }, linkLocalReason]
+  ]
+  for (const [title, change, reason] of linkLocalNames) {
+    given(`cannot make the Computer request a link-local URL as ${title}`, function* (world) {
+      Object.assign(world.behaviour, change)
       const failure = yield* Effect.flip(world.open())
-      assert.deepStrictEqual(
-        [failure.reason, failure.message],
-        ["unauthorized", `${forbidden}: http://169.254.169.254: https is required`]
-      )
-      assert.strictEqual(world.shownRequests.length, 1)
+      assert.deepStrictEqual([failure.reason, failure.message], ["unauthorized", reason])
+      assert.deepStrictEqual([world.shownRequests.length, world.tokenRequests.length], [0, 0])
     })
-  )
+  }
 
-  given("cannot make the Computer send a refresh token to a link-local URL, and keeps its tokens", (world) =>
-    Effect.gen(function* () {
-      yield* world.authorize
-      world.expire()
-      world.behaviour.metadata = { token_endpoint: secure }
-      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
-      world.behaviour.metadata = {}
-    })
-  )
+  given("cannot make the Computer send the code to a link-local URL", function* (world) {
+    world.behaviour.metadata = { token_endpoint: metadataService }
+    const failure = yield* Effect.flip(world.open())
+    assert.deepStrictEqual([failure.reason, failure.message], ["unauthorized", insecureReason])
+    assert.strictEqual(world.shownRequests.length, 1)
+  })
 
-  given("cannot move the code to another authorization server after the authorization", (world) =>
-    Effect.gen(function* () {
-      const victim = yield* makeVictim()
-      const authorize = ({ url }: AuthorizationRequest) => {
-        world.behaviour.namesAuthorizationServer = victim.url
-        return Effect.asVoid(browse(url))
-      }
-      assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize } })), echoed)
-      assert.deepStrictEqual(victim.requests, [])
-    })
-  )
+  given("cannot make the Computer send a refresh token to a link-local URL, and keeps its tokens", function* (world) {
+    yield* world.authorize
+    world.expire()
+    world.behaviour.metadata = { token_endpoint: secure }
+    assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
+    world.behaviour.metadata = {}
+    assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive()), echoed)
+  })
 
-  given("cannot redirect the Computer to another origin", (world) =>
-    Effect.gen(function* () {
-      const victim = yield* makeVictim()
-      world.behaviour.redirectsMetadata = `${victim.url}/admin`
-      yield* Effect.exit(world.open())
-      assert.deepStrictEqual(victim.requests, [])
-    })
-  )
+  given("cannot move the code to another authorization server after the authorization", function* (world) {
+    const victim = yield* makeVictim()
+    const authorize = ({ url }: AuthorizationRequest) => {
+      world.behaviour.namesAuthorizationServer = victim.url
+      return Effect.asVoid(browse(url))
+    }
+    assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize } })), echoed)
+    assert.deepStrictEqual(victim.requests, [])
+  })
 
-  given("may use an authorization server on loopback", (world) =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
-    })
-  )
+  given("cannot redirect the Computer to another origin", function* (world) {
+    const victim = yield* makeVictim()
+    world.behaviour.redirectsMetadata = `${victim.url}/admin`
+    yield* Effect.exit(world.open())
+    assert.deepStrictEqual(victim.requests, [])
+  })
 })
 
 describe("authorization server", () => {
   const other = "https://honest.example"
 
-  const rejects = (title: string, change: (behaviour: Behaviour, issuer: string) => void) =>
-    given(`is rejected when its response ${title}`, (world) =>
-      Effect.gen(function* () {
-        change(world.behaviour, world.issuer)
-        const failure = yield* Effect.flip(world.open())
-        assert.deepStrictEqual(
-          [failure.reason, failure.message],
-          ["unauthorized", "the authorization response names another issuer, or none"]
-        )
-        assert.strictEqual(world.tokenRequests.length, 0)
-      })
-    )
   const announces = { authorization_response_iss_parameter_supported: true }
 
-  rejects("names another issuer", (behaviour) => void (behaviour.iss = other))
-  rejects(
-    "names an issuer that begins like its own",
-    (behaviour, issuer) => void (behaviour.iss = `${issuer}.evil.example`)
-  )
-  rejects("names an issuer that ends like its own", (behaviour, issuer) => {
-    behaviour.iss = issuer.replace("://", "://evil-")
-  })
-  rejects("names another issuer, and its metadata announces the issuer", (behaviour) => {
-    behaviour.metadata = announces
-    behaviour.iss = other
-  })
-  rejects("names no issuer, and its metadata announces it", (behaviour) => void (behaviour.metadata = announces))
-  rejects("names no issuer, and its OpenID Connect metadata announces it", (behaviour) => {
-    behaviour.metadata = announces
-    behaviour.openId = true
+  const rejected: ReadonlyArray<readonly [title: string, change: Partial<Behaviour>]> = [
+    ["names another issuer", { iss: other }],
+    ["names another issuer, and its metadata announces the issuer", { metadata: announces, iss: other }],
+    ["names no issuer, and its metadata announces it", { metadata: announces }],
+    ["names no issuer, and its OpenID Connect metadata announces it", { metadata: announces, openId: true }]
+  ]
+  for (const [title, change] of rejected) {
+    given(`is rejected when its response ${title}`, function* (world) {
+      Object.assign(world.behaviour, change)
+      const failure = yield* Effect.flip(world.open())
+      assert.deepStrictEqual(
+        [failure.reason, failure.message],
+        ["unauthorized", "the authorization response names another issuer, or none"]
+      )
+      assert.strictEqual(world.tokenRequests.length, 0)
+    })
+  }
+
+  given("is accepted when its response names the issuer", function* (world) {
+    world.behaviour.metadata = announces
+    world.behaviour.iss = world.issuer
+    assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
   })
 
-  given("is accepted when its response names the issuer", (world) =>
-    Effect.gen(function* () {
-      world.behaviour.metadata = announces
-      world.behaviour.iss = world.issuer
-      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
-    })
-  )
-
-  given("is accepted with OpenID Connect metadata", (world) =>
-    Effect.gen(function* () {
-      world.behaviour.openId = true
-      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
-    })
-  )
+  given("is accepted with OpenID Connect metadata", function* (world) {
+    world.behaviour.openId = true
+    assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
+  })
 
   for (const issuer of [other, "http://evil-127.0.0.1"]) {
-    given(`is rejected when its metadata names the issuer ${issuer}`, (world) =>
-      Effect.gen(function* () {
-        world.behaviour.metadata = { issuer }
-        world.behaviour.iss = issuer
-        const failure = yield* Effect.flip(world.open())
-        assert.include(failure.message, "its metadata names another issuer")
-        assert.strictEqual(world.shownRequests.length, 0)
-      })
-    )
+    given(`is rejected when its metadata names the issuer ${issuer}`, function* (world) {
+      world.behaviour.metadata = { issuer }
+      world.behaviour.iss = issuer
+      const failure = yield* Effect.flip(world.open())
+      assert.include(failure.message, "its metadata names another issuer")
+      assert.strictEqual(world.shownRequests.length, 0)
+    })
   }
 })

@@ -127,9 +127,13 @@ export const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>)
   for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
 }
 
-type Body = (world: World) => Effect.Effect<void, unknown, Scope.Scope | Logged>
-export const given = (title: string, body: Body) =>
-  it.live(title, () => Effect.scoped(Effect.flatMap(makeWorld, body)).pipe(Effect.provide(Live)))
+/** A test with a world of its own. */
+export const given = (title: string, body: (world: World) => Effect.gen.Return<void, unknown, Scope.Scope | Logged>) =>
+  it.live(title, () =>
+    Effect.gen(function* () {
+      yield* body(yield* makeWorld)
+    }).pipe(Effect.scoped, Effect.provide(Live))
+  )
 
 export const echo = (session: McpSession) => session.callTool("echo", { a: 1 })
 export const echoed: JsonObject = { content: [{ type: "text", text: '{"a":1}' }] }

@@ -32,8 +32,6 @@ export interface Peer {
   ) => Effect.Effect<JsonObject, { readonly code: unknown; readonly message: string }>
   /** Succeeds when the resource subscription is active. */
   readonly subscribe: (uri: string) => Effect.Effect<void>
-  /** Succeeds when the tool list subscription is active. */
-  readonly listen: Effect.Effect<void>
   /** The received notifications without subscription ids. */
   readonly notifications: Queue.Queue<JsonObject>
   /** Disconnects like a killed process. */
@@ -84,7 +82,6 @@ const makeLegacyClient = (transport: Transport, vanish: () => unknown, capabilit
       },
       request,
       subscribe: (uri) => Effect.orDie(Effect.asVoid(request("resources/subscribe", { uri }))),
-      listen: Effect.void,
       notifications,
       vanish: Effect.promise(async () => vanish())
     }
@@ -115,8 +112,6 @@ const makeModernClient = (
       Effect.promise(() => client.connect(transport)),
       () => Effect.promise(() => client.close())
     )
-    const listen = (filter: Parameters<ModernClient["listen"]>[0]) =>
-      Effect.asVoid(Effect.promise(() => client.listen(filter)))
     return {
       version: client.getNegotiatedProtocolVersion(),
       server: {
@@ -131,8 +126,7 @@ const makeModernClient = (
             ...(onprogress !== undefined && { onprogress: (progress) => onprogress(progress as McpProgress) })
           })
         ),
-      subscribe: (uri) => listen({ resourceSubscriptions: [uri] }),
-      listen: listen({ toolsListChanged: true }),
+      subscribe: (uri) => Effect.asVoid(Effect.promise(() => client.listen({ resourceSubscriptions: [uri] }))),
       notifications,
       vanish: Effect.promise(async () => vanish())
     }

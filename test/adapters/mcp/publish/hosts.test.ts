@@ -48,10 +48,14 @@ const makeWorld = Effect.gen(function* () {
   const interrupted = yield* Queue.unbounded<string>()
   const begin = (by: string, args: JsonObject, { responder }: McpCallOptions) =>
     void calls.push({ by, args, modes: responder?.modes ?? [] })
-  const run = ({ kind, progress, waits = false }: JsonObject, { onProgress, responder }: McpCallOptions) =>
+  const run = (
+    { kind, progress, structuredContent, waits = false }: JsonObject,
+    { onProgress, responder }: McpCallOptions
+  ) =>
     Effect.gen(function* () {
       if (typeof progress === "number") yield* onProgress?.({ progress, total: 9, message: "at it" }) ?? Effect.void
       if (waits === true) yield* Deferred.await(finish)
+      if (structuredContent !== undefined) return { ...textOf("done"), structuredContent }
       if (typeof kind !== "string") return textOf("done")
       const question = questions[kind as keyof typeof questions]
       return textOf((yield* responder?.answer(question) ?? Effect.succeed(null)) as InputAnswer)
@@ -105,12 +109,13 @@ const makeWorld = Effect.gen(function* () {
 
 const resultOf = (response: JsonObject): JsonObject => asObject(response["result"])
 
-const modesOf: Readonly<Record<string, InputResponder["modes"]>> = {
-  "{}": ["form"],
-  '{"form":{}}': ["form"],
-  '{"url":{}}': ["url"],
-  '{"form":{},"url":{}}': ["form", "url"]
-}
+const modesOf: ReadonlyArray<readonly [elicitation: JsonObject | undefined, InputResponder["modes"]]> = [
+  [undefined, []],
+  [{}, ["form"]],
+  [{ form: {} }, ["form"]],
+  [{ url: {} }, ["url"]],
+  [{ form: {}, url: {} }, ["form", "url"]]
+]
 const capabilitiesFor = (elicitation: unknown, era: Era, supportsTasks = true): JsonObject => ({
   ...(elicitation !== undefined && { elicitation }),
   ...(era === "2026-07-28" && supportsTasks && { extensions: { [tasksExtension]: {} } })
@@ -162,44 +167,27 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
     })
   )
 
-  it.live.each(Object.entries(modesOf))("lets calls and tasks ask the questions of a host with %s", ([given, modes]) =>
-    Effect.gen(function* () {
-      const { calls, session, withoutTasks } = yield* makeWorld
-      const elicitation = JSON.parse(given) as unknown
-      const host = yield* open(session, capabilitiesFor(elicitation, era))
-      const plain = yield* open(withoutTasks, capabilitiesFor(elicitation, era))
-      yield* plain.request("tools/call", { name: "work", arguments: { a: 1 } })
-      yield* host.request("tools/call", startParams(era, { b: 2 }))
-      yield* host.request("tasks/get", { taskId: "got" })
-      yield* Effect.forkChild(
-        host.request(isLegacy ? "tasks/result" : "tasks/update", { taskId: "awaited", inputResponses: {} })
-      )
-      yield* Effect.repeat(Effect.yieldNow, { until: () => calls.length === 4 }).pipe(Effect.timeout("5 seconds"))
-      assert.deepStrictEqual(calls, [
-        { by: "call", args: { a: 1 }, modes },
-        { by: "start", args: { b: 2 }, modes },
-        { by: "find", args: {}, modes },
-        { by: "find", args: {}, modes }
-      ])
-    })
-  )
-
-  it.live("lets no call ask a host without elicitation", () =>
-    Effect.gen(function* () {
-      const { calls, session, withoutTasks } = yield* makeWorld
-      const host = yield* open(session, capabilitiesFor(undefined, era))
-      yield* (yield* open(withoutTasks)).request("tools/call", { name: "work" })
-      yield* host.request("tools/call", startParams(era, {}))
-      yield* host.request("tasks/get", { taskId: "got" })
-      assert.deepStrictEqual(
-        calls.map(({ by, modes }) => [by, modes]),
-        [
-          ["call", []],
-          ["start", []],
-          ["find", []]
-        ]
-      )
-    })
+  it.live.each(modesOf)(
+    "lets calls and tasks ask the questions of a host with elicitation %j",
+    ([elicitation, modes]) =>
+      Effect.gen(function* () {
+        const { calls, session, withoutTasks } = yield* makeWorld
+        const host = yield* open(session, capabilitiesFor(elicitation, era))
+        const plain = yield* open(withoutTasks, capabilitiesFor(elicitation, era))
+        yield* plain.request("tools/call", { name: "work", arguments: { a: 1 } })
+        yield* host.request("tools/call", startParams(era, { b: 2 }))
+        yield* host.request("tasks/get", { taskId: "got" })
+        yield* Effect.forkChild(
+          host.request(isLegacy ? "tasks/result" : "tasks/update", { taskId: "awaited", inputResponses: {} })
+        )
+        yield* Effect.repeat(Effect.yieldNow, { until: () => calls.length === 4 }).pipe(Effect.timeout("5 seconds"))
+        assert.deepStrictEqual(calls, [
+          { by: "call", args: { a: 1 }, modes },
+          { by: "start", args: { b: 2 }, modes },
+          { by: "find", args: {}, modes },
+          { by: "find", args: {}, modes }
+        ])
+      })
   )
 
   const both = { form: {}, url: {} }
@@ -320,16 +308,18 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
     })
   )
 
-  it.live("makes a task only of a call whose host asks for it", () =>
+  it.live("makes a task only of a call whose host asks for it, and whose tool may run as one", () =>
     Effect.gen(function* () {
       const { calls, session } = yield* makeWorld
       const host = yield* open(session, { ...capabilitiesFor({}, era, false) })
       yield* host.request("tools/call", { name: "work", ...(!isLegacy && { task: {} }) })
       const withExtension = yield* open(session, { extensions: { [tasksExtension]: {} } })
       yield* withExtension.request("tools/call", { name: "work" })
+      // A tool that runs at once only.
+      yield* withExtension.request("tools/call", { name: "quick" })
       assert.deepStrictEqual(
         calls.map(({ by }) => by),
-        ["call", isLegacy ? "call" : "start"]
+        ["call", isLegacy ? "call" : "start", "call"]
       )
     })
   )
@@ -436,6 +426,15 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
 })
 
 describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s", (_, era, open) => {
+  it.live("gets structured content of a task that is a list as an object", () =>
+    Effect.gen(function* () {
+      const host = yield* open((yield* makeWorld).session)
+      yield* host.request("tools/call", startParams(era, { structuredContent: [1] }))
+      const { structuredContent } = resultOf(yield* host.request("tasks/result", { taskId: "t1" }))
+      assert.deepStrictEqual(structuredContent, { result: [1] })
+    })
+  )
+
   it.effect("gets no notifications before it is initialized", () =>
     Effect.gen(function* () {
       const { server, session } = yield* makeWorld

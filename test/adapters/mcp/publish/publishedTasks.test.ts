@@ -59,7 +59,7 @@ const makeTasks = Effect.gen(function* () {
       yield* TestClock.adjust(0)
     }),
     state: (id: string, era: "legacy" | "modern" = "modern") => get({ taskId: id }, era, ["form"]),
-    startLegacy: () => startLegacy("work", {}, ["form"]),
+    startLegacy: (name = "work") => startLegacy(name, {}, ["form"]),
     call: (sendProgress?: (step: McpProgress) => Effect.Effect<void>) =>
       Effect.forkChild(callModern("work", {}, ["form"], sendProgress), { startImmediately: true })
   }
@@ -245,6 +245,7 @@ describe("the end of a published task", () => {
       assert.strictEqual((yield* state("t1"))["status"], "cancelled")
       // A later cancellation changes nothing.
       assert.deepStrictEqual(yield* cancel({ taskId: "t1" }, "modern"), {})
+      assert.strictEqual((yield* Effect.flip(cancel({ taskId: "t1" }, "legacy"))).code, -32602)
     })
   )
 
@@ -288,6 +289,17 @@ describe("the end of a published task", () => {
 })
 
 describe("a task that a published office follows", () => {
+  it.effect("is neither one that its session does not know, nor a tool that runs at once only", () =>
+    Effect.gen(function* () {
+      const { callModern, startLegacy, state } = yield* makeTasks
+      for (const era of ["legacy", "modern"] as const) {
+        assert.strictEqual((yield* Effect.flip(state("never", era))).code, -32602)
+      }
+      assert.strictEqual((yield* Effect.flip(startLegacy("quick"))).code, -32601)
+      assert.isUndefined(yield* callModern("quick", {}, ["form"], undefined))
+    })
+  )
+
   it.effect("is found once for all requests of clients", () =>
     Effect.gen(function* () {
       const { found, state } = yield* makeTasks
@@ -363,7 +375,7 @@ describe("a task that a published office follows", () => {
   it.effect(`is dropped for a further one above ${bounds.followed} once it has ended`, () =>
     Effect.gen(function* () {
       const { end, found, startLegacy, state } = yield* makeTasks
-      yield* Effect.forEach(Array.from({ length: bounds.followed - 1 }), startLegacy, { discard: true })
+      yield* Effect.forEach(Array.from({ length: bounds.followed - 1 }), () => startLegacy(), { discard: true })
       yield* end("t2")
       yield* startLegacy()
       yield* state("t2")

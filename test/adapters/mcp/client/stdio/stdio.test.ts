@@ -26,50 +26,38 @@ const open = (...args: ReadonlyArray<string>) =>
 
 const live = (
   title: string,
-  body: Effect.Effect<void, unknown, Scope.Scope | McpConnector | ChildProcessSpawner.ChildProcessSpawner>
-) => it.live(title, () => Effect.scoped(body).pipe(Effect.provide(Live)))
+  body: () => Effect.gen.Return<void, unknown, Scope.Scope | McpConnector | ChildProcessSpawner.ChildProcessSpawner>
+) => it.live(title, () => Effect.gen(body).pipe(Effect.scoped, Effect.provide(Live)))
 
 describe("stdio MCP server", () => {
-  live(
-    "ignores other output between messages",
-    Effect.gen(function* () {
-      const session = yield* open("noisy")
-      assert.deepStrictEqual((yield* session.callTool("t", {}))["content"], [{ type: "text", text: "ok" }])
-    })
-  )
+  live("ignores other output between messages", function* () {
+    const session = yield* open("noisy")
+    assert.deepStrictEqual((yield* session.callTool("t", {}))["content"], [{ type: "text", text: "ok" }])
+  })
 
-  live(
-    "reports a server that exits at once with its stderr",
-    Effect.gen(function* () {
-      const failure = yield* Effect.flip(open("exits"))
-      assert.strictEqual(failure.reason, "unavailable")
-      assert.include(failure.message, "code 9")
-      assert.strictEqual(failure.output, "no licence found")
-    })
-  )
+  live("reports a server that exits at once with its stderr", function* () {
+    const failure = yield* Effect.flip(open("exits"))
+    assert.strictEqual(failure.reason, "unavailable")
+    assert.include(failure.message, "code 9")
+    assert.strictEqual(failure.output, "no licence found")
+  })
 
-  live(
-    "limits the stderr line that is kept",
-    Effect.gen(function* () {
-      const lines: Array<number> = []
-      const logger = Logger.make(({ message }) => void lines.push(JSON.stringify(message).length))
-      const shell = parameters("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 9")
-      const failure = yield* Effect.flip(
-        McpConnector.use(({ connect }) => connect("x", { type: "stdio", ...shell }))
-      ).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "Debug"))
-      assert.include(failure.message, "code 9")
-      assert.isBelow(Math.max(...lines), 1000)
-    })
-  )
+  live("limits the stderr line that is kept", function* () {
+    const lines: Array<number> = []
+    const logger = Logger.make(({ message }) => void lines.push(JSON.stringify(message).length))
+    const shell = parameters("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 9")
+    const failure = yield* Effect.flip(
+      McpConnector.use(({ connect }) => connect("x", { type: "stdio", ...shell }))
+    ).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "Debug"))
+    assert.include(failure.message, "code 9")
+    assert.isBelow(Math.max(...lines), 1000)
+  })
 
-  live(
-    "reports an unknown encoding",
-    Effect.gen(function* () {
-      const { connect } = yield* McpConnector
-      const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
-      assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
-    })
-  )
+  live("reports an unknown encoding", function* () {
+    const { connect } = yield* McpConnector
+    const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }
+    assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...babel }))).message, "klingon")
+  })
 
   const failureOf = (given: object) =>
     McpConnector.use(({ connect }) =>
@@ -158,54 +146,42 @@ describe("stdio MCP server", () => {
     })
   )
 
-  live(
-    "starts in the folder of the Computer when cwd is empty",
-    Effect.gen(function* () {
-      const { connect } = yield* McpConnector
-      yield* connect("x", { type: "stdio", ...parameters(process.execPath, peer), cwd: "" })
-    })
-  )
+  live("starts in the folder of the Computer when cwd is empty", function* () {
+    const { connect } = yield* McpConnector
+    yield* connect("x", { type: "stdio", ...parameters(process.execPath, peer), cwd: "" })
+  })
 
-  live(
-    "accepts a response of many megabytes and rejects one beyond the limit",
-    Effect.gen(function* () {
-      const large = yield* open("huge", String(11 * 1024 * 1024))
-      const [block] = (yield* large.callTool("t", {}))["content"] as ReadonlyArray<{ readonly text: string }>
-      assert.strictEqual(block?.text.length, 11 * 1024 * 1024)
-      const tooLarge = yield* open("huge", String(65 * 1024 * 1024))
-      assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "exceeds")
-      assert.strictEqual((yield* tooLarge.listTools()).items.length, 1)
-    })
-  )
+  live("accepts a response of many megabytes and rejects one beyond the limit", function* () {
+    const large = yield* open("huge", String(11 * 1024 * 1024))
+    const [block] = (yield* large.callTool("t", {}))["content"] as ReadonlyArray<{ readonly text: string }>
+    assert.strictEqual(block?.text.length, 11 * 1024 * 1024)
+    const tooLarge = yield* open("huge", String(65 * 1024 * 1024))
+    assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "exceeds")
+    assert.strictEqual((yield* tooLarge.listTools()).items.length, 1)
+  })
 
-  live(
-    "kills a server that ignores the end of its input and SIGTERM",
-    Effect.gen(function* () {
-      const journal = yield* temporaryFile("journal", "")
-      const scope = yield* Scope.make()
-      const { pid, transport } = yield* Scope.provide(
-        makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf", journal)),
-        scope
-      )
-      yield* Effect.promise(() => transport.start())
-      yield* becomes("the server", () => linesOf(journal).includes(`deaf ${pid}`))
-      yield* Scope.close(scope, Exit.void)
-      assert.include(linesOf(journal), "SIGTERM")
-      yield* gone([pid])
-    })
-  )
+  live("kills a server that ignores the end of its input and SIGTERM", function* () {
+    const journal = yield* temporaryFile("journal", "")
+    const scope = yield* Scope.make()
+    const { pid, transport } = yield* Scope.provide(
+      makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf", journal)),
+      scope
+    )
+    yield* Effect.promise(() => transport.start())
+    yield* becomes("the server", () => linesOf(journal).includes(`deaf ${pid}`))
+    yield* Scope.close(scope, Exit.void)
+    assert.include(linesOf(journal), "SIGTERM")
+    yield* gone([pid])
+  })
 
-  live(
-    "ends the child processes of a server with its session",
-    Effect.gen(function* () {
-      const scope = yield* Scope.make()
-      const { pid } = yield* Scope.provide(
-        makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
-        scope
-      )
-      const family = yield* familyOf(pid, 1)
-      yield* Scope.close(scope, Exit.void)
-      yield* gone([pid, ...family])
-    })
-  )
+  live("ends the child processes of a server with its session", function* () {
+    const scope = yield* Scope.make()
+    const { pid } = yield* Scope.provide(
+      makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
+      scope
+    )
+    const family = yield* familyOf(pid, 1)
+    yield* Scope.close(scope, Exit.void)
+    yield* gone([pid, ...family])
+  })
 })
