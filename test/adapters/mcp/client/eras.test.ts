@@ -2,12 +2,12 @@ import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { vi } from "vitest"
-import type { McpCallOptions, McpSession } from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
-import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
+import type { InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { appCapability } from "../../../../src/domain/tools/appTools.ts"
-import { type Requested, json, makeHttpPeer, open, stream } from "./http/HttpPeer.ts"
+import { until } from "../../../until.ts"
+import { type Requested, json, makeHttpPeer, open, openSse, stream } from "./http/HttpPeer.ts"
 
 const done = { content: [{ type: "text", text: "done" }] }
 const serverInfo = { name: "peer", version: "7", title: "A peer", websiteUrl: "https://a.example" }
@@ -59,19 +59,6 @@ const makeServer = Effect.fnUntraced(function* (
 
 const plain: Answer = ({ id }, response) => json(response, id, { result: { ...done, contents: [], tools: [] } })
 
-/** Answers each question with its text. */
-const responderOf = (
-  asked: Array<InputRequest>,
-  answer: InputAnswer = { action: "accept", content: { name: "Ada" } }
-) => ({
-  modes: ["form", "url"] as const,
-  answer: (request: InputRequest) =>
-    Effect.sync(() => {
-      asked.push(request)
-      return answer
-    })
-})
-
 /** Replaces the timers of this process, such as those of an SDK, until the scope closes. */
 const withFakeTimers = Effect.acquireRelease(
   Effect.sync(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })),
@@ -119,9 +106,7 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
       if (isLegacy) {
         const [first] = requests
         assert.deepInclude(first?.params, { clientInfo, capabilities: { elicitation, extensions: appCapability } })
-        yield* Effect.repeat(Effect.sleep(5), {
-          until: () => requests.some(({ method }) => method === "logging/setLevel")
-        })
+        yield* until(() => requests.some(({ method }) => method === "logging/setLevel"))
         assert.deepStrictEqual(requests.find(({ method }) => method === "logging/setLevel")?.params, { level: "info" })
         return
       }
@@ -140,27 +125,6 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
         ["server/discover", "tools/list", "resources/read", "prompts/list", "tools/call", "subscriptions/listen"]
       )
       for (const { method, params } of sent) assert.deepStrictEqual(params["_meta"], meta, method)
-    })
-  )
-
-  it.live("passes the name, the arguments, the URI and the cursor of each request", () =>
-    Effect.gen(function* () {
-      const { peer, requests } = yield* makeServer(era, plain)
-      const session = yield* open(peer)
-      yield* session.callTool("t", { a: [1] })
-      yield* session.readResource("test://one")
-      yield* session.listTools("more")
-      yield* session.listResources("rest")
-      const paramsOf = (wanted: string) => {
-        const { _meta, ...params } = requests.find(({ method }) => method === wanted)?.params ?? {}
-        return params
-      }
-      assert.deepStrictEqual(["tools/call", "resources/read", "tools/list", "resources/list"].map(paramsOf), [
-        { name: "t", arguments: { a: [1] } },
-        { uri: "test://one" },
-        { cursor: "more" },
-        { cursor: "rest" }
-      ])
     })
   )
 
@@ -229,236 +193,82 @@ describe.each(eras)("a session with an MCP server of %s", (era) => {
     })
   )
 
-  /** A server that makes a task of each call of the tool `work`, which asks, and then ends. */
-  const makeTaskServer = Effect.gen(function* () {
-    const bodies: Array<readonly [string, JsonObject]> = []
-    let polls = 0
-    let support = "required"
-    let answered: unknown
-    const { peer } = yield* makeServer(
-      era,
-      ({ id, method, params }, response) => {
-        bodies.push([method, params])
-        const reply = (result: JsonObject) => json(response, id, { result })
-        const state = (status: string, more: JsonObject = {}) => ({
-          taskId: "t9",
-          status,
-          pollInterval: 100,
-          pollIntervalMs: 100,
-          ...more
-        })
-        switch (method) {
-          case "tools/list":
-            return reply({
-              tools: [{ name: "work", inputSchema: { type: "object" }, execution: { taskSupport: support } }]
-            })
-          case "tools/call":
-            if (!isLegacy) return reply({ resultType: "task", ...state("working", { statusMessage: "begun" }) })
-            return reply("task" in params ? { task: state("working", { statusMessage: "begun" }) } : done)
-          case "tasks/get":
-            polls++
-            if (polls === 1) return reply(state("working", { statusMessage: "half" }))
-            if (isLegacy) return reply(state("completed"))
-            return reply(
-              answered === undefined
-                ? state("input_required", { inputRequests: { q: form } })
-                : state("completed", { result: done })
-            )
-          case "tasks/update":
-            answered = params["inputResponses"]
-            return reply({})
-          case "tasks/result":
-            return reply(done)
-          default:
-            return reply({})
-        }
-      },
-      { offered: { tools: {} } }
-    )
-    const session = yield* open(peer)
-    return {
-      session,
-      bodies,
-      namedTasks: () => bodies.flatMap(([method, params]) => (method.startsWith("tasks/") ? [params["taskId"]] : [])),
-      answered: () => answered,
-      makeOptional: () => void (support = "optional")
-    }
-  })
-
-  it.live("follows the task that the server makes of a call, with its progress and its questions", () =>
+  it.live("asks for a task where a tool requires it, unless servers of the revision decide that", () =>
     Effect.gen(function* () {
-      const { answered, namedTasks, session } = yield* makeTaskServer
+      const tools = [{ name: "work", inputSchema: { type: "object" }, execution: { taskSupport: "required" } }]
+      const { peer, requests } = yield* makeServer(
+        era,
+        ({ id, method, params }, response) => {
+          const task = "task" in params && { task: { taskId: "t9", status: "completed" } }
+          return json(response, id, { result: method === "tools/list" ? { tools } : { ...done, ...task } })
+        },
+        { offered: { tools: {} } }
+      )
+      const session = yield* open(peer)
       yield* session.listTools()
-      const [asked, messages]: [Array<InputRequest>, Array<unknown>] = [[], []]
-      const options: McpCallOptions = {
-        responder: responderOf(asked),
-        onProgress: ({ message }) => Effect.sync(() => void messages.push(message))
-      }
-      assert.deepStrictEqual(yield* session.callTool("work", {}, options), done)
-      assert.deepStrictEqual(messages, ["begun", "half"])
-      assert.deepStrictEqual([...new Set(namedTasks())], ["t9"])
-      if (isLegacy) return
-      assert.deepStrictEqual(answered(), { q: { action: "accept", content: { name: "Ada" } } })
-      assert.deepStrictEqual(asked, [{ mode: "form", message: "who?", schema }])
-    })
-  )
-
-  it.live("asks for a task only of a tool that requires it in the latest list", () =>
-    Effect.gen(function* () {
-      const { bodies, makeOptional, session } = yield* makeTaskServer
-      const asksForTask = Effect.fnUntraced(function* (name: string) {
-        bodies.length = 0
-        yield* session.callTool(name, {}, { responder: responderOf([]) })
-        return "task" in (bodies.find(([method]) => method === "tools/call")?.[1] ?? {})
-      })
-      yield* session.listTools()
-      assert.strictEqual(yield* asksForTask("work"), isLegacy)
-      assert.isFalse(yield* asksForTask("other"))
-      makeOptional()
-      yield* session.listTools()
-      assert.isFalse(yield* asksForTask("work"))
+      assert.deepStrictEqual(yield* session.callTool("work", {}), done)
+      const called = requests.find(({ method }) => method === "tools/call")
+      assert.deepStrictEqual(
+        ["task" in (called?.params ?? {}), requests.at(-1)?.method === "tasks/result"],
+        [isLegacy, isLegacy]
+      )
     })
   )
 })
 
 describe("a call whose MCP server of 2025-11-25 wants pages to be opened first", () => {
-  const pages = [
-    { mode: "url", message: "sign in", url: "https://a.example/1" },
-    { mode: "url", message: "and here", url: "https://a.example/2" }
-  ]
-  const calling = (options: McpCallOptions, rejections = Number.POSITIVE_INFINITY) =>
+  it.live("is repeated once all are open", () =>
     Effect.gen(function* () {
+      const pages = [
+        { mode: "url", message: "sign in", url: "https://a.example/1" },
+        { mode: "url", message: "and here", url: "https://a.example/2" }
+      ] as const
       let calls = 0
       const { peer } = yield* makeServer(
         "2025-11-25",
         ({ id }, response) => {
           calls++
-          return calls > rejections
+          return calls > 1
             ? json(response, id, { result: done })
             : json(response, id, { error: { code: -32042, message: "open", data: { elicitations: pages } } })
         },
         { offered: { tools: {} } }
       )
-      const session = yield* open(peer)
-      const outcome = yield* Effect.match(session.callTool("t", {}, options), {
-        onSuccess: (result) => result,
-        onFailure: ({ code }) => ({ code })
-      })
-      return { calls, outcome }
-    }).pipe(Effect.scoped)
-
-  it.live("is repeated once all are open", () =>
-    Effect.gen(function* () {
       const asked: Array<InputRequest> = []
-      const { calls, outcome } = yield* calling({ responder: responderOf(asked, { action: "accept" }) }, 1)
-      assert.deepStrictEqual([calls, outcome, asked], [2, done, pages as unknown as Array<InputRequest>])
-    })
-  )
-
-  it.live("is repeated three times at most", () =>
-    Effect.gen(function* () {
-      const { calls, outcome } = yield* calling({ responder: responderOf([], { action: "accept" }) })
-      assert.deepStrictEqual([calls, outcome], [4, { code: -32042 }])
-    })
-  )
-
-  it.live("is not repeated after a refusal, and without a responder", () =>
-    Effect.gen(function* () {
-      const asked: Array<InputRequest> = []
-      const refused = yield* calling({ responder: responderOf(asked, { action: "decline" }) })
-      assert.deepStrictEqual([refused.calls, refused.outcome, asked.length], [1, { code: -32042 }, 1])
-      const unanswered = yield* calling({})
-      assert.deepStrictEqual([unanswered.calls, unanswered.outcome], [1, { code: -32042 }])
-    })
-  )
-})
-
-describe("a call whose MCP server of 2026-07-28 asks in rounds", () => {
-  it.live("sends each time the latest state and the answers to its questions, ten times at most", () =>
-    Effect.gen(function* () {
-      const sent: Array<JsonObject> = []
-      const { peer } = yield* makeServer(
-        "2026-07-28",
-        ({ id, params }, response) => {
-          const { _meta, arguments: _arguments, name: _name, ...round } = params
-          sent.push(round)
-          const count = sent.length
-          const requestState = count === 3 ? {} : { requestState: `s${count}` }
-          json(response, id, {
-            result: { resultType: "input_required", ...requestState, inputRequests: { [`q${count}`]: form } }
-          })
-        },
-        { offered: { tools: {} } }
-      )
-      const session = yield* open(peer)
-      const failure = yield* Effect.flip(session.callTool("t", { a: 1 }, { responder: responderOf([]) }))
-      assert.include(failure.message, "10 times")
-      const answer = { action: "accept", content: { name: "Ada" } }
-      assert.deepStrictEqual(
-        sent,
-        Array.from({ length: 10 }, (_, count) =>
-          count === 0
-            ? {}
-            : {
-                ...(count !== 3 && { requestState: `s${count}` }),
-                inputResponses: { [`q${count}`]: answer }
-              }
+      const answer = (request: InputRequest) =>
+        Effect.as(
+          Effect.sync(() => void asked.push(request)),
+          { action: "accept" } as const
         )
-      )
+      const result = yield* (yield* open(peer)).callTool("t", {}, { responder: { modes: ["form", "url"], answer } })
+      assert.deepStrictEqual([calls, result, asked], [2, done, [...pages]])
     })
   )
 })
 
 describe("a question of an MCP server of 2025-11-25", () => {
-  const asking = Effect.fnUntraced(function* (
-    use: (session: McpSession, asked: Deferred.Deferred<void>) => Effect.Effect<void>
-  ) {
-    const responses: Array<ServerResponse> = []
-    const { peer, requests } = yield* makeServer(
-      "2025-11-25",
-      (_, response) => {
-        responses.push(stream(response, `data: ${JSON.stringify({ jsonrpc: "2.0", id: "ask-1", ...form })}\n\n`))
-      },
-      { offered: { tools: {} } }
-    )
-    const asked = yield* Deferred.make<void>()
-    yield* use(yield* open(peer), asked)
-    return { responses, requests, asked: Deferred.await(asked) }
-  })
-
   it.live("ends at the responder when the server cancels it", () =>
     Effect.gen(function* () {
-      const ended = yield* Deferred.make<void>()
-      const { asked, responses } = yield* asking((session, began) => {
-        const answer = () =>
-          Deferred.succeed(began, undefined).pipe(
-            Effect.andThen(Effect.never),
-            Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
-          )
-        return Effect.asVoid(
-          Effect.forkDetach(Effect.ignore(session.callTool("t", {}, { responder: { modes: ["form"], answer } })))
+      const responses: Array<ServerResponse> = []
+      const { peer } = yield* makeServer(
+        "2025-11-25",
+        (_, response) => {
+          responses.push(stream(response, `data: ${JSON.stringify({ jsonrpc: "2.0", id: "ask-1", ...form })}\n\n`))
+        },
+        { offered: { tools: {} } }
+      )
+      const [asked, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const answer = () =>
+        Deferred.succeed(asked, undefined).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
         )
-      })
-      yield* asked
+      const session = yield* open(peer)
+      yield* Effect.forkChild(Effect.ignore(session.callTool("t", {}, { responder: { modes: ["form"], answer } })))
+      yield* Deferred.await(asked)
       const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "ask-1" } }
       responses[0]?.write(`data: ${JSON.stringify(cancelled)}\n\n`)
       yield* Deferred.await(ended)
-    })
-  )
-
-  it.live("is cancelled for the server when its call ends", () =>
-    Effect.gen(function* () {
-      let calling: Fiber.Fiber<unknown> | undefined
-      const { asked, requests } = yield* asking((session, began) => {
-        const answer = () => Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
-        const call = Effect.ignore(session.callTool("t", {}, { responder: { modes: ["form"], answer } }))
-        return Effect.map(Effect.forkDetach(call), (fiber) => void (calling = fiber))
-      })
-      yield* asked
-      if (calling !== undefined) yield* Fiber.interrupt(calling)
-      yield* Effect.repeat(Effect.sleep(5), {
-        until: () => requests.some(({ method }) => method === "notifications/cancelled")
-      })
     })
   )
 })
@@ -476,7 +286,7 @@ describe("a session over HTTP with SSE", () => {
         if (id !== undefined) events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
         return response.writeHead(202).end()
       })
-      const session = yield* open(peer, { headers: { "X-Key": "k" }, timeout: 5, sse_read_timeout: 300 }, "sse")
+      const session = yield* openSse(peer, { headers: { "X-Key": "k" } })
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
       assert.deepStrictEqual([...new Set(keys)], ["GET k", "POST k"])
     })

@@ -126,3 +126,7 @@ export const open = (
   McpConnector.use(({ connect }) =>
     connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...defaultParameters, url, ...parameters })))
   ).pipe(Effect.provide(Layer.provide(McpClient.layer, NodeServices.layer)))
+
+/** Opens a session over HTTP with SSE. */
+export const openSse = (peer: Pick<HttpPeer, "url">, more: object = {}) =>
+  open(peer, { timeout: 5, sse_read_timeout: 300, ...more }, "sse")

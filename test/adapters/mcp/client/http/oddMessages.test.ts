@@ -5,7 +5,7 @@ import { Effect, Fiber, Result, Stream } from "effect"
 import { makeSseTransport } from "../../../../../src/adapters/mcp/client/http/httpTransports.ts"
 import { decodeEndpoint } from "../../../../../src/domain/config/endpointParameters.ts"
 import { failedResponses, type OddResponse, repairedResponses, withId } from "../oddResponses.ts"
-import { type Requested, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, openSse, stream } from "./HttpPeer.ts"
 
 const description = {
   protocolVersion: "2025-06-18",
@@ -59,6 +59,22 @@ const callOnce = (answer: (requests: Requested, response: ServerResponse) => unk
     })
   )
 
+/** Fails a call that gets this response, for this reason, while another call waits for its result. */
+const failsAlone = Effect.fnUntraced(function* (respond: (response: ServerResponse) => unknown, reason: string) {
+  const waiting = Promise.withResolvers<void>()
+  const peer = yield* makeOddServer(({ id, method, params }, response) => {
+    if (params.name === "odd") return respond(response)
+    const isReady = method === "ping" ? Promise.resolve() : waiting.promise
+    return isReady.then(() => json(response, id, { result: done }))
+  })
+  const session = yield* open(peer)
+  const other = yield* Effect.forkChild(session.callTool("wait", {}))
+  yield* peer.until("wait")
+  assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
+  waiting.resolve()
+  assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
+})
+
 for (const [carrier, send] of Object.entries(carriers)) {
   const answer =
     ({ text }: OddResponse) =>
@@ -83,38 +99,30 @@ describe("response of an odd HTTP form", () => {
   const eventOf = (id: unknown) => `event: message\ndata: ${documentOf(id)}\n\n`
   const log = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
   const type = (value: string) => ({ "Content-Type": value })
-  const json = type("application/json")
+  const document = type("application/json")
   const events = type("text/event-stream")
+  const encoded = (headers: object, encoding: string) => ({ ...headers, "Content-Encoding": encoding })
 
   it.live.each<readonly [string, (id: unknown, response: ServerResponse) => unknown]>([
-    ["gzip", (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "gzip" }).end(gzipSync(documentOf(id)))],
-    [
-      "deflate",
-      (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "deflate" }).end(deflateSync(documentOf(id)))
-    ],
-    [
-      "brotli",
-      (id, to) => to.writeHead(200, { ...json, "Content-Encoding": "br" }).end(brotliCompressSync(documentOf(id)))
-    ],
-    [
-      "gzip of events",
-      (id, to) => to.writeHead(200, { ...events, "Content-Encoding": "GZIP" }).end(gzipSync(eventOf(id)))
-    ],
+    ["gzip", (id, to) => to.writeHead(200, encoded(document, "gzip")).end(gzipSync(documentOf(id)))],
+    ["deflate", (id, to) => to.writeHead(200, encoded(document, "deflate")).end(deflateSync(documentOf(id)))],
+    ["brotli", (id, to) => to.writeHead(200, encoded(document, "br")).end(brotliCompressSync(documentOf(id)))],
+    ["gzip of events", (id, to) => to.writeHead(200, encoded(events, "GZIP")).end(gzipSync(eventOf(id)))],
     ["no type", (id, to) => to.writeHead(200).end(documentOf(id))],
     ["the type of texts", (id, to) => to.writeHead(200, type("text/plain")).end(documentOf(id))],
     ["the type of pages", (id, to) => to.writeHead(200, type("text/html; charset=utf-8")).end(documentOf(id))],
     ["events with the type of texts", (id, to) => to.writeHead(200, type("text/plain")).end(eventOf(id))],
-    ["events with the type of documents", (id, to) => to.writeHead(200, json).end(eventOf(id))],
+    ["events with the type of documents", (id, to) => to.writeHead(200, document).end(eventOf(id))],
     ["a document with the type of events", (id, to) => to.writeHead(200, events).end(documentOf(id))],
     [
       "lines of documents",
       (id, to) => to.writeHead(200, type("application/x-ndjson")).end(`${log}\n${documentOf(id)}\n`)
     ],
-    ["the status 500", (id, to) => to.writeHead(500, json).end(documentOf(id))],
+    ["the status 500", (id, to) => to.writeHead(500, document).end(documentOf(id))],
     ["the status 503 and events", (id, to) => to.writeHead(503, events).end(eventOf(id))],
     ["the status 400 and no type", (id, to) => to.writeHead(400).end(documentOf(id))],
-    ["the status 404 and its id as a text", (id, to) => to.writeHead(404, json).end(documentOf(textOf(id)))],
-    ["the status 202 and a body", (id, to) => to.writeHead(202, json).end(documentOf(id))]
+    ["the status 404 and its id as a text", (id, to) => to.writeHead(404, document).end(documentOf(textOf(id)))],
+    ["the status 202 and a body", (id, to) => to.writeHead(202, document).end(documentOf(id))]
   ])("gives the result after %s", ([, respond]) =>
     Effect.map(
       callOnce(({ id }, response) => respond(id, response)),
@@ -128,31 +136,20 @@ describe("response of an odd HTTP form", () => {
     ["the status 204", (to) => to.writeHead(204).end(), "HTTP 204"],
     ["the status 205", (to) => to.writeHead(205).end(), "HTTP 205"],
     ["an empty body", (to) => to.writeHead(200).end(), "it is empty"],
-    ["the status 500 and another result", (to) => to.writeHead(500, json).end(documentOf(424_242)), "HTTP 500"],
+    ["the status 500 and another result", (to) => to.writeHead(500, document).end(documentOf(424_242)), "HTTP 500"],
     [
       "the status 500 and an error",
-      (to) => to.writeHead(500, json).end('{"jsonrpc":"2.0","error":"no disk"}'),
+      (to) => to.writeHead(500, document).end('{"jsonrpc":"2.0","error":"no disk"}'),
       "no disk"
     ],
     ["a page", (to) => to.writeHead(200, type("text/html")).end("<html>"), "content type text/html"],
-    ["an error that is a text", (to) => to.writeHead(400, json).end('{"jsonrpc":"2.0","error":"no disk"}'), "no disk"],
+    [
+      "an error that is a text",
+      (to) => to.writeHead(400, document).end('{"jsonrpc":"2.0","error":"no disk"}'),
+      "no disk"
+    ],
     ["a redirect", (to) => to.writeHead(301, { Location: "/other/" }).end(), "/other/ not followed"]
-  ])("fails its call and no other after %s", ([, respond, reason]) =>
-    Effect.gen(function* () {
-      const waiting = Promise.withResolvers<void>()
-      const peer = yield* makeOddServer(({ id, method, params }, response) => {
-        if (params.name === "odd") return respond(response)
-        const isReady = method === "ping" ? Promise.resolve() : waiting.promise
-        return isReady.then(() => response.writeHead(200, json).end(documentOf(id)))
-      })
-      const session = yield* open(peer)
-      const other = yield* Effect.forkChild(session.callTool("wait", {}))
-      yield* peer.until("wait")
-      assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
-      waiting.resolve()
-      assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
-    })
-  )
+  ])("fails its call and no other after %s", ([, respond, reason]) => failsAlone(respond, reason))
 
   it.live.each([200, 400, 500])("fails its call with the code and the data of an error with the status %i", (status) =>
     Effect.gen(function* () {
@@ -160,9 +157,9 @@ describe("response of an odd HTTP form", () => {
       const peer = yield* makeOddServer(({ id, params }, response) =>
         params.name === "odd"
           ? response
-              .writeHead(status, json)
+              .writeHead(status, document)
               .end(JSON.stringify({ jsonrpc: "2.0", id: status === 200 ? id : null, error }))
-          : response.writeHead(200, json).end(documentOf(id))
+          : response.writeHead(200, document).end(documentOf(id))
       )
       const failure = yield* Effect.flip((yield* open(peer)).callTool("odd", {}))
       assert.deepInclude(failure, { reason: "protocol", ...error })
@@ -186,8 +183,7 @@ describe("response of an odd HTTP form", () => {
   it.live("fails a call that is accepted with 202 when the server has no stream for its response", () =>
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
-        if (method === "initialize")
-          return response.writeHead(200, json).end(JSON.stringify({ jsonrpc: "2.0", id, result: description }))
+        if (method === "initialize") return json(response, id, { result: description })
         return response.writeHead(verb === "GET" ? 405 : 202).end()
       })
       const session = yield* open(peer)
@@ -258,19 +254,7 @@ describe("event stream that answers one request", () => {
     ["a text", "it did not work", "cannot be decoded"],
     ["an empty object", "{}", "cannot be decoded"]
   ] as const)("fails its call and no other after %s", ([, data, reason]) =>
-    Effect.gen(function* () {
-      const waiting = Promise.withResolvers<void>()
-      const peer = yield* makeOddServer(({ id, params }, response) => {
-        if (params.name === "odd") return stream(response, `data: ${data}\n\n`).end()
-        return waiting.promise.then(() => json(response, id, { result: done }))
-      })
-      const session = yield* open(peer)
-      const other = yield* Effect.forkChild(session.callTool("wait", {}))
-      yield* peer.until("wait")
-      assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, reason)
-      waiting.resolve()
-      assert.deepStrictEqual((yield* Fiber.join(other))["content"], done.content)
-    })
+    failsAlone((response) => stream(response, `data: ${data}\n\n`).end(), reason)
   )
 })
 
@@ -389,7 +373,7 @@ describe("odd message between good ones", () => {
         print(`{"jsonrpc":"2.0","id":"${textOf(id)}","result":[],"_meta":null}`)
         return print(JSON.stringify({ jsonrpc: "2.0", id: waiting[0], result: { ...done, _meta: null } }))
       })
-      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const session = yield* openSse(peer)
       const other = yield* Effect.forkChild(session.callTool("wait", {}))
       yield* peer.until("wait")
       assert.include((yield* Effect.flip(session.callTool("odd", {}))).message, "not an MCP result")
@@ -407,7 +391,7 @@ describe("odd message between good ones", () => {
     Effect.gen(function* () {
       const messages = (id: unknown, result: object) => format(JSON.stringify({ jsonrpc: "2.0", id, result }))
       const older = yield* makeOlderServer("/messages", messages)
-      const session = yield* open(older, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const session = yield* openSse(older)
       assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
       const streamable = yield* open(
         yield* makeOddServer(({ id }, response) => stream(response, messages(id, done)).end())
@@ -428,7 +412,7 @@ describe("odd message between good ones", () => {
         endpoint,
         (id, result) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`
       )
-      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const session = yield* openSse(peer)
       assert.deepStrictEqual((yield* session.callTool("x", {}))["content"], done.content)
     })
   )
@@ -438,7 +422,7 @@ describe("odd message between good ones", () => {
     (text) =>
       Effect.gen(function* () {
         const peer = yield* makeHttpPeer((_, response) => stream(response, text).end())
-        const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+        const failure = yield* Effect.flip(openSse(peer))
         assert.include(failure.message, "named no endpoint for messages (HTTP with SSE): the response ended")
       })
   )

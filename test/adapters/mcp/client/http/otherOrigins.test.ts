@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeVictim } from "../../../http/victim.ts"
-import { json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { json, makeHttpPeer, open, openSse, stream } from "./HttpPeer.ts"
 
 const initialized = {
   result: { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "malicious", version: "0" } }
@@ -31,7 +31,7 @@ describe("MCP server that names another origin", () => {
       const peer = yield* makeHttpPeer((_, response) =>
         stream(response, `event: endpoint\ndata: ${victim.url}/inside\n\n`)
       )
-      const failure = yield* Effect.flip(open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse"))
+      const failure = yield* Effect.flip(openSse(peer))
       assert.strictEqual(failure.reason, "unavailable")
       assert.deepStrictEqual(victim.requests, [])
     })

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { detectSessionRefusals } from "../../../../../src/adapters/mcp/client/http/sessionRefusals.ts"
-import { type Requested, json, makeHttpPeer, open, stream } from "./HttpPeer.ts"
+import { type Requested, json, makeHttpPeer, open, openSse, stream } from "./HttpPeer.ts"
 
 type Answer = (requests: Requested, response: ServerResponse) => unknown
 
@@ -135,7 +135,7 @@ describe("forgotten HTTP session", () => {
         const result = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "x", version: "1" } }
         return method === "initialize" && events?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
       })
-      const session = yield* open(peer, { timeout: 5, sse_read_timeout: 300 }, "sse")
+      const session = yield* openSse(peer)
       isForgotten = true
       assert.strictEqual((yield* Effect.flip(session.callTool("x", {}))).reason, "closed")
     })

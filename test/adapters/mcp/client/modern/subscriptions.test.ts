@@ -108,7 +108,11 @@ describe("subscription to changes", () => {
   ] as const)("is renewed without the part that %s, unless the first one had a list of it", ([, accepted, losses]) =>
     Effect.gen(function* () {
       const { asked, lost } = yield* accepting(...accepted)
-      assert.deepStrictEqual([asked(), lost.length], [accepted.length, losses])
+      assert.strictEqual(asked(), accepted.length)
+      assert.deepStrictEqual(
+        lost.map((reason) => reason.includes("dropped a list-changed subscription")),
+        Array.from({ length: losses }, () => true)
+      )
     })
   )
 

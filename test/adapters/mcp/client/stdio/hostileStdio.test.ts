@@ -19,47 +19,63 @@ const parameters = {
   encodingErrorHandler: "strict"
 } as const
 
+interface Received {
+  readonly id?: number
+  readonly method: string
+  readonly params?: { readonly [name: string]: unknown }
+}
+
 /** So deep that it can be parsed but not serialized, for every stack size. */
 const levels = 200_000
 const tooDeep = "[".repeat(levels) + "]".repeat(levels)
 
-/** A session with a server whose responses are replaced. */
-const open = (instead: (id: number, method: string) => string | Buffer | undefined) => {
+/** Child processes of a server that gets each message, and prints. */
+const makeServer = (receive: (message: Received, print: (text: string | Buffer) => void) => unknown) => {
   let write: (bytes: Uint8Array) => void = () => undefined
+  const print = (text: string | Buffer) => write(Buffer.from(text))
   const children = layerOf(() => ({
     started: (to) => {
       write = to
     },
-    received: (bytes) => {
-      const {
-        id,
-        method,
-        params = {}
-      } = JSON.parse(Buffer.from(bytes).toString()) as {
-        readonly id?: number
-        readonly method: string
-        readonly params?: { readonly [name: string]: unknown }
-      }
-      if (id === undefined) return
-      write(Buffer.from(instead(id, method) ?? honestMessage("peer", id, method, params)))
-      write(Buffer.from("\n"))
-    }
+    received: (bytes) => void receive(JSON.parse(Buffer.from(bytes).toString()) as Received, print)
   }))
-  return McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
+  return { children, print }
+}
+
+const openAt = ({ children }: Pick<ReturnType<typeof makeServer>, "children">) =>
+  McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
     Effect.provide(Layer.provide(McpClient.layer, children))
   )
-}
+
+/** The response of a correct server. */
+const honest = (id: number, method: string, params = {}) => honestMessage("peer", id, method, params)
+
+/** A session with a server that replaces its responses to this method. */
+const open = (replaced: string, instead: (id: number) => string | Buffer) =>
+  openAt(
+    makeServer(({ id, method, params }, print) => {
+      if (id === undefined) return
+      print(method === replaced ? instead(id) : honest(id, method, params))
+      print("\n")
+    })
+  )
+
+/** A session with a server that replies to the handshake alone as it should, and otherwise with this result. */
+const openWithResult = (result: string) =>
+  openAt(
+    makeServer(({ id, method }, print) => {
+      if (id === undefined) return
+      print(method === "initialize" ? honest(id, method) : `{"jsonrpc":"2.0","id":${id},"result":${result}}`)
+      print("\n")
+    })
+  )
 
 describe("stdio server", () => {
   it.live("reports progress that arrives together with the response", () =>
     Effect.gen(function* () {
       const progress = (id: number, step: number) =>
         `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":${step}}}\n`
-      const session = yield* open((id, method) =>
-        method === "tools/call"
-          ? `${progress(id, 1)}${progress(id, 2)}${honestMessage("peer", id, method, {})}`
-          : undefined
-      )
+      const session = yield* open("tools/call", (id) => progress(id, 1) + progress(id, 2) + honest(id, "tools/call"))
       const seen: Array<number> = []
       yield* session.callTool("ask-peer", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
       assert.deepStrictEqual(seen, [1, 2])
@@ -71,7 +87,7 @@ describe("odd response over stdio", () => {
   const callOnce = (text: string) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const session = yield* open((id, method) => (method === "tools/call" ? withId(text, id) : undefined))
+        const session = yield* open("tools/call", (id) => withId(text, id))
         return yield* session.callTool("x", {})
       })
     )
@@ -132,29 +148,18 @@ describe("odd response over stdio", () => {
 
   describe("without a newline", () => {
     const whole = `{"jsonrpc":"2.0","id":{id},"result":{${content}}}`
-    const listening = (
-      answer: (id: number, write: (text: string) => void) => unknown
-    ): Effect.Effect<object, unknown, never> => {
-      let write: (bytes: Uint8Array) => void = () => undefined
-      const children = layerOf(() => ({
-        started: (to) => {
-          write = to
-        },
-        received: (bytes) => {
-          const { id, method } = JSON.parse(Buffer.from(bytes).toString()) as { id?: number; method: string }
-          if (id === undefined) return
-          const print = (text: string) => write(Buffer.from(text))
-          if (method === "tools/call") answer(id, print)
-          else print(`${honestMessage("peer", id, method, {})}\n`)
-        }
-      }))
-      return Effect.scoped(
-        McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters })).pipe(
-          Effect.flatMap((session) => session.callTool("x", {})),
-          Effect.provide(Layer.provide(McpClient.layer, children))
+    const listening = (answer: (id: number, print: (text: string) => void) => unknown) =>
+      Effect.scoped(
+        Effect.flatMap(
+          openAt(
+            makeServer(({ id, method }, print) => {
+              if (id === undefined) return undefined
+              return method === "tools/call" ? answer(id, print) : print(`${honest(id, method)}\n`)
+            })
+          ),
+          (session) => session.callTool("x", {})
         )
       )
-    }
 
     it.live.each([
       ["one piece", whole, /$/],
@@ -194,23 +199,13 @@ describe("odd response over stdio", () => {
     )
   })
 
-  it.live.each(["[]", "null", '"pong"', "7"])("takes a result %s for an answer to a ping", (result) =>
+  it.live.each([
+    ...["[]", "null", '"pong"', "7"].map((result) => `"result":${result}`),
+    '"error":{"code":-32000,"message":"Connection closed"}'
+  ])("takes the response %s for an answer to a ping", (members) =>
     Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "ping" ? `{"jsonrpc":"2.0","id":${id},"result":${result}}` : undefined
-      )
+      const session = yield* open("ping", (id) => `{"jsonrpc":"2.0","id":${id},${members}}`)
       // An error of the protocol is a response.
-      assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
-    })
-  )
-
-  it.live("takes an error that reads like a closed connection for an answer", () =>
-    Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "ping"
-          ? `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"Connection closed"}}`
-          : undefined
-      )
       assert.strictEqual((yield* Effect.flip(session.ping)).reason, "protocol")
     })
   )
@@ -219,18 +214,12 @@ describe("odd response over stdio", () => {
     "delivers a request of the server with the parameters %s",
     (params) =>
       Effect.gen(function* () {
-        let write: (bytes: Uint8Array) => void = () => undefined
-        const children = layerOf(() => ({
-          started: (to) => {
-            write = to
-          },
-          received: () => undefined
-        }))
+        const { children, print } = makeServer(() => undefined)
         const { transport } = yield* makeStdioTransport("peer", parameters).pipe(Effect.provide(children))
         const delivered = Promise.withResolvers<unknown>()
         transport.onmessage = delivered.resolve
         yield* Effect.promise(() => transport.start())
-        write(Buffer.from(`{"jsonrpc":"2.0","id":"a","method":"ping","params":${params}}\n`))
+        print(`{"jsonrpc":"2.0","id":"a","method":"ping","params":${params}}\n`)
         const message = JSONRPCMessageSchema.parse(yield* Effect.promise(() => delivered.promise))
         assert.strictEqual("id" in message && message.id, "a")
       })
@@ -238,9 +227,7 @@ describe("odd response over stdio", () => {
 
   it.live("subscribes when the result is null", () =>
     Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "resources/subscribe" ? `{"jsonrpc":"2.0","id":${id},"result":null}` : undefined
-      )
+      const session = yield* open("resources/subscribe", (id) => `{"jsonrpc":"2.0","id":${id},"result":null}`)
       yield* Effect.asVoid(session.watch({ tools: false, resources: false, uris: ["window://peer/main"] }))
     })
   )
@@ -251,9 +238,7 @@ describe("odd response over stdio", () => {
     '{"id":null,"method":"notifications/tools/list_changed","params":[]}'
   ])("keeps the notification %s", (text) =>
     Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "ping" ? `${text}\n${honestMessage("peer", id, method, {})}` : undefined
-      )
+      const session = yield* open("ping", (id) => `${text}\n${honest(id, "ping")}`)
       const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
       const change = yield* Effect.forkChild(Stream.runHead(changes))
       yield* session.ping
@@ -269,11 +254,9 @@ describe("odd response over stdio", () => {
     "reports what is usable of progress with %s",
     ([, members, expected]) =>
       Effect.gen(function* () {
-        const session = yield* open((id, method) =>
-          method === "tools/call"
-            ? `{"method":"notifications/progress","params":{"progressToken":"${id}",${members}}}\n${honestMessage("peer", id, method, {})}`
-            : undefined
-        )
+        const progress = (id: number) =>
+          `{"method":"notifications/progress","params":{"progressToken":"${id}",${members}}}\n`
+        const session = yield* open("tools/call", (id) => progress(id) + honest(id, "tools/call"))
         const seen: Array<number> = []
         yield* session.callTool("x", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
         assert.deepStrictEqual(seen, expected)
@@ -282,40 +265,26 @@ describe("odd response over stdio", () => {
 })
 
 describe("malicious stdio server", () => {
-  it.live("survives a deeply nested response to an unknown request", () =>
+  it.live.each([
+    ["a deeply nested response to an unknown request", `{"jsonrpc":"2.0","id":424242,"result":{"a":${tooDeep}}}`],
+    ...['"a\u0001b"', "007"].map((id) => [
+      `an undecodable response to ${JSON.stringify(id)}`,
+      `{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}`
+    ])
+  ])("survives %s", ([, line = ""]) =>
     Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "tools/call"
-          ? `{"jsonrpc":"2.0","id":424242,"result":{"a":${tooDeep}}}\n${honestMessage("peer", id, method, {})}`
-          : undefined
+      const session = yield* open("tools/call", (id) =>
+        Buffer.concat([Buffer.from(`${line}\n`, "latin1"), Buffer.from(honest(id, "tools/call"))])
       )
       assert.property(yield* session.callTool("ask-peer", {}), "content")
     })
   )
 
-  for (const id of ['"a\u0001b"', "007"]) {
-    it.live(`survives an undecodable response to ${JSON.stringify(id)}`, () =>
-      Effect.gen(function* () {
-        const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
-        const session = yield* open((own, method) =>
-          method === "tools/call"
-            ? Buffer.concat([broken, Buffer.from(honestMessage("peer", own, method, {}))])
-            : undefined
-        )
-        assert.property(yield* session.callTool("ask-peer", {}), "content")
-      })
-    )
-  }
-
   it.live("omits items that cannot be encoded from listings, and such parts from contents", () =>
     Effect.gen(function* () {
       const bad = [`{"name":"deep","uri":"x:y","a":${tooDeep}}`, '{"name":"proto","a":{"__proto__":1}}', "1"]
       const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
-      const session = yield* open((id, method) =>
-        method === "initialize"
-          ? undefined
-          : `{"jsonrpc":"2.0","id":${id},"result":{${["tools", "resources", "contents"].map(listed).join()}}}`
-      )
+      const session = yield* openWithResult(`{${["tools", "resources", "contents"].map(listed).join()}}`)
       const good = [{ name: "good", uri: "x:y" }]
       assert.deepStrictEqual((yield* session.listTools()).items, good)
       assert.deepStrictEqual((yield* session.listResources()).items, good)
@@ -341,11 +310,7 @@ describe("malicious stdio server", () => {
         const [text, facts] = [message].flat()
         if (text === "listing ignored: not a list") ignored.push(facts)
       })
-      const session = yield* open((id, method) =>
-        method === "initialize"
-          ? undefined
-          : `{"jsonrpc":"2.0","id":${id},"result":{"tools":${listed},"resources":${listed}}}`
-      )
+      const session = yield* openWithResult(`{"tools":${listed},"resources":${listed}}`)
       const { listResources, listTools } = session
       const listings = yield* Effect.provide(Effect.all([listTools(), listResources()]), Logger.layer([logger]))
       for (const { items } of listings)
@@ -365,9 +330,7 @@ describe("malicious stdio server", () => {
     ['{"contents":"a"}', "the response has no contents"]
   ] as const)("reads the contents of %s", ([result, expected]) =>
     Effect.gen(function* () {
-      const session = yield* open((id, method) =>
-        method === "initialize" ? undefined : `{"jsonrpc":"2.0","id":${id},"result":${result}}`
-      )
+      const session = yield* openWithResult(result)
       const contents = yield* Effect.match(session.readResource("x:y"), {
         onSuccess: (read): unknown => read,
         onFailure: ({ message }) => message
