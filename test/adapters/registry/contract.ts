@@ -14,6 +14,20 @@ const nodeWith = Effect.fnUntraced(function* (open: OpenNode, name: string, ...s
   return node
 })
 
+/** The outcomes of sessions on three nodes that connect and join at the same time. */
+const race = Effect.fnUntraced(function* (
+  open: OpenNode,
+  members: number,
+  join: (node: TestNode, sid: string, index: number) => ReturnType<TestNode["join"]>
+) {
+  const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
+  const enter = (index: number) => {
+    const [node, sid] = [nodes[index % 3] as TestNode, `s${index}`]
+    return Effect.andThen(node.connect(sid), outcome(join(node, sid, index)))
+  }
+  return yield* Effect.forEach(Array.from({ length: members }).keys(), enter, { concurrency: "unbounded" })
+})
+
 const count = (outcomes: ReadonlyArray<string>, what: string) => outcomes.filter((one) => one === what).length
 
 /** Two nodes with an Agent and a Computer in one office. Both nodes have received both joins. */
@@ -122,13 +136,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         registry.members("O").length,
         Option.isSome(registry.findComputer("O", "desk"))
       ]
-      assert.deepStrictEqual(
-        [knownTo(n1), knownTo(n2)],
-        [
-          [2, true],
-          [2, true]
-        ]
-      )
+      assert.deepStrictEqual([...knownTo(n1), ...knownTo(n2)], [2, true, 2, true])
       yield* n1.leave("a", "O")
       assert.deepStrictEqual(knownTo(n1), [0, false])
     })
@@ -190,51 +198,23 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       assert.deepStrictEqual([seen(n1), seen(n2)], [["a"], ["c"]])
     })
 
-    check("admits exactly one of 200 Agents that race for an office on three nodes", function* (open) {
-      const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 200 }, (_, index) => index),
-        (index) => {
-          const node = nodes[index % 3] as TestNode
-          const sid = `a${index}`
-          return Effect.andThen(node.connect(sid), outcome(node.join(sid, "agent", sid, "O")))
-        },
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "agent_exists")], [1, 199])
-    })
-
-    check("admits exactly one of 40 Computers that race for a name", function* (open) {
-      const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 40 }, (_, index) => index),
-        (index) => {
-          const node = nodes[index % 3] as TestNode
-          const sid = `c${index}`
-          return Effect.andThen(node.connect(sid), outcome(node.join(sid, "computer", "desk", "O")))
-        },
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name_taken")], [1, 39])
-    })
-
-    check("admits exactly one of Computers on several nodes that race for names equal after NFKC", function* (open) {
-      const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
-      const alike = ["café", "cafe\u0301", "ｃafé"]
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 30 }, (_, index) => index),
-        (index) => {
-          const node = nodes[index % 3] as TestNode
-          const sid = `c${index}`
-          return Effect.andThen(
-            node.connect(sid),
-            outcome(node.join(sid, "computer", String(alike[index % alike.length]), "O"))
-          )
-        },
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name_taken")], [1, 29])
-    })
+    const spellings = ["café", "cafe\u0301", "ｃafé"]
+    for (const [title, members, role, nameOf, rejection] of [
+      ["200 Agents that race for an office", 200, "agent", (sid: string) => sid, "agent_exists"],
+      ["40 Computers that race for a name", 40, "computer", () => "desk", "name_taken"],
+      [
+        "30 Computers that race for names equal after NFKC",
+        30,
+        "computer",
+        (_sid: string, index: number) => String(spellings[index % spellings.length]),
+        "name_taken"
+      ]
+    ] as const) {
+      check(`admits exactly one of ${title} on three nodes`, function* (open) {
+        const outcomes = yield* race(open, members, (node, sid, index) => node.join(sid, role, nameOf(sid, index), "O"))
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, rejection)], [1, members - 1])
+      })
+    }
 
     check(
       "finds a Computer by its exact name only, and frees an equal one after NFKC when it leaves",
@@ -254,29 +234,9 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       }
     )
 
-    check("rejects a takeover under another spelling of the name", function* (open) {
-      const n1 = yield* open("n1")
-      const n2 = yield* open("n2")
-      yield* n1.connect("old", "h")
-      yield* n1.join("old", "computer", "desk", "O")
-      yield* n2.connect("new", "h")
-      assert.strictEqual(yield* outcome(n2.join("new", "computer", "ｄｅｓｋ", "O")), "name_taken")
-    })
-
     check("enforces the capacity of an office under a race", function* (open) {
-      const nodes = yield* Effect.forEach(["n1", "n2"], open)
-      const outcomes = yield* Effect.forEach(
-        Array.from({ length: 30 }, (_, index) => index),
-        (index) => {
-          const node = nodes[index % 2] as TestNode
-          const sid = `c${index}`
-          return Effect.andThen(
-            node.connect(sid),
-            outcome(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 }))
-          )
-        },
-        { concurrency: "unbounded" }
-      )
+      const seven = { ...unlimitedCapacity, membersPerOffice: 7 }
+      const outcomes = yield* race(open, 30, (node, sid) => node.join(sid, "computer", sid, "O", seven))
       assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "office_full")], [7, 23])
     })
 
@@ -327,27 +287,29 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
 
     check("lets a reconnected member take over its membership on the same node", function* (open) {
       const n1 = yield* open("n1")
-      yield* n1.connect("old", "h")
-      yield* n1.join("old", "agent", "thinker", "O")
-      yield* n1.connect("new", "h")
-      yield* n1.join("new", "agent", "thinker", "O")
+      for (const sid of ["old", "new"]) {
+        yield* n1.connect(sid, "h")
+        yield* n1.join(sid, "agent", "thinker", "O")
+      }
       yield* n1.until(() => n1.received.length === 2)
       assert.deepStrictEqual(notified(n1), ["-old thinker@O → ", "evicted old"])
       assert.deepStrictEqual(sidsIn(n1, "O"), ["new"])
     })
 
-    check("rejects a takeover by another member", function* (open) {
-      const n1 = yield* open("n1")
-      const n2 = yield* open("n2")
-      yield* n1.connect("old", "h")
-      yield* n1.join("old", "agent", "thinker", "O")
-      yield* n2.connect("new", "other")
-      yield* n2.connect("none")
-      yield* n2.connect("renamed", "h")
-      assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "agent_exists")
-      assert.strictEqual(yield* outcome(n2.join("none", "agent", "thinker", "O")), "agent_exists")
-      assert.strictEqual(yield* outcome(n2.join("renamed", "agent", "another", "O")), "agent_exists")
-    })
+    for (const [title, reconnectKey, role, name, rejection] of [
+      ["by another member", "other", "agent", "thinker", "agent_exists"],
+      ["without a reconnect key", "", "agent", "thinker", "agent_exists"],
+      ["of an Agent under another name", "h", "agent", "another", "agent_exists"],
+      ["of a Computer under another spelling of its name", "h", "computer", "ｄｅｓｋ", "name_taken"]
+    ] as const) {
+      check(`rejects a takeover ${title}`, function* (open) {
+        const [n1, n2] = [yield* open("n1"), yield* open("n2")]
+        yield* n1.connect("old", "h")
+        yield* n1.join("old", role, role === "agent" ? "thinker" : "desk", "O")
+        yield* n2.connect("new", reconnectKey)
+        assert.strictEqual(yield* outcome(n2.join("new", role, name, "O")), rejection)
+      })
+    }
 
     check("names the current member and the time of its join in a rejection, on every node", function* (open) {
       const n1 = yield* nodeWith(open, "n1", "a", "c")

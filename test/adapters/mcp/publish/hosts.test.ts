@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Queue } from "effect"
+import { Deferred, Effect, Fiber, Queue, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
@@ -13,6 +13,7 @@ import {
 } from "../../../../src/application/ports/McpSession.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { until } from "../../../until.ts"
 import { type Era, type Host, hostKinds, listenToAll, nextOf, openHttpHost, publishAt } from "./hosts.ts"
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
@@ -107,6 +108,12 @@ const makeWorld = Effect.gen(function* () {
   }
 })
 
+/** A test with such a session. */
+const inWorld = (
+  title: string,
+  body: (world: Effect.Success<typeof makeWorld>) => Effect.gen.Return<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.flatMap(makeWorld, (world) => Effect.gen(() => body(world))))
+
 const resultOf = (response: JsonObject): JsonObject => asObject(response["result"])
 
 const modesOf: ReadonlyArray<readonly [elicitation: JsonObject | undefined, InputResponder["modes"]]> = [
@@ -131,22 +138,19 @@ const startParams = (era: Era, args: JsonObject): JsonObject => ({
 describe.each(hostKinds)("a published session for a host of %s", (_, era, open) => {
   const isLegacy = era === "2025-11-25"
 
-  it.live("announces what the session offers, and no more", () =>
-    Effect.gen(function* () {
-      const { session, withoutTasks } = yield* makeWorld
-      const offered = {
-        tools: { listChanged: true },
-        prompts: { listChanged: true },
-        completions: {},
-        resources: { listChanged: true, subscribe: true }
-      }
-      const tasks = isLegacy
-        ? { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
-        : { extensions: { [tasksExtension]: {} } }
-      assert.deepStrictEqual(resultOf((yield* open(session)).handshake)["capabilities"], { ...offered, ...tasks })
-      assert.deepStrictEqual(resultOf((yield* open(withoutTasks)).handshake)["capabilities"], offered)
-    })
-  )
+  inWorld("announces what the session offers, and no more", function* ({ session, withoutTasks }) {
+    const offered = {
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      completions: {},
+      resources: { listChanged: true, subscribe: true }
+    }
+    const tasks = isLegacy
+      ? { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
+      : { extensions: { [tasksExtension]: {} } }
+    assert.deepStrictEqual(resultOf((yield* open(session)).handshake)["capabilities"], { ...offered, ...tasks })
+    assert.deepStrictEqual(resultOf((yield* open(withoutTasks)).handshake)["capabilities"], offered)
+  })
 
   it.live.each<[McpChange, string, JsonObject | undefined]>([
     [{ _tag: "ToolsChanged" }, "tools/list_changed", undefined],
@@ -222,9 +226,9 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
     })
   )
 
-  it.live("sends the progress of each call under its own token, also beside others", () =>
-    Effect.gen(function* () {
-      const { finish, session, withoutTasks } = yield* makeWorld
+  inWorld(
+    "sends the progress of each call under its own token, also beside others",
+    function* ({ finish, session, withoutTasks }) {
       for (const [published, capabilities] of [
         [withoutTasks, {}],
         [withoutTasks, capabilitiesFor(both, era)],
@@ -255,14 +259,14 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         )
       }
       yield* finish
-    })
+    }
   )
 
   const members = isLegacy ? ["ttl", "pollInterval"] : ["ttlMs", "pollIntervalMs"]
 
-  it.live("describes a task that it starts, finds and cancels in the words of its revision", () =>
-    Effect.gen(function* () {
-      const { cancelled, session } = yield* makeWorld
+  inWorld(
+    "describes a task that it starts, finds and cancels in the words of its revision",
+    function* ({ cancelled, session }) {
       const host = yield* open(session, capabilitiesFor({}, era))
       const started = resultOf(yield* host.request("tools/call", startParams(era, { kind: "form" })))
       const { _meta, resultType, ...created } = isLegacy ? asObject(started["task"]) : started
@@ -281,36 +285,33 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       assert.deepStrictEqual(cancelled, ["other"])
       const after = resultOf(yield* host.request("tasks/get", { taskId: "other" }))
       assert.strictEqual(after["status"], "cancelled")
-    })
+    }
   )
 
-  it.live("answers the question of a task and gives its result", () =>
-    Effect.gen(function* () {
-      const { session } = yield* makeWorld
-      const host = yield* open(session, capabilitiesFor({}, era))
-      yield* host.request("tools/call", startParams(era, { kind: "form" }))
-      const answer = { action: "accept", content: { name: "Ada" } }
-      if (isLegacy) {
-        const waiting = yield* Effect.forkChild(host.request("tasks/result", { taskId: "t1" }))
-        const { id, params } = yield* nextOf(host, "elicitation/create")
-        assert.deepStrictEqual(params, encoded.form)
-        yield* host.send({ id, result: answer })
-        const { _meta, content } = resultOf(yield* Fiber.join(waiting))
-        assert.deepInclude(asObject(_meta), { "io.modelcontextprotocol/related-task": { taskId: "t1" } })
-        assert.deepStrictEqual(content, textOf(answer)["content"])
-        return
-      }
-      const { inputRequests } = resultOf(yield* host.request("tasks/get", { taskId: "t1" }))
-      const [id = ""] = Object.keys(asObject(inputRequests))
-      yield* host.request("tasks/update", { taskId: "t1", inputResponses: { [id]: answer } })
-      const { result } = resultOf(yield* host.request("tasks/get", { taskId: "t1" }))
-      assert.deepStrictEqual(asObject(result)["content"], textOf(answer)["content"])
-    })
-  )
+  inWorld("answers the question of a task and gives its result", function* ({ session }) {
+    const host = yield* open(session, capabilitiesFor({}, era))
+    yield* host.request("tools/call", startParams(era, { kind: "form" }))
+    const answer = { action: "accept", content: { name: "Ada" } }
+    if (isLegacy) {
+      const waiting = yield* Effect.forkChild(host.request("tasks/result", { taskId: "t1" }))
+      const { id, params } = yield* nextOf(host, "elicitation/create")
+      assert.deepStrictEqual(params, encoded.form)
+      yield* host.send({ id, result: answer })
+      const { _meta, content } = resultOf(yield* Fiber.join(waiting))
+      assert.deepInclude(asObject(_meta), { "io.modelcontextprotocol/related-task": { taskId: "t1" } })
+      assert.deepStrictEqual(content, textOf(answer)["content"])
+      return
+    }
+    const { inputRequests } = resultOf(yield* host.request("tasks/get", { taskId: "t1" }))
+    const [id = ""] = Object.keys(asObject(inputRequests))
+    yield* host.request("tasks/update", { taskId: "t1", inputResponses: { [id]: answer } })
+    const { result } = resultOf(yield* host.request("tasks/get", { taskId: "t1" }))
+    assert.deepStrictEqual(asObject(result)["content"], textOf(answer)["content"])
+  })
 
-  it.live("makes a task only of a call whose host asks for it, and whose tool may run as one", () =>
-    Effect.gen(function* () {
-      const { calls, session } = yield* makeWorld
+  inWorld(
+    "makes a task only of a call whose host asks for it, and whose tool may run as one",
+    function* ({ calls, session }) {
       const host = yield* open(session, { ...capabilitiesFor({}, era, false) })
       yield* host.request("tools/call", { name: "work", ...(!isLegacy && { task: {} }) })
       const withExtension = yield* open(session, { extensions: { [tasksExtension]: {} } })
@@ -321,12 +322,12 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
         calls.map(({ by }) => by),
         ["call", isLegacy ? "call" : "start", "call"]
       )
-    })
+    }
   )
 
-  it.live("knows the methods of its revision that the session offers, and no other", () =>
-    Effect.gen(function* () {
-      const { session, withoutTasks } = yield* makeWorld
+  inWorld(
+    "knows the methods of its revision that the session offers, and no other",
+    function* ({ session, withoutTasks }) {
       const bare: McpSession = {
         ...withoutTasks,
         info: { ...withoutTasks.info, capabilities: { tools: true, resources: false, subscribe: false } }
@@ -363,19 +364,16 @@ describe.each(hostKinds)("a published session for a host of %s", (_, era, open) 
       assert.deepStrictEqual(yield* codesOf(session), [...lists, ...subscriptions, ...forwarded, ...tasks])
       assert.deepStrictEqual(yield* codesOf(plain), [...lists, ...subscriptions])
       assert.deepStrictEqual(yield* codesOf(bare), ["tools/list"])
-    })
+    }
   )
 
-  it.live("interrupts the call of a cancelled request", () =>
-    Effect.gen(function* () {
-      const { calls, interrupted, withoutTasks } = yield* makeWorld
-      const host = yield* open(withoutTasks, capabilitiesFor({}, era))
-      const calling = yield* Effect.forkChild(host.request("tools/call", { name: "w", arguments: { waits: true } }))
-      yield* Effect.repeat(Effect.sleep(5), { until: () => calls.length === 1 })
-      yield* Fiber.interrupt(calling)
-      assert.strictEqual(yield* Queue.take(interrupted), "call")
-    })
-  )
+  inWorld("interrupts the call of a cancelled request", function* ({ calls, interrupted, withoutTasks }) {
+    const host = yield* open(withoutTasks, capabilitiesFor({}, era))
+    const calling = yield* Effect.forkChild(host.request("tools/call", { name: "w", arguments: { waits: true } }))
+    yield* until(() => calls.length === 1)
+    yield* Fiber.interrupt(calling)
+    assert.strictEqual(yield* Queue.take(interrupted), "call")
+  })
 })
 
 describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question to a host of %s", (name, era, open) => {
@@ -453,54 +451,48 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a host of %s
 })
 
 describe.each(["2025-11-25", "2026-07-28"] as const)("a host of %s beside another at one URL", (era) => {
-  it.live("gets its own questions and progress", () =>
-    Effect.gen(function* () {
-      const { calls, finish, withoutTasks } = yield* makeWorld
-      const url = yield* publishAt(withoutTasks)
-      const asking = yield* openHttpHost(url, era, { elicitation: { url: {} } })
-      const silent = yield* openHttpHost(url, era)
-      const call = (host: Host, progress: number) =>
-        Effect.forkChild(
-          host.request("tools/call", {
-            name: "report",
-            arguments: { progress, waits: true },
-            _meta: { progressToken: "same" }
-          })
-        )
-      const calling = [yield* call(asking, 1), yield* call(silent, 2)]
-      for (const [host, progress] of [
-        [asking, 1],
-        [silent, 2]
-      ] as const) {
-        assert.strictEqual(asObject((yield* nextOf(host, "notifications/progress"))["params"])["progress"], progress)
-      }
-      yield* finish
-      for (const fiber of calling) assert.property(yield* Fiber.join(fiber), "result")
-      assert.sameDeepMembers(
-        calls.map(({ args, modes }) => [args["progress"], modes] as const),
-        [
-          [1, ["url"]],
-          [2, []]
-        ]
+  inWorld("gets its own questions and progress", function* ({ calls, finish, withoutTasks }) {
+    const url = yield* publishAt(withoutTasks)
+    const asking = yield* openHttpHost(url, era, { elicitation: { url: {} } })
+    const silent = yield* openHttpHost(url, era)
+    const call = (host: Host, progress: number) =>
+      Effect.forkChild(
+        host.request("tools/call", {
+          name: "report",
+          arguments: { progress, waits: true },
+          _meta: { progressToken: "same" }
+        })
       )
-    })
-  )
-
-  it.live("follows the task that the other one started", () =>
-    Effect.gen(function* () {
-      const { calls, session } = yield* makeWorld
-      const url = yield* publishAt(session)
-      const [first, second] = [
-        yield* openHttpHost(url, era, capabilitiesFor({}, era)),
-        yield* openHttpHost(url, era, capabilitiesFor({}, era))
+    const calling = [yield* call(asking, 1), yield* call(silent, 2)]
+    for (const [host, progress] of [
+      [asking, 1],
+      [silent, 2]
+    ] as const) {
+      assert.strictEqual(asObject((yield* nextOf(host, "notifications/progress"))["params"])["progress"], progress)
+    }
+    yield* finish
+    for (const fiber of calling) assert.property(yield* Fiber.join(fiber), "result")
+    assert.sameDeepMembers(
+      calls.map(({ args, modes }) => [args["progress"], modes] as const),
+      [
+        [1, ["url"]],
+        [2, []]
       ]
-      yield* first.request("tools/call", startParams(era, { kind: "form" }))
-      const got = resultOf(yield* second.request("tasks/get", { taskId: "t1" }))
-      assert.deepInclude(got, { taskId: "t1", status: "input_required" })
-      assert.deepStrictEqual(
-        calls.map(({ by }) => by),
-        ["start"]
-      )
-    })
-  )
+    )
+  })
+
+  inWorld("follows the task that the other one started", function* ({ calls, session }) {
+    const url = yield* publishAt(session)
+    const [first, second] = [
+      yield* openHttpHost(url, era, capabilitiesFor({}, era)),
+      yield* openHttpHost(url, era, capabilitiesFor({}, era))
+    ]
+    yield* first.request("tools/call", startParams(era, { kind: "form" }))
+    const got = resultOf(yield* second.request("tasks/get", { taskId: "t1" }))
+    assert.deepInclude(got, { taskId: "t1", status: "input_required" })
+    assert.deepStrictEqual(
+      calls.map(({ by }) => by),
+      ["start"]
+    )
+  })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makePublishedTasks } from "../../../../src/adapters/mcp/publish/publishedTasks.ts"
 import {
@@ -65,53 +65,50 @@ const makeTasks = Effect.gen(function* () {
   }
 })
 
+type Tasks = Effect.Success<typeof makeTasks>
+
+/** A test of published tasks, in virtual time. */
+const withTasks = (title: string, body: (tasks: Tasks) => Effect.gen.Return<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.flatMap(makeTasks, (tasks) => Effect.gen(() => body(tasks))))
+
 const iso = (millis: number) => new Date(millis).toISOString()
 
 describe("a published task", () => {
-  it.effect("has the times of its start and of its end", () =>
-    Effect.gen(function* () {
-      const { end, startLegacy, state } = yield* makeTasks
-      yield* TestClock.adjust("1 second")
-      yield* startLegacy()
-      assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(1000) })
-      yield* TestClock.adjust("4 seconds")
-      yield* end("t1")
-      yield* TestClock.adjust("4 seconds")
-      assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(5000), status: "completed" })
-    })
-  )
+  withTasks("has the times of its start and of its end", function* ({ end, startLegacy, state }) {
+    yield* TestClock.adjust("1 second")
+    yield* startLegacy()
+    assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(1000) })
+    yield* TestClock.adjust("4 seconds")
+    yield* end("t1")
+    yield* TestClock.adjust("4 seconds")
+    assert.deepInclude(yield* state("t1"), { createdAt: iso(1000), lastUpdatedAt: iso(5000), status: "completed" })
+  })
 
-  it.effect("has the time of its latest progress", () =>
-    Effect.gen(function* () {
-      const { running, startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      yield* TestClock.adjust("2 seconds")
-      yield* running("t1").onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
-      assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(2000), statusMessage: "half: 1 of 2" })
-    })
-  )
+  withTasks("has the time of its latest progress", function* ({ running, startLegacy, state }) {
+    yield* startLegacy()
+    yield* TestClock.adjust("2 seconds")
+    yield* running("t1").onProgress?.({ progress: 1, total: 2, message: "half" }) ?? Effect.void
+    assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(2000), statusMessage: "half: 1 of 2" })
+  })
 
-  it.effect("has the times of its question and of the answer", () =>
-    Effect.gen(function* () {
-      const { running, startLegacy, state, update } = yield* makeTasks
-      yield* startLegacy()
-      yield* TestClock.adjust("2 seconds")
-      const { responder } = running("t1")
-      yield* Effect.forkChild(responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never, {
-        startImmediately: true
-      })
-      const asking = yield* state("t1")
-      assert.deepInclude(asking, { lastUpdatedAt: iso(2000), status: "input_required" })
-      yield* TestClock.adjust("3 seconds")
-      const [question = ""] = Object.keys(asObject(asking["inputRequests"]))
-      yield* update({ taskId: "t1" }, { [question]: { action: "decline" } }, ["form"])
-      assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(5000), status: "working" })
+  withTasks("has the times of its question and of the answer", function* ({ running, startLegacy, state, update }) {
+    yield* startLegacy()
+    yield* TestClock.adjust("2 seconds")
+    const { responder } = running("t1")
+    yield* Effect.forkChild(responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never, {
+      startImmediately: true
     })
-  )
+    const asking = yield* state("t1")
+    assert.deepInclude(asking, { lastUpdatedAt: iso(2000), status: "input_required" })
+    yield* TestClock.adjust("3 seconds")
+    const [question = ""] = Object.keys(asObject(asking["inputRequests"]))
+    yield* update({ taskId: "t1" }, { [question]: { action: "decline" } }, ["form"])
+    assert.deepInclude(yield* state("t1"), { lastUpdatedAt: iso(5000), status: "working" })
+  })
 
-  it.effect("asks its question again when the request that asked it ends without an answer", () =>
-    Effect.gen(function* () {
-      const { result, running, startLegacy } = yield* makeTasks
+  withTasks(
+    "asks its question again when the request that asked it ends without an answer",
+    function* ({ result, running, startLegacy }) {
       yield* startLegacy()
       const answering = yield* Effect.forkChild(
         running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never,
@@ -125,104 +122,80 @@ describe("a published task", () => {
       yield* answersWith(() => Effect.succeed({ action: "decline" }))
       yield* TestClock.adjust(0)
       assert.deepStrictEqual(answering.pollUnsafe(), Exit.succeed({ action: "decline" }))
-    })
+    }
   )
 
-  it.effect("works on once another responder has answered its question", () =>
-    Effect.gen(function* () {
-      const { running, startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      const question = running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never
-      const asking = yield* Effect.forkChild(question, { startImmediately: true })
-      assert.deepInclude(yield* state("t1"), { status: "input_required" })
-      yield* Fiber.interrupt(asking)
-      assert.deepInclude(yield* state("t1"), { status: "working" })
-    })
-  )
+  withTasks("works on once another responder has answered its question", function* ({ running, startLegacy, state }) {
+    yield* startLegacy()
+    const question = running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never
+    const asking = yield* Effect.forkChild(question, { startImmediately: true })
+    assert.deepInclude(yield* state("t1"), { status: "input_required" })
+    yield* Fiber.interrupt(asking)
+    assert.deepInclude(yield* state("t1"), { status: "working" })
+  })
 
-  it.effect("states how long it exists, and the pause between polls, in both eras", () =>
-    Effect.gen(function* () {
-      const { startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      const millis = bounds.hours * 3_600_000
-      assert.deepInclude(yield* state("t1", "legacy"), { ttl: millis, pollInterval: 1000 })
-      assert.deepInclude(yield* state("t1", "modern"), { ttlMs: millis, pollIntervalMs: 1000 })
-    })
-  )
+  withTasks("states how long it exists, and the pause between polls, in both eras", function* ({ startLegacy, state }) {
+    yield* startLegacy()
+    const millis = bounds.hours * 3_600_000
+    assert.deepInclude(yield* state("t1", "legacy"), { ttl: millis, pollInterval: 1000 })
+    assert.deepInclude(yield* state("t1", "modern"), { ttlMs: millis, pollIntervalMs: 1000 })
+  })
 })
 
 describe("a call that may become a task", () => {
-  it.effect("gives its result within ten seconds, and is a task no more", () =>
-    Effect.gen(function* () {
-      const { call, end, found, state } = yield* makeTasks
-      const calling = yield* call()
-      yield* TestClock.adjust("9999 millis")
-      yield* end("t1")
-      assert.deepStrictEqual(yield* Fiber.join(calling), done)
-      yield* state("t1")
-      assert.deepStrictEqual(found, ["t1"])
-    })
-  )
+  withTasks("gives its result within ten seconds, and is a task no more", function* ({ call, end, found, state }) {
+    const calling = yield* call()
+    yield* TestClock.adjust("9999 millis")
+    yield* end("t1")
+    assert.deepStrictEqual(yield* Fiber.join(calling), done)
+    yield* state("t1")
+    assert.deepStrictEqual(found, ["t1"])
+  })
 
-  it.effect("is a task after ten seconds", () =>
-    Effect.gen(function* () {
-      const { call } = yield* makeTasks
-      const calling = yield* call()
-      yield* TestClock.adjust("9999 millis")
-      assert.isUndefined(calling.pollUnsafe())
-      yield* TestClock.adjust("1 millis")
-      assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", taskId: "t1", status: "working" })
-    })
-  )
+  withTasks("is a task after ten seconds", function* ({ call }) {
+    const calling = yield* call()
+    yield* TestClock.adjust("9999 millis")
+    assert.isUndefined(calling.pollUnsafe())
+    yield* TestClock.adjust("1 millis")
+    assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", taskId: "t1", status: "working" })
+  })
 
-  it.effect("is a task once it asks", () =>
-    Effect.gen(function* () {
-      const { call, running } = yield* makeTasks
-      const calling = yield* call()
-      yield* Effect.forkChild(
-        running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never,
-        { startImmediately: true }
-      )
-      yield* TestClock.adjust(0)
-      assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", status: "input_required" })
-    })
-  )
+  withTasks("is a task once it asks", function* ({ call, running }) {
+    const calling = yield* call()
+    yield* Effect.forkChild(
+      running("t1").responder?.answer({ mode: "form", message: "who?", schema: form }) ?? Effect.never,
+      { startImmediately: true }
+    )
+    yield* TestClock.adjust(0)
+    assert.deepInclude(yield* Fiber.join(calling), { resultType: "task", status: "input_required" })
+  })
 
-  it.effect("sends its progress to the request that waits, and none after its answer", () =>
-    Effect.gen(function* () {
-      const { call, running } = yield* makeTasks
-      const sent: Array<number> = []
-      const calling = yield* call(({ progress }) => Effect.sync(() => void sent.push(progress)))
-      const report = (progress: number) => running("t1").onProgress?.({ progress }) ?? Effect.void
-      yield* report(1)
-      yield* TestClock.adjust("10 seconds")
-      yield* Fiber.join(calling)
-      yield* report(2)
-      assert.deepStrictEqual(sent, [1])
-    })
-  )
+  withTasks("sends its progress to the request that waits, and none after its answer", function* ({ call, running }) {
+    const sent: Array<number> = []
+    const calling = yield* call(({ progress }) => Effect.sync(() => void sent.push(progress)))
+    const report = (progress: number) => running("t1").onProgress?.({ progress }) ?? Effect.void
+    yield* report(1)
+    yield* TestClock.adjust("10 seconds")
+    yield* Fiber.join(calling)
+    yield* report(2)
+    assert.deepStrictEqual(sent, [1])
+  })
 
-  it.effect("is cancelled with its request, and not once it is a task", () =>
-    Effect.gen(function* () {
-      const { call, cancelled } = yield* makeTasks
-      const [first, second] = [yield* call(), yield* call()]
-      yield* Fiber.interrupt(first)
-      assert.deepStrictEqual(cancelled, ["t1"])
-      yield* TestClock.adjust("10 seconds")
-      yield* Fiber.join(second)
-      assert.deepStrictEqual(cancelled, ["t1"])
-    })
-  )
+  withTasks("is cancelled with its request, and not once it is a task", function* ({ call, cancelled }) {
+    const [first, second] = [yield* call(), yield* call()]
+    yield* Fiber.interrupt(first)
+    assert.deepStrictEqual(cancelled, ["t1"])
+    yield* TestClock.adjust("10 seconds")
+    yield* Fiber.join(second)
+    assert.deepStrictEqual(cancelled, ["t1"])
+  })
 
-  it.effect("fails with the error of its call", () =>
-    Effect.gen(function* () {
-      const { call, end } = yield* makeTasks
-      const calling = yield* Effect.forkChild(Effect.flip(Fiber.join(yield* call())))
-      const error = new McpSessionError({ reason: "protocol", code: -32001, message: "broken" })
-      yield* end("t1", Exit.fail(error))
-      assert.strictEqual(yield* Fiber.join(calling), error)
-    })
-  )
+  withTasks("fails with the error of its call", function* ({ call, end }) {
+    const calling = yield* Effect.forkChild(Effect.flip(Fiber.join(yield* call())))
+    const error = new McpSessionError({ reason: "protocol", code: -32001, message: "broken" })
+    yield* end("t1", Exit.fail(error))
+    assert.strictEqual(yield* Fiber.join(calling), error)
+  })
 })
 
 describe("the end of a published task", () => {
@@ -237,17 +210,14 @@ describe("the end of a published task", () => {
     })
   )
 
-  it.effect("is a cancellation by its client", () =>
-    Effect.gen(function* () {
-      const { cancel, startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      yield* cancel({ taskId: "t1" }, "modern")
-      assert.strictEqual((yield* state("t1"))["status"], "cancelled")
-      // A later cancellation changes nothing.
-      assert.deepStrictEqual(yield* cancel({ taskId: "t1" }, "modern"), {})
-      assert.strictEqual((yield* Effect.flip(cancel({ taskId: "t1" }, "legacy"))).code, -32602)
-    })
-  )
+  withTasks("is a cancellation by its client", function* ({ cancel, startLegacy, state }) {
+    yield* startLegacy()
+    yield* cancel({ taskId: "t1" }, "modern")
+    assert.strictEqual((yield* state("t1"))["status"], "cancelled")
+    // A later cancellation changes nothing.
+    assert.deepStrictEqual(yield* cancel({ taskId: "t1" }, "modern"), {})
+    assert.strictEqual((yield* Effect.flip(cancel({ taskId: "t1" }, "legacy"))).code, -32602)
+  })
 
   it.effect("is a cancellation for the client that cancels, once the call has ended", () =>
     Effect.gen(function* () {
@@ -266,115 +236,97 @@ describe("the end of a published task", () => {
     })
   )
 
-  it.effect("is its completion also where a client cancels afterwards", () =>
-    Effect.gen(function* () {
-      const { cancel, cancelled, end, startLegacy, state } = yield* makeTasks
+  withTasks(
+    "is its completion also where a client cancels afterwards",
+    function* ({ cancel, cancelled, end, startLegacy, state }) {
       yield* startLegacy()
       yield* end("t1")
       yield* cancel({ taskId: "t1" }, "modern")
       assert.deepStrictEqual([(yield* state("t1"))["status"], cancelled], ["completed", []])
-    })
+    }
   )
 
-  it.effect("keeps the metadata of its result beside the id of the task", () =>
-    Effect.gen(function* () {
-      const { end, result, startLegacy } = yield* makeTasks
-      yield* startLegacy()
-      yield* end("t1")
-      const given = yield* result({ taskId: "t1" }, { modes: [], answer: () => Effect.never })
-      const related = { "io.modelcontextprotocol/related-task": { taskId: "t1" } }
-      assert.deepStrictEqual(given, { ...done, _meta: { mine: 1, ...related } })
-    })
-  )
+  withTasks("keeps the metadata of its result beside the id of the task", function* ({ end, result, startLegacy }) {
+    yield* startLegacy()
+    yield* end("t1")
+    const given = yield* result({ taskId: "t1" }, { modes: [], answer: () => Effect.never })
+    const related = { "io.modelcontextprotocol/related-task": { taskId: "t1" } }
+    assert.deepStrictEqual(given, { ...done, _meta: { mine: 1, ...related } })
+  })
 })
 
 describe("a task that a published office follows", () => {
-  it.effect("is neither one that its session does not know, nor a tool that runs at once only", () =>
-    Effect.gen(function* () {
-      const { callModern, startLegacy, state } = yield* makeTasks
+  withTasks(
+    "is neither one that its session does not know, nor a tool that runs at once only",
+    function* ({ callModern, startLegacy, state }) {
       for (const era of ["legacy", "modern"] as const) {
         assert.strictEqual((yield* Effect.flip(state("never", era))).code, -32602)
       }
       assert.strictEqual((yield* Effect.flip(startLegacy("quick"))).code, -32601)
       assert.isUndefined(yield* callModern("quick", {}, ["form"], undefined))
-    })
+    }
   )
 
-  it.effect("is found once for all requests of clients", () =>
-    Effect.gen(function* () {
-      const { found, state } = yield* makeTasks
-      yield* state("earlier")
-      yield* state("earlier")
-      assert.deepStrictEqual(found, ["earlier"])
-    })
-  )
+  withTasks("is found once for all requests of clients", function* ({ found, state }) {
+    yield* state("earlier")
+    yield* state("earlier")
+    assert.deepStrictEqual(found, ["earlier"])
+  })
 
-  it.effect("asks questions of the kinds that the client answers which finds it", () =>
-    Effect.gen(function* () {
-      const { get, running } = yield* makeTasks
-      yield* get({ taskId: "earlier" }, "modern", ["url"])
-      assert.deepStrictEqual(running("earlier").responder?.modes, ["url"])
-    })
-  )
+  withTasks("asks questions of the kinds that the client answers which finds it", function* ({ get, running }) {
+    yield* get({ taskId: "earlier" }, "modern", ["url"])
+    assert.deepStrictEqual(running("earlier").responder?.modes, ["url"])
+  })
 
-  it.effect("gives its result to two requests that find it at the same time", () =>
-    Effect.gen(function* () {
-      const { end, result } = yield* makeTasks
-      const waiting = yield* Effect.forEach([1, 2], () =>
-        Effect.forkChild(result({ taskId: "earlier" }, { modes: [], answer: () => Effect.never }))
-      )
-      yield* TestClock.adjust(0)
-      yield* end("earlier")
-      const results = yield* Effect.forEach(waiting, Fiber.join)
-      assert.deepStrictEqual(
-        results.map((given: JsonObject) => given["content"]),
-        [done["content"], done["content"]]
-      )
-    })
-  )
+  withTasks("gives its result to two requests that find it at the same time", function* ({ end, result }) {
+    const waiting = yield* Effect.forEach([1, 2], () =>
+      Effect.forkChild(result({ taskId: "earlier" }, { modes: [], answer: () => Effect.never }))
+    )
+    yield* TestClock.adjust(0)
+    yield* end("earlier")
+    const results = yield* Effect.forEach(waiting, Fiber.join)
+    assert.deepStrictEqual(
+      results.map((given: JsonObject) => given["content"]),
+      [done["content"], done["content"]]
+    )
+  })
 
-  it.effect(`is dropped ${bounds.hours} hours after its end`, () =>
-    Effect.gen(function* () {
-      const { end, found, startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      yield* end("t1")
-      yield* TestClock.adjust("7199999 millis")
-      yield* startLegacy()
-      yield* state("t1")
-      assert.deepStrictEqual(found, [])
-      yield* TestClock.adjust("1 millis")
-      yield* startLegacy()
-      yield* state("t1")
-      assert.deepStrictEqual(found, ["t1"])
-    })
-  )
+  withTasks(`is dropped ${bounds.hours} hours after its end`, function* ({ end, found, startLegacy, state }) {
+    yield* startLegacy()
+    yield* end("t1")
+    yield* TestClock.adjust("7199999 millis")
+    yield* startLegacy()
+    yield* state("t1")
+    assert.deepStrictEqual(found, [])
+    yield* TestClock.adjust("1 millis")
+    yield* startLegacy()
+    yield* state("t1")
+    assert.deepStrictEqual(found, ["t1"])
+  })
 
-  it.effect(`is kept after its end, also when it ran for more than ${bounds.hours} hours`, () =>
-    Effect.gen(function* () {
-      const { end, found, startLegacy, state } = yield* makeTasks
+  withTasks(
+    `is kept after its end, also when it ran for more than ${bounds.hours} hours`,
+    function* ({ end, found, startLegacy, state }) {
       yield* startLegacy()
       yield* TestClock.adjust("3 hours")
       yield* end("t1")
       yield* startLegacy()
       assert.strictEqual((yield* state("t1"))["status"], "completed")
       assert.deepStrictEqual(found, [])
-    })
+    }
   )
 
-  it.effect("is kept while it runs", () =>
-    Effect.gen(function* () {
-      const { found, startLegacy, state } = yield* makeTasks
-      yield* startLegacy()
-      yield* TestClock.adjust("3 hours")
-      yield* startLegacy()
-      yield* state("t1")
-      assert.deepStrictEqual(found, [])
-    })
-  )
+  withTasks("is kept while it runs", function* ({ found, startLegacy, state }) {
+    yield* startLegacy()
+    yield* TestClock.adjust("3 hours")
+    yield* startLegacy()
+    yield* state("t1")
+    assert.deepStrictEqual(found, [])
+  })
 
-  it.effect(`is dropped for a further one above ${bounds.followed} once it has ended`, () =>
-    Effect.gen(function* () {
-      const { end, found, startLegacy, state } = yield* makeTasks
+  withTasks(
+    `is dropped for a further one above ${bounds.followed} once it has ended`,
+    function* ({ end, found, startLegacy, state }) {
       yield* Effect.forEach(Array.from({ length: bounds.followed - 1 }), () => startLegacy(), { discard: true })
       yield* end("t2")
       yield* startLegacy()
@@ -384,6 +336,6 @@ describe("a task that a published office follows", () => {
       yield* state("t1")
       yield* state("t2")
       assert.deepStrictEqual(found, ["t2"])
-    })
+    }
   )
 })
