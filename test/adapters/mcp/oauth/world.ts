@@ -127,7 +127,7 @@ export const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>)
   for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
 }
 
-/** A test with a world of its own. */
+/** A test in a new world. */
 export const given = (title: string, body: (world: World) => Effect.gen.Return<void, unknown, Scope.Scope | Logged>) =>
   it.live(title, () =>
     Effect.gen(function* () {
