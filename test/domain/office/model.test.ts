@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
 import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../../src/domain/office/decide.ts"
 import {
+  findComputer,
   isComputerElsewhere,
   membersOf,
   emptyMembershipState,
@@ -54,6 +55,7 @@ const seenByRules = (state: MembershipState) => ({
     )
     .toSorted(),
   names: [...HashMap.entries(state.computerNames)].map(([name, count]) => `${name} ${count}`).toSorted(),
+  found: officeIds.flatMap((office) => names.map((name) => Option.getOrNull(findComputer(state, office, name))?.sid)),
   elsewhere: officeIds.flatMap((office) => names.map((name) => isComputerElsewhere(state, office, name)))
 })
 
@@ -76,6 +78,9 @@ const seenByModel = (sessions: ModelSessions): ReturnType<typeof seenByRules> =>
       .filter((name) => bearing(name).length > 0)
       .map((name) => `${name} ${bearing(name).length}`)
       .toSorted(),
+    found: officeIds.flatMap((office) =>
+      names.map((name) => bearing(name).find(({ membership }) => membership?.office === office)?.sid)
+    ),
     elsewhere: officeIds.flatMap((office) =>
       names.map((name) => bearing(name).some(({ membership }) => membership?.office !== office))
     )
@@ -203,197 +208,162 @@ const entering = (command: MembershipCommand): ReadonlyArray<MembershipEvent> =>
       ]
     : []
 
-/** The mutants, with the smallest number of commands that shows each. */
-const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: Partial<Rules>]> = [
-  [
-    "accepts a second Agent in an office",
-    4,
-    {
-      decide: ignoring(["agent_exists"], (state) => ({
-        ...state,
-        offices: HashMap.map(state.offices, (office) => ({ ...office, agent: Option.none() }))
+interface Mutant extends Partial<Rules> {
+  readonly mistake: string
+  /** The smallest number of commands that shows the mistake. */
+  readonly fewest: number
+}
+
+const mutants: ReadonlyArray<Mutant> = [
+  {
+    mistake: "accepts a second Agent in an office",
+    fewest: 4,
+    decide: ignoring(["agent_exists"], (state) => ({
+      ...state,
+      offices: HashMap.map(state.offices, (office) => ({ ...office, agent: Option.none() }))
+    }))
+  },
+  {
+    mistake: "allows a takeover without the member's secret",
+    fewest: 4,
+    decide: ignoring(["agent_exists", "name_taken"], (state) => ({
+      ...state,
+      sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "shared" }))
+    }))
+  },
+  {
+    mistake: "treats a missing secret as a secret",
+    fewest: 4,
+    decide: ignoring(["agent_exists", "name_taken"], (state) => ({
+      ...state,
+      sessions: HashMap.map(state.sessions, (session) => ({
+        ...session,
+        reconnectKey: session.reconnectKey || "none"
       }))
-    }
-  ],
-  [
-    "allows a takeover without the member's secret",
-    4,
-    {
-      decide: ignoring(["agent_exists", "name_taken"], (state) => ({
-        ...state,
-        sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "shared" }))
-      }))
-    }
-  ],
-  [
-    "treats a missing secret as a secret",
-    4,
-    {
-      decide: ignoring(["agent_exists", "name_taken"], (state) => ({
-        ...state,
-        sessions: HashMap.map(state.sessions, (session) => ({
-          ...session,
-          reconnectKey: session.reconnectKey || "none"
-        }))
-      }))
-    }
-  ],
-  [
-    "rejects every takeover",
-    4,
-    {
-      decide: (state, command, capacity) =>
-        decide(state, command._tag === "Connect" ? { ...command, reconnectKey: "", subject: "" } : command, capacity)
-    }
-  ],
-  [
-    "replaces a member of another subject on request",
-    4,
-    {
-      decide: (state, command, capacity) =>
-        decide(state, command._tag === "Connect" ? { ...command, subject: "shared" } : command, capacity)
-    }
-  ],
-  [
-    "replaces a member of the same subject without a request",
-    4,
-    {
-      decide: (state, command, capacity) =>
-        decide(state, command._tag === "Join" ? { ...command, takeOver: true } : command, capacity)
-    }
-  ],
-  [
-    "requires unique names of Computers over all offices",
-    4,
-    {
-      decide: (state, command, capacity) =>
-        command._tag === "Join" &&
-        command.role === "computer" &&
-        isComputerElsewhere(state, command.office, command.name)
-          ? Result.fail(new MembershipError({ reason: "name_taken", message: "" }))
-          : decide(state, command, capacity)
-    }
-  ],
-  [
-    "notifies twice of a leave",
-    3,
-    {
-      decide: changingEvents((events) =>
-        events.flatMap((one): ReadonlyArray<MembershipEvent> => (one._tag === "Left" ? [one, one] : [one]))
-      )
-    }
-  ],
-  [
-    "omits the leave of a Computer that moves",
-    3,
-    {
-      decide: changingEvents((events, command) =>
-        command._tag === "Join" ? events.filter(({ _tag }) => _tag !== "Left") : events
-      )
-    }
-  ],
-  [
-    "omits the leave of a disconnect",
-    3,
-    {
-      decide: changingEvents((events, command) =>
-        command._tag === "Disconnect" ? events.filter(({ _tag }) => _tag !== "Left") : events
-      )
-    }
-  ],
-  [
-    "notifies of a repeated join",
-    3,
-    {
-      decide: changingEvents((events, command) => (events.length === 0 ? entering(command) : events))
-    }
-  ],
-  [
-    "allows an Agent to move without a leave",
-    3,
-    {
-      decide: ignoring(["agent_in_other_office"], (state, { sid }) => ({
-        ...state,
-        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), membership: Option.none() })
-      }))
-    }
-  ],
-  [
-    "removes a Computer after a rejected join",
-    5,
-    {
-      decide: (state, command, capacity) => {
-        const decision = decide(state, command, capacity)
-        if (command._tag !== "Join" || Result.isSuccess(decision) || decision.failure.reason !== "name_taken") {
-          return decision
-        }
-        return Option.match(sessionOf(state, command.sid).membership, {
-          onNone: () => decision,
-          onSome: (membership) => Result.succeed([{ _tag: "Left", sid: command.sid, membership, replaced: false }])
-        })
+    }))
+  },
+  {
+    mistake: "rejects every takeover",
+    fewest: 4,
+    decide: (state, command, capacity) =>
+      decide(state, command._tag === "Connect" ? { ...command, reconnectKey: "", subject: "" } : command, capacity)
+  },
+  {
+    mistake: "replaces a member of another subject on request",
+    fewest: 4,
+    decide: (state, command, capacity) =>
+      decide(state, command._tag === "Connect" ? { ...command, subject: "shared" } : command, capacity)
+  },
+  {
+    mistake: "replaces a member of the same subject without a request",
+    fewest: 4,
+    decide: (state, command, capacity) =>
+      decide(state, command._tag === "Join" ? { ...command, takeOver: true } : command, capacity)
+  },
+  {
+    mistake: "requires unique names of Computers over all offices",
+    fewest: 4,
+    decide: (state, command, capacity) =>
+      command._tag === "Join" && command.role === "computer" && isComputerElsewhere(state, command.office, command.name)
+        ? Result.fail(new MembershipError({ reason: "name_taken", message: "" }))
+        : decide(state, command, capacity)
+  },
+  {
+    mistake: "notifies twice of a leave",
+    fewest: 3,
+    decide: changingEvents((events) =>
+      events.flatMap((one): ReadonlyArray<MembershipEvent> => (one._tag === "Left" ? [one, one] : [one]))
+    )
+  },
+  {
+    mistake: "omits the leave of a Computer that moves",
+    fewest: 3,
+    decide: changingEvents((events, command) =>
+      command._tag === "Join" ? events.filter(({ _tag }) => _tag !== "Left") : events
+    )
+  },
+  {
+    mistake: "omits the leave of a disconnect",
+    fewest: 3,
+    decide: changingEvents((events, command) =>
+      command._tag === "Disconnect" ? events.filter(({ _tag }) => _tag !== "Left") : events
+    )
+  },
+  {
+    mistake: "notifies of a repeated join",
+    fewest: 3,
+    decide: changingEvents((events, command) => (events.length === 0 ? entering(command) : events))
+  },
+  {
+    mistake: "allows an Agent to move without a leave",
+    fewest: 3,
+    decide: ignoring(["agent_in_other_office"], (state, { sid }) => ({
+      ...state,
+      sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), membership: Option.none() })
+    }))
+  },
+  {
+    mistake: "removes a Computer after a rejected join",
+    fewest: 5,
+    decide: (state, command, capacity) => {
+      const decision = decide(state, command, capacity)
+      if (command._tag !== "Join" || Result.isSuccess(decision) || decision.failure.reason !== "name_taken") {
+        return decision
       }
-    }
-  ],
-  [
-    "accepts a change of the role",
-    2,
-    {
-      decide: ignoring(["role_mismatch"], (state, { sid }) => ({
-        ...state,
-        sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), role: Option.none() })
-      }))
-    }
-  ],
-  [
-    "accepts one member over the capacity",
-    4,
-    {
-      decide: (state, command, { membersPerOffice, offices }) =>
-        decide(state, command, { membersPerOffice: membersPerOffice + 1, offices })
-    }
-  ],
-  [
-    "accepts one office over the capacity",
-    4,
-    {
-      decide: (state, command, { membersPerOffice, offices }) =>
-        decide(state, command, { membersPerOffice, offices: offices + 1 })
-    }
-  ],
-  [
-    "accepts a leave of another office",
-    3,
-    {
-      decide: (state, command, capacity) => {
-        if (command._tag !== "Leave") return decide(state, command, capacity)
-        const membership = Option.flatMap(HashMap.get(state.sessions, command.sid), (session) => session.membership)
-        const office = Option.match(membership, { onNone: () => command.office, onSome: (own) => own.office })
-        return decide(state, { ...command, office }, capacity)
-      }
-    }
-  ],
-  [
-    "keeps the names of Computers that left",
-    3,
-    {
-      evolve: (state, event) => ({
-        ...evolve(state, event),
-        ...(event._tag === "Left" ? { computerNames: state.computerNames } : {})
+      return Option.match(sessionOf(state, command.sid).membership, {
+        onNone: () => decision,
+        onSome: (membership) => Result.succeed([{ _tag: "Left", sid: command.sid, membership, replaced: false }])
       })
     }
-  ],
-  [
-    "keeps empty offices",
-    3,
-    {
-      evolve: (state, event) => {
-        const next = evolve(state, event)
-        if (event._tag !== "Left" || HashMap.has(next.offices, event.membership.office)) return next
-        const empty = { agent: Option.none(), computers: HashMap.empty() }
-        return { ...next, offices: HashMap.set(next.offices, event.membership.office, empty) }
-      }
+  },
+  {
+    mistake: "accepts a change of the role",
+    fewest: 2,
+    decide: ignoring(["role_mismatch"], (state, { sid }) => ({
+      ...state,
+      sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), role: Option.none() })
+    }))
+  },
+  {
+    mistake: "accepts one member over the capacity",
+    fewest: 4,
+    decide: (state, command, { membersPerOffice, offices }) =>
+      decide(state, command, { membersPerOffice: membersPerOffice + 1, offices })
+  },
+  {
+    mistake: "accepts one office over the capacity",
+    fewest: 4,
+    decide: (state, command, { membersPerOffice, offices }) =>
+      decide(state, command, { membersPerOffice, offices: offices + 1 })
+  },
+  {
+    mistake: "accepts a leave of another office",
+    fewest: 3,
+    decide: (state, command, capacity) => {
+      if (command._tag !== "Leave") return decide(state, command, capacity)
+      const membership = Option.flatMap(HashMap.get(state.sessions, command.sid), (session) => session.membership)
+      const office = Option.match(membership, { onNone: () => command.office, onSome: (own) => own.office })
+      return decide(state, { ...command, office }, capacity)
     }
-  ]
+  },
+  {
+    mistake: "keeps the names of Computers that left",
+    fewest: 3,
+    evolve: (state, event) => ({
+      ...evolve(state, event),
+      ...(event._tag === "Left" ? { computerNames: state.computerNames } : {})
+    })
+  },
+  {
+    mistake: "keeps empty offices",
+    fewest: 3,
+    evolve: (state, event) => {
+      const next = evolve(state, event)
+      if (event._tag !== "Left" || HashMap.has(next.offices, event.membership.office)) return next
+      const empty = { agent: Option.none(), computers: HashMap.empty() }
+      return { ...next, offices: HashMap.set(next.offices, event.membership.office, empty) }
+    }
+  }
 ]
 
 describe("membership rules", () => {
@@ -405,8 +375,8 @@ describe("membership rules", () => {
 
   describe("mutant of the membership rules", () => {
     it.effect.each(mutants)(
-      "%s",
-      ([mistake, fewest, tried]) =>
+      "$mistake",
+      ({ fewest, mistake, ...tried }) =>
         Effect.gen(function* () {
           const result = yield* check({ ...rules, ...tried }, 1)
           if (result._tag !== "Falsified") return assert.fail(`no history shows the mutant: ${mistake}`)
