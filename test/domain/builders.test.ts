@@ -289,11 +289,12 @@ describe("builder", () => {
         JSON.stringify(json, (name, member: unknown) => (name === "__proto__" ? undefined : member))
       )
       const decoded = (message: unknown) => decodeDeviceMessage(encodeJson(message))
-      const success = { success: true, data: value } as const
-      assert.deepStrictEqual(
-        decoded(makeDeviceMessage.result(id, success)),
-        Result.succeed({ _tag: "Result", callId: id, outcome: success })
-      )
+      for (const outcome of [{ success: true, data: value } as const, { success: false, error: id } as const]) {
+        assert.deepStrictEqual(
+          decoded(makeDeviceMessage.result(id, outcome)),
+          Result.succeed({ _tag: "Result", callId: id, outcome })
+        )
+      }
       assert.deepStrictEqual(
         decoded(makeDeviceMessage.call(id, id, { value })),
         Result.succeed({ _tag: "Call", callId: id, method: id, params: { value } })

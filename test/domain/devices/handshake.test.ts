@@ -72,42 +72,19 @@ describe("STATUS payload", () => {
 })
 
 describe("violation budget", () => {
-  const after = (violations: ReadonlyArray<readonly [at: number, violation: string, bytes?: number]>) =>
-    isExhausted(
-      violations.reduce(
-        (one, [at, violation, bytes]) => recordViolation(one, at, violation, bytes),
-        newViolationBudget(0)
-      )
-    )
+  type Violation = readonly [at: number, violation: string, bytes?: number]
+  const after = (violations: ReadonlyArray<Violation>) =>
+    isExhausted(violations.reduce((budget, violation) => recordViolation(budget, ...violation), newViolationBudget(0)))
+  const day = 24 * 3_600_000
 
-  it("exhausts at the third frame above the size limit within a minute", () => {
-    assert.isFalse(
-      after([
-        [0, "too_large"],
-        [1, "too_large"]
-      ])
-    )
-    assert.isTrue(
-      after([
-        [0, "too_large"],
-        [1, "too_large"],
-        [2, "too_large"]
-      ])
-    )
-    assert.isFalse(
-      after([
-        [0, "too_large"],
-        [1, "too_large"],
-        [60_000, "too_large"]
-      ])
-    )
-    const later = [90_000, 100_000, 149_999].map((at) => [at, "too_large"] as const)
-    assert.isTrue(after([[0, "too_large"], ...later]))
-  })
-
-  it("starts a new minute when the clock was set back", () => {
-    const day = 24 * 3_600_000
-    assert.isFalse(after([...[1, 2].map((at) => [day + at, "too_large"] as const), [0, "too_large"]]))
+  it.each([
+    [[0, 1], false],
+    [[0, 1, 2], true],
+    [[0, 1, 60_000], false],
+    [[0, 90_000, 100_000, 149_999], true],
+    [[day + 1, day + 2, 0], false]
+  ])("exhausts at the third frame above the size limit within a minute of the clock: %j ms, %s", (times, expected) => {
+    assert.strictEqual(after(times.map((at) => [at, "too_large"])), expected)
   })
 
   it("tolerates a line break after every frame, but no flood of garbage", () => {

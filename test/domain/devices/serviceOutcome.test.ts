@@ -10,19 +10,14 @@ describe("service outcome", () => {
     [{ content: [] }, ""],
     [{ content: [text('{"t":1}')], structuredContent: { t: 1 } }, { t: 1 }],
     [{ content: [image] }, { type: "image", mimeType: "image/png", base64: "iVBOR" }],
-    [{ content: [text("look"), image] }, [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]]
-  ])("converts a tool result to data: %j", (result, data) => {
-    assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
-  })
-
-  it.each([
+    [{ content: [text("look"), image] }, [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]],
     [{}, ""],
     [{ content: "x" }, ""],
     [{ content: [1, text("a"), null] }, "a"],
     [{ content: [{ type: "text", text: 1 }] }, { type: "text", text: 1 }],
     [{ content: [{ type: "note", text: "a" }] }, { type: "note", text: "a" }],
     [{ content: [{ type: 7, data: "x" }] }, { type: 7, data: "x" }]
-  ])("keeps blocks without a device form, and ignores other values: %j", (result, data) => {
+  ])("converts a tool result to data, keeps other blocks, and ignores other values: %j", (result, data) => {
     assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
   })
 
@@ -35,35 +30,27 @@ describe("service outcome", () => {
     { type: "image", base64: "AA" },
     { type: "image", mimeType: "image/png" }
   ])("converts data in no form of a block to structured content: %j", (data) => {
-    assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), {
-      content: [text(JSON.stringify(data))],
-      structuredContent: data,
-      isError: false
-    })
+    const content = [text(JSON.stringify(data))]
+    const result = { content, structuredContent: data, isError: false }
+    assert.deepStrictEqual<unknown>(outcomeToToolResult({ success: true, data }), result)
   })
 
-  it("converts data in the form of a block to this block", () => {
-    for (const [data, block] of [
-      [text("a"), text("a")],
-      [
-        { type: "audio", mimeType: "audio/wav", base64: "AA" },
-        { type: "audio", mimeType: "audio/wav", data: "AA" }
-      ]
-    ]) {
-      assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), { content: [block], isError: false })
-    }
+  it("converts a tool error to an error, and the reverse", () => {
+    const errorOf = (...content: ReadonlyArray<object>) => toolResultToOutcome({ content, isError: true })
+    assert.deepStrictEqual(errorOf(text("no"), text("way")), { success: false, error: "no\nway" })
+    assert.deepStrictEqual(errorOf(), { success: false, error: "the tool failed without a message" })
+    const result = outcomeToToolResult({ success: false, error: "no" })
+    assert.deepStrictEqual<unknown>(result, { content: [text("no")], isError: true })
   })
 
-  it("converts a tool error to an error", () => {
-    const result = { content: [text("no"), text("way")], isError: true }
-    assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })
-    assert.deepStrictEqual(toolResultToOutcome({ content: [], isError: true }), {
-      success: false,
-      error: "the tool failed without a message"
-    })
-  })
+  const sound = { type: "audio", mimeType: "audio/wav" }
 
   it.each([
+    [text("a"), { content: [text("a")], isError: false }],
+    [
+      { ...sound, base64: "AA" },
+      { content: [{ ...sound, data: "AA" }], isError: false }
+    ],
     ["x", { content: [text("x")], isError: false }],
     [undefined, { content: [], isError: false }],
     [null, { content: [], isError: false }],
@@ -75,19 +62,9 @@ describe("service outcome", () => {
     assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), result)
   })
 
-  it("converts an error to a tool error", () => {
-    assert.deepStrictEqual(outcomeToToolResult({ success: false, error: "no" }), {
-      content: [text("no")],
-      isError: true
-    })
-  })
-
   it("preserves images in both directions", () => {
     for (const content of [[image], [text("look"), image, text("there")]]) {
-      assert.deepStrictEqual(outcomeToToolResult(toolResultToOutcome({ content })), {
-        content,
-        isError: false
-      })
+      assert.deepStrictEqual(outcomeToToolResult(toolResultToOutcome({ content })), { content, isError: false })
     }
   })
 })

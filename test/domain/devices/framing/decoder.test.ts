@@ -31,15 +31,8 @@ describe("frame in a stream", () => {
     ([drafts, lengths]) => {
       const frames = sendable(drafts)
       const [state, events] = readPieces(cut(join(frames.map(sent)), cycle(lengths)))
-      assert.deepStrictEqual(
-        events,
-        frames.map((frame) => ({
-          _tag: "Frame",
-          frame,
-          bracketed: false
-        }))
-      )
-      assert.strictEqual(state.buffered.length, 0)
+      const expected = frames.map((frame) => ({ _tag: "Frame", frame, bracketed: false }))
+      assert.deepStrictEqual<unknown>([events, state.buffered.length], [expected, 0])
     }
   )
 
@@ -70,34 +63,18 @@ describe("frame in a stream", () => {
 })
 
 describe("truncated frame", () => {
-  it("reports truncated audio", () => {
-    assert.deepStrictEqual(briefly(`##START\x02task12340000abc${end}`), ["B(unterminated)", "G(23)", E])
-  })
-
-  it("treats a start marker without a header as content of a text", () => {
-    assert.deepStrictEqual(briefly(`${text}a ##START b##END`), ["F(4,task1234,0000,11)"])
-  })
-
-  it("ends a text right after a start marker", () => {
-    assert.deepStrictEqual(briefly(`${text}x##START\x06ab##END`), ["F(4,task1234,0000,11)"])
-    assert.deepStrictEqual(briefly(`${text}x##START\x06abc##END`), ["F(4,task1234,0000,12)"])
-  })
-
-  it("ends malformed JSON at the first end marker", () => {
-    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##END`), ["F(6,mcp00001,0000,7)"])
-  })
-
-  it("detects truncated, malformed JSON by a complete header only", () => {
-    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##START\x06##END`), ["F(6,mcp00001,0000,15)"])
-    assert.deepStrictEqual(briefly(`${mcp}{"a":"\n${end}`), ["B(unterminated)", "G(27)", E])
-  })
-
-  it("detects JSON that is truncated after a backslash", () => {
-    assert.deepStrictEqual(briefly(`${mcp}{"a":"\\${end}`), ["B(unterminated)", "G(27)", E])
-  })
-
-  it("escapes one byte after a backslash, also a hash", () => {
-    assert.deepStrictEqual(briefly(`${mcp}"\\#"##END`), ["F(6,mcp00001,0000,4)"])
+  it.each([
+    ["truncated audio", `##START\x02task12340000abc${end}`, ["B(unterminated)", "G(23)", E]],
+    ["a start marker without a header as content of a text", `${text}a ##START b##END`, ["F(4,task1234,0000,11)"]],
+    ["the end of a text right after a start marker", `${text}x##START\x06ab##END`, ["F(4,task1234,0000,11)"]],
+    ["the end of a text after a part of a header", `${text}x##START\x06abc##END`, ["F(4,task1234,0000,12)"]],
+    ["malformed JSON up to the first end marker", `${mcp}{"a":"\n##END`, ["F(6,mcp00001,0000,7)"]],
+    ["malformed JSON with a part of a header", `${mcp}{"a":"\n##START\x06##END`, ["F(6,mcp00001,0000,15)"]],
+    ["malformed JSON that a complete header truncates", `${mcp}{"a":"\n${end}`, ["B(unterminated)", "G(27)", E]],
+    ["JSON that is truncated after a backslash", `${mcp}{"a":"\\${end}`, ["B(unterminated)", "G(27)", E]],
+    ["one escaped byte after a backslash, also a hash", `${mcp}"\\#"##END`, ["F(6,mcp00001,0000,4)"]]
+  ])("reads %s", (_, stream, events) => {
+    assert.deepStrictEqual(briefly(stream), events)
   })
 
   it("ignores all of this with naive framing", () => {
@@ -128,12 +105,9 @@ describe("payload limit", () => {
 
 describe("frame without an end", () => {
   it("starts with its complete marker", () => {
-    assert.deepStrictEqual(
-      ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map((stream) =>
-        hasPartialFrame(after(stream))
-      ),
-      [false, false, false, true, true, true, true, false]
-    )
+    const streams = ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`]
+    const partial = streams.filter((stream) => hasPartialFrame(after(stream)))
+    assert.deepStrictEqual(partial, streams.slice(3, 7))
   })
 
   it("becomes garbage when the decoder drops it", () => {
@@ -183,15 +157,11 @@ describe("chunk of a stream", () => {
     assert.deepStrictEqual(nexts.map(endOf), alone.map(endOf))
   })
 
-  it("shares memory with the frames inside it", () => {
-    const stream = latin1(`${text}abc##END`)
-    const [frame] = framesOf(decode(stream))
-    assert.strictEqual(frame?.payload.buffer, stream.buffer)
-  })
-
-  it("accepts a Buffer, while payloads are plain arrays", () => {
-    const [frame] = framesOf(decode(Buffer.from(`${text}abc##END`)))
-    assert.strictEqual(frame?.payload.constructor, Uint8Array)
+  it("shares memory with the frames inside it, whose payloads are plain arrays", () => {
+    for (const stream of [latin1(`${text}abc##END`), Buffer.from(`${text}abc##END`)]) {
+      const payload = framesOf(decode(stream))[0]?.payload
+      assert.deepStrictEqual([payload?.buffer === stream.buffer, payload?.constructor === Uint8Array], [true, true])
+    }
   })
 
   it("keeps a copy of its unfinished part", () => {
