@@ -15,12 +15,15 @@ const window = (server: string, uri: string, more: Partial<WindowResource> = {})
 })
 const text = (...texts: ReadonlyArray<string>) => texts.map((value) => ({ text: value }))
 const blob = { blob: "AAAA" }
+const empty = { contents: [] }
+const binary = { contents: [blob] }
+const fullscreen = { resource: { _meta: { fullscreen: true } } }
+const annotated = (priority: unknown) => ({ resource: { annotations: { priority } } })
+
+const organized = (...windows: ReadonlyArray<WindowResource>) => organizeDesktop(windows, undefined, [])
 
 /** The URIs of the shown windows, without scheme and contents. */
-const shown = (
-  windows: ReadonlyArray<WindowResource>,
-  { history = [], size }: { size?: number; history?: ReadonlyArray<string> } = {}
-) =>
+const shown = (windows: ReadonlyArray<WindowResource>, size?: number, history: ReadonlyArray<string> = []) =>
   organizeDesktop(windows, size, history).entries.map((entry) => (entry.split("\n")[0] ?? "").replace("window://", ""))
 
 const Windows = Schema.Array(
@@ -36,7 +39,7 @@ const toWindow = ({ contents, server, uri }: (typeof Windows.Type)[number]) =>
 describe("organizeDesktop", () => {
   it.prop("truncates the end to the size", [Windows, Schema.Int], ([given, size]) => {
     const windows = given.map(toWindow)
-    assert.deepStrictEqual(shown(windows, { size }), shown(windows).slice(0, Math.max(0, size)))
+    assert.deepStrictEqual(shown(windows, size), shown(windows).slice(0, Math.max(0, size)))
   })
 
   it.prop("leaves an organized desktop unchanged", [Windows], ([given]) => {
@@ -44,9 +47,9 @@ describe("organizeDesktop", () => {
       ...toWindow(one),
       ...(one.contents === 1 && { contents: text(`#${index}`) })
     }))
-    const { entries } = organizeDesktop(windows, undefined, [])
+    const { entries } = organized(...windows)
     const chosen = entries.flatMap((entry) => windows[Number(entry.split("#")[1])] ?? [])
-    assert.deepStrictEqual(organizeDesktop(chosen, undefined, []).entries, entries)
+    assert.deepStrictEqual(organized(...chosen).entries, entries)
   })
 
   it.prop("shows all windows of a server, or one in full screen", [Windows], ([given]) => {
@@ -58,189 +61,145 @@ describe("organizeDesktop", () => {
     }
   })
 
-  it("case 230: renders the listed URI, a blank line and the text", () => {
-    assert.deepStrictEqual(organizeDesktop([window("a", "h/x?priority=080")], undefined, []).entries, [
-      "window://h/x?priority=080\n\nT"
-    ])
-  })
-
-  it("case 231: separates several texts by blank lines", () => {
-    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents: text("a", "b") })], undefined, []).entries, [
-      "window://h\n\na\n\nb"
-    ])
-  })
-
-  it("drops empty texts, and white space around all texts", () => {
-    const contents = text("", " a ", "", "b \n")
-    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents })], undefined, []).entries, [
-      "window://h\n\na \n\nb"
-    ])
-  })
-
-  it("case 232: renders the URI alone for an empty text", () => {
-    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries, [
-      "window://h"
-    ])
+  it.each([
+    ["case 230: renders the listed URI, a blank line and the text", "h/x?priority=080", ["T"], "h/x?priority=080\n\nT"],
+    ["case 231: separates several texts by blank lines", "h", ["a", "b"], "h\n\na\n\nb"],
+    ["drops empty texts, and white space around all texts", "h", ["", " a ", "", "b \n"], "h\n\na \n\nb"],
+    ["case 232: renders the URI alone for an empty text", "h", [""], "h"]
+  ] as const)("%s", (_, uri, texts, entry) => {
+    assert.deepStrictEqual(organized(window("a", uri, { contents: text(...texts) })).entries, [`window://${entry}`])
   })
 
   it("case 233: skips binary contents beside text with a warning", () => {
-    const { entries, warnings } = organizeDesktop([window("a", "h", { contents: [...text("a"), blob] })], undefined, [])
-    assert.deepStrictEqual(entries, ["window://h\n\na"])
-    assert.deepStrictEqual(warnings, [
-      { server: "a", uri: "window://h", reason: "binary contents are omitted", outcome: "shown" }
-    ])
-  })
-
-  it("cases 234 and 235: omits windows with binary contents only, or without contents", () => {
-    assert.deepStrictEqual(shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]), [])
+    const warning = { server: "a", uri: "window://h", reason: "binary contents are omitted", outcome: "shown" } as const
+    assert.deepStrictEqual(organized(window("a", "h", { contents: [...text("a"), blob] })), {
+      entries: ["window://h\n\na"],
+      warnings: [warning]
+    })
   })
 
   it("reports the reason for each omitted window, and none for a desktop of size zero", () => {
-    const windows = [
-      window("a", "h?priority=x"),
-      window("a", "h/1", { contents: [] }),
-      window("a", "h/2", { contents: [blob] })
-    ]
-    assert.deepStrictEqual(
-      organizeDesktop(windows, undefined, []).warnings.map(({ reason }) => reason),
-      ["priority must be an integer from 0 to 100", "no contents", "all contents are binary"]
-    )
+    const windows = [window("a", "h?priority=x"), window("a", "h/1", empty), window("a", "h/2", binary)]
+    const reasons = organized(...windows).warnings.map(({ reason }) => reason)
+    assert.deepStrictEqual(reasons, [
+      "priority must be an integer from 0 to 100",
+      "no contents",
+      "all contents are binary"
+    ])
     assert.deepStrictEqual(organizeDesktop(windows, 0, []), { entries: [], warnings: [] })
   })
 
   it("reports the windows that a full-screen window hides", () => {
-    const windows = [window("a", "n"), window("a", "f?fullscreen=1"), window("b", "n")]
-    assert.deepStrictEqual(organizeDesktop(windows, undefined, []).warnings, [
-      {
-        server: "a",
-        uri: "window://n",
-        reason: "hidden by the full-screen window window://f?fullscreen=1",
-        outcome: "hidden"
-      }
-    ])
+    const { warnings } = organized(window("a", "n"), window("a", "f?fullscreen=1"), window("b", "n"))
+    const reason = "hidden by the full-screen window window://f?fullscreen=1"
+    assert.deepStrictEqual(warnings, [{ server: "a", uri: "window://n", reason, outcome: "hidden" }])
   })
 
-  it("case 236: shows valid windows beside one with an invalid URI", () => {
-    assert.deepStrictEqual(shown([window("a", "h?priority=x"), window("a", "h/ok")]), ["h/ok"])
-  })
-
-  it("case 239: sorts by priority, highest first; a missing one counts as 0", () => {
-    assert.deepStrictEqual(shown([window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")]), [
-      "w90?priority=90",
-      "w10?priority=10",
-      "w0"
-    ])
-  })
-
-  it("case 240: keeps the listed order of ties", () => {
-    const uris = ["x?priority=5", "y?priority=5", "z?priority=5"]
-    assert.deepStrictEqual(shown(uris.map((uri) => window("a", uri))), uris)
-  })
-
-  const three = ["alpha", "beta", "gamma"].map((name) => window(name, name))
-
-  it("cases 241, 242 and 244: puts the most recently used server first, each once, without unknown ones", () => {
-    assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma"] }), ["gamma", "alpha", "beta"])
-    assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma", "alpha"] }), ["alpha", "gamma", "beta"])
-    assert.deepStrictEqual(shown(three, { history: ["ghost"] }), ["alpha", "beta", "gamma"])
-  })
-
-  it("case 243: sorts servers by code points without history", () => {
-    const names = ["b", "A", "a", "Z", "😀", "\uffee"]
-    assert.deepStrictEqual(shown(names.map((name) => window(name, "h"), names)), Array(6).fill("h"))
-    const ordered = names.map((name) => window(name, `h/${name.codePointAt(0)}`))
-    assert.deepStrictEqual(
-      shown(ordered).map((uri) => String.fromCodePoint(Number(uri.slice(2)))),
-      ["A", "Z", "a", "b", "\uffee", "😀"]
-    )
-  })
-
-  it("case 246: shows the first listed full-screen window, independent of priorities", () => {
-    assert.deepStrictEqual(
-      shown([
+  it.each([
+    ["cases 234 and 235: omits windows without text", [window("a", "h/1", binary), window("a", "h/2", empty)], []],
+    [
+      "case 236: shows valid windows beside an invalid URI",
+      [window("a", "h?priority=x"), window("a", "h/ok")],
+      ["h/ok"]
+    ],
+    [
+      "case 239: sorts by priority, highest first; a missing one counts as 0",
+      [window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")],
+      ["w90?priority=90", "w10?priority=10", "w0"]
+    ],
+    [
+      "case 240: keeps the listed order of ties",
+      [window("a", "x?priority=5"), window("a", "y?priority=5"), window("a", "z?priority=5")],
+      ["x?priority=5", "y?priority=5", "z?priority=5"]
+    ],
+    [
+      "case 246: shows the first listed full-screen window, independent of priorities",
+      [
         window("a", "f1?priority=10&fullscreen=true"),
         window("a", "f2?priority=90&fullscreen=true"),
         window("a", "n?priority=100")
-      ]),
+      ],
       ["f1?priority=10&fullscreen=true"]
-    )
-  })
-
-  it("case 247: limits full screen to its server", () => {
-    assert.deepStrictEqual(
-      shown([
+    ],
+    [
+      "case 247: limits full screen to its server",
+      [
         window("alpha", "a?fullscreen=1"),
         window("alpha", "a2"),
         window("beta", "b?fullscreen=1"),
         window("gamma", "c1"),
         window("gamma", "c2")
-      ]),
+      ],
       ["a?fullscreen=1", "b?fullscreen=1", "c1", "c2"]
-    )
+    ],
+    ["case 248: ignores an empty full-screen window", [window("a", "f?fullscreen=1", empty), window("a", "n")], ["n"]],
+    ["case 249: ignores a disabled one", [window("a", "f?fullscreen=0"), window("a", "n")], ["f?fullscreen=0", "n"]],
+    [
+      "cases 260 and 261: reads the priority from annotations unless the URI has one",
+      [
+        window("a", "none?priority=50"),
+        window("a", "noted", annotated(0.8)),
+        window("a", "said?priority=10", annotated(0.9))
+      ],
+      ["noted", "none?priority=50", "said?priority=10"]
+    ],
+    [
+      "accepts the highest annotated priority",
+      [window("a", "99?priority=99"), window("a", "full", annotated(1))],
+      ["full", "99?priority=99"]
+    ],
+    ["case 262: reads full screen from _meta", [window("a", "n"), window("a", "f", fullscreen)], ["f"]],
+    [
+      "case 262: prefers full screen of the URI to _meta",
+      [window("a", "n"), window("a", "f?fullscreen=no", fullscreen)],
+      ["n", "f?fullscreen=no"]
+    ]
+  ])("%s", (_, windows, uris) => {
+    assert.deepStrictEqual(shown(windows), uris)
   })
 
-  it("cases 248 and 249: ignores an empty or disabled full-screen window", () => {
-    assert.deepStrictEqual(shown([window("a", "f?fullscreen=1", { contents: [] }), window("a", "n")]), ["n"])
-    assert.deepStrictEqual(shown([window("a", "f?fullscreen=0"), window("a", "n")]), ["f?fullscreen=0", "n"])
+  const three = ["alpha", "beta", "gamma"].map((name) => window(name, name))
+
+  it("cases 241, 242 and 244: puts the most recently used server first, each once, without unknown ones", () => {
+    assert.deepStrictEqual(shown(three, undefined, ["alpha", "gamma"]), ["gamma", "alpha", "beta"])
+    assert.deepStrictEqual(shown(three, undefined, ["alpha", "gamma", "alpha"]), ["alpha", "gamma", "beta"])
+    assert.deepStrictEqual(shown(three, undefined, ["ghost"]), ["alpha", "beta", "gamma"])
+  })
+
+  it("case 243: sorts servers by code points without history", () => {
+    const names = ["b", "A", "a", "Z", "😀", "\uffee"]
+    const uris = shown(names.map((name) => window(name, `h/${name.codePointAt(0)}`)))
+    const ordered = uris.map((uri) => String.fromCodePoint(Number(uri.slice(2))))
+    assert.deepStrictEqual(ordered, ["A", "Z", "a", "b", "\uffee", "😀"])
   })
 
   it("case 250: gives an empty desktop for a size of zero or less", () => {
-    assert.deepStrictEqual(shown(three, { size: 0 }), [])
-    assert.deepStrictEqual(shown(three, { size: -3 }), [])
+    for (const size of [0, -3]) assert.deepStrictEqual(shown(three, size), [])
   })
 
   it("cases 251 and 253: limits the whole list to the size", () => {
     const six = three.flatMap((one) => [one, { ...one, uri: `${one.uri}/2` }])
-    assert.deepStrictEqual(shown(six, { size: 2 }), ["alpha", "alpha/2"])
-    assert.deepStrictEqual(
-      shown([window("a", "f?fullscreen=1"), window("a", "n"), window("b", "1"), window("b", "2")], {
-        size: 2
-      }),
-      ["f?fullscreen=1", "1"]
-    )
-  })
-
-  it("cases 260 and 261: reads the priority from annotations unless the URI has one", () => {
-    const annotated = (priority: number) => ({ resource: { annotations: { priority } } })
-    assert.deepStrictEqual(
-      shown([
-        window("a", "none?priority=50"),
-        window("a", "noted", annotated(0.8)),
-        window("a", "said?priority=10", annotated(0.9))
-      ]),
-      ["noted", "none?priority=50", "said?priority=10"]
-    )
-  })
-
-  it("case 262: reads full screen from _meta unless the URI has it", () => {
-    const full = { resource: { _meta: { fullscreen: true } } }
-    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f", full)]), ["f"])
-    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f?fullscreen=no", full)]), ["n", "f?fullscreen=no"])
+    assert.deepStrictEqual(shown(six, 2), ["alpha", "alpha/2"])
+    const windows = [window("a", "f?fullscreen=1"), window("a", "n"), window("b", "1"), window("b", "2")]
+    assert.deepStrictEqual(shown(windows, 2), ["f?fullscreen=1", "1"])
   })
 
   it("case 263: treats an annotated priority outside 0…1 as 0 with a warning", () => {
-    const { entries, warnings } = organizeDesktop(
-      [window("a", "big", { resource: { annotations: { priority: 80 } } }), window("a", "small?priority=1")],
-      undefined,
-      []
-    )
-    assert.match(entries[0] ?? "", /small/)
-    assert.match(warnings[0]?.reason ?? "", /outside 0…1/)
+    const windows = [window("a", "big", annotated(80)), window("a", "small?priority=1")]
+    assert.deepStrictEqual(shown(windows), ["small?priority=1", "big"])
+    assert.match(organized(...windows).warnings[0]?.reason ?? "", /outside 0…1/)
   })
 
-  it("accepts both ends of the annotated range, and warns of other values unless the URI has a priority", () => {
-    const annotated = (priority: unknown) => ({ resource: { annotations: { priority } } })
-    const warningsOf = (uri: string, priority: unknown) =>
-      organizeDesktop([window("a", uri, annotated(priority))], undefined, []).warnings.length
-    assert.deepStrictEqual(
-      [0, 1, -0.1, 1.1, "0.5", null].map((priority) => warningsOf("h", priority)),
-      [0, 0, 1, 1, 1, 0]
-    )
-    assert.strictEqual(warningsOf("h?priority=1", 80), 0)
-    assert.deepStrictEqual(shown([window("a", "99?priority=99"), window("a", "full", annotated(1))]), [
-      "full",
-      "99?priority=99"
-    ])
+  it.each([
+    ["h", 0, 0],
+    ["h", 1, 0],
+    ["h", -0.1, 1],
+    ["h", 1.1, 1],
+    ["h", "0.5", 1],
+    ["h", null, 0],
+    ["h?priority=1", 80, 0]
+  ])("warns of an annotated priority that is out of range and counts: %s, %j", (uri, priority, warnings) => {
+    assert.lengthOf(organized(window("a", uri, annotated(priority))).warnings, warnings)
   })
 })
 

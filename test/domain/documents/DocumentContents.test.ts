@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import { type DocumentContents, parseDocumentContents } from "../../../src/domain/documents/DocumentContents.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -10,10 +10,9 @@ const read = (contents: ReadonlyArray<JsonObject>, listed?: string): DocumentCon
   Result.getOrThrow(parseDocumentContents(contents, listed))
 
 const reasonOf = (...contents: ReadonlyArray<JsonObject>): string =>
-  Result.match(parseDocumentContents(contents), {
-    onFailure: ({ reason }) => reason,
-    onSuccess: () => "usable"
-  })
+  Option.getOrUndefined(Result.getFailure(parseDocumentContents(contents)))?.reason ?? "usable"
+
+const base64 = (bytes: Uint8Array | string) => Buffer.from(bytes).toString("base64")
 
 const elsewhere = (body: unknown) => ({ mimeType: external, text: JSON.stringify(body) })
 
@@ -32,20 +31,14 @@ describe("parseDocumentContents", () => {
   })
 
   it.prop("keeps a text unchanged", [Schema.String], ([text]) => {
-    assert.deepStrictEqual(read([{ text, mimeType: "text/markdown" }]), {
-      kind: "text",
-      mimeType: "text/markdown",
-      text
-    })
+    const mimeType = "text/markdown"
+    assert.deepStrictEqual(read([{ text, mimeType }]), { kind: "text", mimeType, text })
   })
 
   it.prop("decodes a blob", [Schema.Array(Schema.Int)], ([numbers]) => {
     const bytes = Uint8Array.from(numbers)
-    assert.deepStrictEqual(read([{ blob: Buffer.from(bytes).toString("base64"), mimeType: "application/pdf" }]), {
-      kind: "bytes",
-      mimeType: "application/pdf",
-      bytes
-    })
+    const mimeType = "application/pdf"
+    assert.deepStrictEqual(read([{ blob: base64(bytes), mimeType }]), { kind: "bytes", mimeType, bytes })
   })
 
   const Several = Schema.Array(Schema.Struct({ uri: Schema.String, text: Schema.String })).check(Schema.isMinLength(2))
@@ -71,29 +64,20 @@ describe("parseDocumentContents", () => {
   })
 
   it("accepts a location as a blob", () => {
-    const blob = Buffer.from('{"uri":"s3://b/k"}').toString("base64")
+    const blob = base64('{"uri":"s3://b/k"}')
     assert.deepStrictEqual(read([{ mimeType: external, blob }]), { kind: "external", uri: "s3://b/k" })
   })
 
   it("keeps the JSON text of an inline document", () => {
     const text = '{ "doc_ref": "r",  "pages": [] }'
-    assert.deepStrictEqual(read([{ mimeType: inline, text }]), {
-      kind: "text",
-      mimeType: "application/json",
-      text
-    })
-    assert.deepStrictEqual(read([{ mimeType: inline, blob: Buffer.from(text).toString("base64") }]), {
-      kind: "text",
-      mimeType: "application/json",
-      text
-    })
+    for (const body of [{ text }, { blob: base64(text) }]) {
+      const found = read([{ mimeType: inline, ...body }])
+      assert.deepStrictEqual(found, { kind: "text", mimeType: "application/json", text })
+    }
   })
 
   it("prefers the MIME type of the content, then of the listing, then the default", () => {
-    const mimeTypeOf = (content: JsonObject, listed?: string) => {
-      const found = read([content], listed)
-      return found.mimeType
-    }
+    const mimeTypeOf = (content: JsonObject, listed?: string) => read([content], listed).mimeType
     assert.strictEqual(mimeTypeOf({ text: "", mimeType: "text/csv" }, "text/html"), "text/csv")
     assert.strictEqual(mimeTypeOf({ text: "" }, "text/html"), "text/html")
     assert.strictEqual(mimeTypeOf({ text: "" }), "text/plain")
@@ -108,27 +92,19 @@ describe("parseDocumentContents", () => {
   })
 
   it("ignores a MIME type that is unsafe in a header", () => {
-    for (const mimeType of [
-      "text/html\r\nX-Evil: 1",
-      "text/html;\u0000",
-      "text",
-      "text/ü",
-      "",
-      5,
-      "a/b; ü=1",
-      ["text/html"]
-    ]) {
+    const unsafe = ["text/html\r\nX-Evil: 1", "text/html;\u0000", "text", "text/ü", "", 5, "a/b; ü=1", ["text/html"]]
+    for (const mimeType of unsafe) {
       assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain", String(mimeType))
     }
   })
 
-  it("removes the charset of a text, and keeps that of a blob", () => {
+  it("keeps the charset of a blob", () => {
     const mimeType = 'text/plain; format=flowed; charset="iso-8859-1"; delsp=yes'
-    assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain; format=flowed; delsp=yes")
     assert.strictEqual(read([{ blob: "", mimeType }]).mimeType, mimeType)
   })
 
   it.each([
+    ['text/plain; format=flowed; charset="iso-8859-1"; delsp=yes', "text/plain; format=flowed; delsp=yes"],
     ["text/plain;charset=utf-8", "text/plain"],
     ["text/plain ; CHARSET = utf-8", "text/plain"],
     ['text/plain; charset="a;b"; x=1', "text/plain; x=1"],
@@ -139,10 +115,15 @@ describe("parseDocumentContents", () => {
     assert.strictEqual(read([{ text: "", mimeType }]).mimeType, expected)
   )
 
-  it("rejects missing contents and contents without a body", () => {
-    assert.strictEqual(reasonOf(), "no contents")
-    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "text or blob is required")
-    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2: text or blob is required")
+  it.each([
+    [[], "no contents"],
+    [[{ uri: "dpe://h/a" }], "text or blob is required"],
+    [[{ text: "a" }, { text: 5 }], "content 2 of 2: text or blob is required"],
+    [[{ mimeType: inline, text: "{" }], "the body is not JSON"],
+    [[{ mimeType: inline, text: "[]" }], "the body is not a JSON object"],
+    [[{ text: "a" }, { text: "b", extra: 1n }], "the contents cannot be encoded as JSON"]
+  ])("rejects unusable contents with the reason: %o", (contents, reason) => {
+    assert.strictEqual(reasonOf(...contents), reason)
   })
 
   it("rejects invalid base64", () => {
@@ -152,33 +133,23 @@ describe("parseDocumentContents", () => {
     }
   })
 
-  it("rejects an inline document that is not a JSON object", () => {
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "the body is not JSON")
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "the body is not a JSON object")
+  it.each([
+    [[{ mimeType: external, text: "nowhere" }], /external location: the body is not JSON/],
+    [[elsewhere({})], /external location: uri: Missing key/],
+    [[elsewhere({ uri: "s3://b/k", size: -1 })], /external location: size/],
+    [[elsewhere({ uri: "s3://b/k", mime_type: 5 })], /external location: mime_type/],
+    [[elsewhere({ uri: `s3://${"k".repeat(9000)}` })], /external location: uri/],
+    [[elsewhere({ uri: "DPE://h/other" })], /Agents cannot fetch the scheme/],
+    [[elsewhere({ uri: "data:text/plain,secret" })], /Agents cannot fetch the scheme/],
+    [[{ text: "a" }, elsewhere({ uri: "s3://b/k" })], /content 2 of 2: .* the only content/]
+  ])("rejects an invalid location with the reason: %j", (contents, reason) => {
+    assert.match(reasonOf(...contents), reason)
   })
 
-  it("rejects an invalid location with the reason", () => {
-    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /external location: the body is not JSON/)
-    assert.match(reasonOf(elsewhere({})), /external location: uri: Missing key/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /external location: size/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /external location: mime_type/)
-    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /external location: uri/)
-  })
-
-  it("rejects a location that is not a URI, or that Agents cannot fetch", () => {
+  it("rejects a location that is not a URI", () => {
     for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x", "1x://y"]) {
       assert.match(reasonOf(elsewhere({ uri })), /an invalid URI/, uri)
     }
-    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /Agents cannot fetch the scheme/)
-    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /Agents cannot fetch the scheme/)
-  })
-
-  it("rejects a location among other contents", () => {
-    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2: .* the only content/)
-  })
-
-  it("rejects contents that JSON cannot encode", () => {
-    assert.strictEqual(reasonOf({ text: "a" }, { text: "b", extra: 1n }), "the contents cannot be encoded as JSON")
   })
 
   it("hides the contents of a document in reasons", () => {
