@@ -10,30 +10,25 @@ import {
   type Setup
 } from "../../../src/domain/config/Setup.ts"
 
-const setup = (servers: ReadonlyArray<string>, inputs: ReadonlyArray<string> = [], more: object = {}): Setup => ({
-  variables: {},
-  config: Result.getOrThrow(
-    parseComputerConfig({
-      inputs: inputs.map((id) => ({ type: "promptString", id })),
-      servers: Object.fromEntries(
-        servers.map((name) => [name, { type: "stdio", server_parameters: { command: "x" }, ...more }])
-      )
-    })
-  )
+const stdio = { type: "stdio", server_parameters: { command: "x" } }
+
+const setupOf = (config: object, variables: Setup["variables"] = {}): Setup => ({
+  variables,
+  config: Result.getOrThrow(parseComputerConfig(config))
 })
+const setup = (servers: ReadonlyArray<string>, inputs: ReadonlyArray<string> = [], more: object = {}): Setup =>
+  setupOf({
+    inputs: inputs.map((id) => ({ type: "promptString", id })),
+    servers: Object.fromEntries(servers.map((name) => [name, { ...stdio, ...more }]))
+  })
 const idsOf = ({ config }: Setup) => config.inputs.map(({ id }) => id)
 const namesOf = ({ config }: Setup) => Object.keys(config.servers)
 
 describe("keepRuntimeChanges", () => {
   it("keeps servers and inputs that were added at run time", () => {
     const carried = keepRuntimeChanges(setup(["a", "own"], ["i", "own"]), setup(["a"], ["i"]), setup(["b"], ["j"]))
-    assert.deepStrictEqual(
-      [namesOf(carried), idsOf(carried)],
-      [
-        ["b", "own"],
-        ["j", "own"]
-      ]
-    )
+    assert.deepStrictEqual(namesOf(carried), ["b", "own"])
+    assert.deepStrictEqual(idsOf(carried), ["j", "own"])
   })
 
   it("prefers the variables of the new files to the current ones", () => {
@@ -43,54 +38,44 @@ describe("keepRuntimeChanges", () => {
   })
 
   it("never restores servers and inputs that were removed at run time", () => {
-    const carried = keepRuntimeChanges(
-      setup(["a"], ["i"]),
-      setup(["a", "b"], ["i", "j"]),
-      setup(["a", "b"], ["i", "j"])
-    )
+    const files = setup(["a", "b"], ["i", "j"])
+    const carried = keepRuntimeChanges(setup(["a"], ["i"]), files, files)
     assert.deepStrictEqual([namesOf(carried), idsOf(carried)], [["a"], ["i"]])
   })
 })
 
 describe("Setup", () => {
-  const servers = (parameters: object) => ({ a: { type: "stdio", server_parameters: { command: "x", ...parameters } } })
-  const config = (parameters: object) =>
-    Result.getOrThrow(
-      parseComputerConfig({ servers: { ...servers(parameters), b: { command: "y", args: ["${input:other}"] } } })
-    )
-
   it("names the servers that use an input", () => {
-    const given = config({ args: ["${input:token}", "${env:HOME}", "${userHome}"], env: { A: "x${input:id}" } })
+    const parameters = {
+      command: "x",
+      args: ["${input:token}", "${env:HOME}", "${userHome}"],
+      env: { A: "x${input:id}" }
+    }
+    const a = { type: "stdio", server_parameters: parameters }
+    const given = setupOf({ servers: { a, b: { command: "y", args: ["${input:other}"] } } }).config
     assert.deepStrictEqual(given.servers["a"] && inputIdsOf(given.servers["a"]), ["token", "id"])
-    assert.deepStrictEqual(serversUsingInput(given, "token"), ["a"])
-    assert.deepStrictEqual(serversUsingInput(given, "other"), ["b"])
-    assert.deepStrictEqual(serversUsingInput(given, "HOME"), [])
+    const users = ["token", "other", "HOME"].map((id) => serversUsingInput(given, id))
+    assert.deepStrictEqual(users, [["a"], ["b"], []])
   })
 
   it("has variables by server, without those of Object.prototype", () => {
     const variables = { a: { userHome: "/root" } }
-    const found = (server: string, name: string) => findVariable(variables, server, name)
-    assert.deepStrictEqual(
-      [found("a", "userHome"), found("a", "toString"), found("b", "userHome"), found("constructor", "name")],
-      ["/root", undefined, undefined, undefined]
-    )
+    assert.strictEqual(findVariable(variables, "a", "userHome"), "/root")
+    for (const [server, name] of [
+      ["a", "toString"],
+      ["b", "userHome"],
+      ["constructor", "name"]
+    ] as const)
+      assert.isUndefined(findVariable(variables, server, name))
   })
 })
 
 describe("diffSetups", () => {
   it("sorts servers into added, removed, restarted, reconfigured and unchanged ones", () => {
-    const stdio = { type: "stdio", server_parameters: { command: "x" } }
-    const setupOf = (servers: object): Setup => ({
-      variables: {},
-      config: Result.getOrThrow(parseComputerConfig({ servers }))
-    })
-    const before = setupOf({ gone: stdio, same: stdio, tools: stdio, moved: stdio })
-    const after = setupOf({
-      same: stdio,
-      tools: { ...stdio, forbidden_tools: ["rm"] },
-      moved: { type: "stdio", server_parameters: { command: "y" } },
-      come: stdio
-    })
+    const before = setupOf({ servers: { gone: stdio, same: stdio, tools: stdio, moved: stdio } })
+    const tools = { ...stdio, forbidden_tools: ["rm"] }
+    const moved = { ...stdio, server_parameters: { command: "y" } }
+    const after = setupOf({ servers: { same: stdio, tools, moved, come: stdio } })
     assert.deepStrictEqual(diffSetups(before, after), {
       added: ["come"],
       removed: ["gone"],
@@ -102,36 +87,34 @@ describe("diffSetups", () => {
   })
 
   it("restarts a server whose input or variable changed, and no other", () => {
-    const withInput = (description: string, variable: string): Setup => ({
-      variables: { a: { userHome: variable, unused: variable }, b: { unused: variable } },
-      config: Result.getOrThrow(
-        parseComputerConfig({
-          inputs: [
-            { type: "promptString", id: "i", description },
-            { type: "promptString", id: "j", description: "" }
-          ],
-          servers: {
-            a: { command: "${userHome}/x", args: [] },
-            b: { command: "x", args: ["${input:i}"] },
-            c: { command: "x", args: ["${input:j}", "${env:HOME}"] }
-          }
-        })
+    const servers = {
+      a: { command: "${userHome}/x", args: [] },
+      b: { command: "x", args: ["${input:i}"] },
+      c: { command: "x", args: ["${input:j}", "${env:HOME}"] }
+    }
+    const withInput = (description: string, variable: string): Setup => {
+      const [i, j] = [
+        { type: "promptString", id: "i", description },
+        { type: "promptString", id: "j" }
+      ]
+      return setupOf(
+        { inputs: [i, j], servers },
+        { a: { userHome: variable, unused: variable }, b: { unused: variable } }
       )
-    })
+    }
     const before = withInput("", "/a")
     assert.deepStrictEqual(diffSetups(before, withInput("new", "/a")).restarted, ["b"])
     assert.deepStrictEqual(diffSetups(before, withInput("", "/b")).restarted, ["a"])
     assert.deepStrictEqual(diffSetups(before, withInput("", "/a")).restarted, [])
   })
 
-  it("reports no difference between equal setups", () => {
-    const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a"]), setup(["a"]))
-    assert.deepStrictEqual([isReportedConfigChanged, unchanged], [false, ["a"]])
-  })
-
-  it("reports a changed order without restarts", () => {
-    const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a", "b"]), setup(["b", "a"]))
-    assert.deepStrictEqual([isReportedConfigChanged, unchanged], [true, ["b", "a"]])
+  it.each([
+    ["no difference between equal setups", ["a"], ["a"], false],
+    ["a changed order without restarts", ["a", "b"], ["b", "a"], true]
+  ])("reports %s", (_, before, after, isReportedConfigChanged) => {
+    const none = { added: [], removed: [], restarted: [], reconfigured: [] }
+    const expected = { ...none, unchanged: after, isReportedConfigChanged }
+    assert.deepStrictEqual(diffSetups(setup(before), setup(after)), expected)
   })
 
   it("restarts a server with a changed script", () => {

@@ -5,6 +5,8 @@ import { formatPath } from "../../../src/domain/validation.ts"
 
 /** The paths of errors or warnings. */
 const paths = (issues: ReturnType<typeof parseConfig>["errors"]) => issues.map(({ path }) => formatPath(path))
+const warningsOf = (source: unknown) => paths(parseConfig(source).warnings)
+const errorsOf = (source: unknown) => paths(parseConfig(source).errors)
 const stdio = { type: "stdio", server_parameters: { command: "x" } }
 const loaded = (source: unknown) => {
   const { config, errors } = parseConfig(source)
@@ -97,8 +99,8 @@ describe("flat server", () => {
 
   it("names the field of an unknown transport", () => {
     for (const field of ["type", "transport", "transportType"]) {
-      const { errors } = parseConfig({ mcpServers: { s: { url: "http://h", [field]: "carrier pigeon" } } })
-      assert.deepStrictEqual(paths(errors), [`mcpServers.s.${field}`])
+      const source = { mcpServers: { s: { url: "http://h", [field]: "carrier pigeon" } } }
+      assert.deepStrictEqual(errorsOf(source), [`mcpServers.s.${field}`])
     }
   })
 
@@ -108,10 +110,8 @@ describe("flat server", () => {
   })
 
   it("keeps parameters of its type, and settings beside them", () => {
-    const { forbiddenTools, parameters } =
-      loaded({
-        mcpServers: { s: { command: "x", args: ["-a"], env: { A: "1", B: null }, cwd: "/w", forbidden_tools: ["rm"] } }
-      }).servers["s"] ?? {}
+    const flat = { command: "x", args: ["-a"], env: { A: "1", B: null }, cwd: "/w", forbidden_tools: ["rm"] }
+    const { forbiddenTools, parameters } = loaded({ mcpServers: { s: flat } }).servers["s"] ?? {}
     assert.deepStrictEqual(forbiddenTools, ["rm"])
     assert.deepInclude(parameters, { command: "x", args: ["-a"], env: { A: "1" }, cwd: "/w" })
   })
@@ -144,7 +144,7 @@ describe("flat server", () => {
     [{ command: "x", env: { A: "1" }, environment: { A: "2" } }, { env: { A: "1" } }, "environment"]
   ])("warns about a second field for a parameter: %j", (flat, parameters, field) => {
     assert.deepInclude(server(flat).parameters, parameters)
-    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: flat } }).warnings), [`mcpServers.s.${field}`])
+    assert.deepStrictEqual(warningsOf({ mcpServers: { s: flat } }), [`mcpServers.s.${field}`])
   })
 
   it.each([
@@ -159,7 +159,7 @@ describe("flat server", () => {
     [{ command: "x", args: [{}] }, "mcpServers.s.args[0]"],
     [{ type: "remote" }, "mcpServers.s.url"]
   ])("fails with the path of the field of another host: %j", (flat, path) => {
-    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: flat } }).errors), [path])
+    assert.deepStrictEqual(errorsOf({ mcpServers: { s: flat } }), [path])
   })
 
   it("ignores a timeout in milliseconds, and keeps one with a unit", () => {
@@ -171,40 +171,29 @@ describe("flat server", () => {
   })
 
   it("converts variables of shells, except those of the host, in mcpServers only", () => {
+    const others = ["${userHome}", "${workspaceFolder}", "$HOME", "${env:A}", "${1A}"]
     const flat = {
       command: "${BIN}",
-      args: ["${HOME_2:-/root}/x", "${userHome}", "${workspaceFolder}", "$HOME", "${env:A}", "${1A}", "${A}${B}"],
+      args: ["${HOME_2:-/root}/x", ...others, "${A}${B}"],
       env: { A: "${A:-}" }
     }
     assert.deepInclude(server(flat).parameters, {
       command: "${env:BIN}",
-      args: [
-        "${env:HOME_2:-/root}/x",
-        "${userHome}",
-        "${workspaceFolder}",
-        "$HOME",
-        "${env:A}",
-        "${1A}",
-        "${env:A}${env:B}"
-      ],
+      args: ["${env:HOME_2:-/root}/x", ...others, "${env:A}${env:B}"],
       env: { A: "${env:A:-}" }
     })
     assert.deepInclude(server(flat, "servers").parameters, flat)
   })
 
-  it("fails with the path in the original format", () => {
-    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: {} } }).errors), ["mcpServers.s.command"])
-    assert.deepStrictEqual(paths(parseConfig({ servers: { s: { command: {} } } }).errors), ["servers.s.command"])
-    assert.deepStrictEqual(
-      paths(parseConfig({ servers: { s: { ...stdio, server_parameters: { command: {} } } } }).errors),
-      ["servers.s.server_parameters.command"]
-    )
-    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: 1 } }).errors), ["mcpServers.s"])
-    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: { command: "x" } }, inputs: 1 }).errors), ["inputs"])
-    assert.deepStrictEqual(
-      paths(parseConfig({ mcpServers: { s: { command: "x" } }, inputs: [{ id: 1 }] }).errors).slice(0, 1),
-      ["inputs[0]"]
-    )
+  it.each([
+    [{ mcpServers: { s: {} } }, "mcpServers.s.command"],
+    [{ servers: { s: { command: {} } } }, "servers.s.command"],
+    [{ servers: { s: { ...stdio, server_parameters: { command: {} } } } }, "servers.s.server_parameters.command"],
+    [{ mcpServers: { s: 1 } }, "mcpServers.s"],
+    [{ mcpServers: { s: { command: "x" } }, inputs: 1 }, "inputs"],
+    [{ mcpServers: { s: { command: "x" } }, inputs: [{ id: 1 }] }, "inputs[0]"]
+  ])("fails with the path in the original format: %j", (source, path) => {
+    assert.deepStrictEqual(errorsOf(source), [path])
   })
 })
 
@@ -244,7 +233,7 @@ describe.each([
 
   it.each(["enabled", "disabled", "isActive"])("must be true or false: %s", (field) => {
     for (const value of ["no", 0, {}, "${env:OFF}"]) {
-      const [path = ""] = paths(parseConfig(source({ [field]: value })).errors)
+      const [path = ""] = errorsOf(source({ [field]: value }))
       assert.match(path, new RegExp(`\\.${field}$`))
     }
   })
@@ -267,7 +256,7 @@ describe("configuration with warnings", () => {
         }
       }
     }
-    assert.deepStrictEqual(paths(parseConfig(source).warnings), [
+    assert.deepStrictEqual(warningsOf(source), [
       "extra",
       "inputs[0].hint",
       "servers.s.color",
@@ -278,19 +267,12 @@ describe("configuration with warnings", () => {
   })
 
   it("warns about unknown fields of flat servers and of HTTP servers", () => {
-    assert.deepStrictEqual(
-      paths(
-        parseConfig({
-          mcpServers: { s: { command: "x", color: 1, envFile: "e", tool_meta: { read: { ttl: 1 } } } }
-        }).warnings
-      ),
-      ["mcpServers.s.color", "mcpServers.s.tool_meta.read.ttl"]
-    )
+    const flat = { command: "x", color: 1, envFile: "e", tool_meta: { read: { ttl: 1 } } }
+    const warnings = ["mcpServers.s.color", "mcpServers.s.tool_meta.read.ttl"]
+    assert.deepStrictEqual(warningsOf({ mcpServers: { s: flat } }), warnings)
     for (const type of ["http", "streamable", "sse"]) {
-      assert.deepStrictEqual(
-        paths(parseConfig({ servers: { s: { type, server_parameters: { url: "http://h", dev: 1 } } } }).warnings),
-        ["servers.s.server_parameters.dev"]
-      )
+      const source = { servers: { s: { type, server_parameters: { url: "http://h", dev: 1 } } } }
+      assert.deepStrictEqual(warningsOf(source), ["servers.s.server_parameters.dev"])
     }
   })
 
@@ -306,16 +288,14 @@ describe("configuration with warnings", () => {
       { type: "promptString", id: "q", description: "Q" }
     ]
     const vsCode = { inputs, servers: { s: { command: "x" } } }
-    assert.deepStrictEqual(paths(parseConfig(vsCode).warnings), ["inputs[0]"])
+    assert.deepStrictEqual(warningsOf(vsCode), ["inputs[0]"])
     const [command, pick, prompt] = loaded(vsCode).inputs
-    assert.deepStrictEqual([command?.type, command?.id], ["promptString", "c"])
-    assert.deepInclude(pick, {
-      type: "pickString",
-      options: [
-        { label: "a", value: "a" },
-        { label: "B", value: "b" }
-      ]
-    })
+    assert.deepInclude(command, { type: "promptString", id: "c" })
+    const [a, b] = [
+      { label: "a", value: "a" },
+      { label: "B", value: "b" }
+    ]
+    assert.deepInclude(pick, { type: "pickString", options: [a, b] })
     assert.deepStrictEqual(prompt, { type: "promptString", id: "q", description: "Q" })
     const [kept] = loaded({ inputs: inputs.slice(0, 1), servers: { s: stdio } }).inputs
     assert.deepInclude(kept, { type: "command", command: "editor.pick" })
@@ -343,11 +323,8 @@ describe("mergeConfigs", () => {
   it("keeps servers and inputs of all files in their order", () => {
     const { config, conflicts } = mergeConfigs([source("a", ["x"], ["i"]), source("b", ["i", "y"], ["x"])])
     assert.deepStrictEqual(Object.keys(config.servers), ["x", "i", "y"])
-    assert.deepStrictEqual(
-      config.inputs.map(({ id }) => id),
-      ["i", "x"]
-    )
-    assert.deepStrictEqual(conflicts, [])
+    const ids = config.inputs.map(({ id }) => id)
+    assert.deepStrictEqual([ids, conflicts], [["i", "x"], []])
   })
 
   it("reports a server or an input of two files as a conflict", () => {

@@ -23,31 +23,30 @@ const errorOf = (value: unknown) => Result.getOrThrow(Result.flip(parseComputerC
 const oneServer = (type: string, server_parameters: object, more: object = {}) => ({
   servers: { s: { type, server_parameters, ...more } }
 })
+const withStdio = (more: object) => oneServer("stdio", { command: "x" }, more)
 const written = (type: string, parameters: object, more: object = {}) =>
   encode(loaded(oneServer(type, parameters, more))).servers["s"]
+
+const input = { type: "promptString", id: "a", description: "" }
 
 describe("parseComputerConfig", () => {
   it("reads when a server runs, in every dialect", () => {
     const lazy = { lifecycle: "lazy", idle: "90s" } as const
-    for (const config of [
-      oneServer("stdio", { command: "x" }, lazy),
-      { servers: { s: { command: "x", ...lazy } } },
-      { mcpServers: { s: { command: "x", ...lazy } } }
-    ]) {
+    const flat = { s: { command: "x", ...lazy } }
+    for (const config of [withStdio(lazy), { servers: flat }, { mcpServers: flat }]) {
       assert.include(loaded(config).servers["s"], lazy)
       assert.deepStrictEqual(parseConfig(config).warnings, [])
       assert.include(encode(loaded(config)).servers["s"], lazy)
     }
-    assert.notProperty(loaded(oneServer("stdio", { command: "x" }, { lifecycle: null })).servers["s"], "lifecycle")
+    assert.notProperty(loaded(withStdio({ lifecycle: null })).servers["s"], "lifecycle")
   })
 
   it("names the place of an unknown lifecycle and of an invalid idle time", () => {
-    const invalid = (more: object) => errorOf(oneServer("stdio", { command: "x" }, more))
-    assert.match(invalid({ lifecycle: "sometimes" }), /^servers\.s\.lifecycle: /)
+    assert.match(errorOf(withStdio({ lifecycle: "sometimes" })), /^servers\.s\.lifecycle: /)
     for (const idle of ["5", "0s", "5 minutes", "-1m", "8d", "", 5]) {
-      assert.match(invalid({ idle }), /^servers\.s\.idle: /)
+      assert.match(errorOf(withStdio({ idle })), /^servers\.s\.idle: /)
     }
-    for (const idle of ["1s", "7d", "168h"]) loaded(oneServer("stdio", { command: "x" }, { idle }))
+    for (const idle of ["1s", "7d", "168h"]) loaded(withStdio({ idle }))
   })
 
   it("cases 193 and 195: completes a stdio server from its command", () => {
@@ -55,43 +54,39 @@ describe("parseComputerConfig", () => {
   })
 
   it("cases 194, 196 and 197: completes HTTP servers, with ISO 8601 durations or seconds", () => {
-    assert.deepStrictEqual(written("streamable", { url: "u" })?.server_parameters, {
-      url: "u",
-      headers: null,
-      timeout: "PT30S",
-      sse_read_timeout: "PT300S",
-      terminate_on_close: true
-    })
-    assert.deepStrictEqual(written("sse", { url: "u" })?.server_parameters, {
-      url: "u",
-      headers: null,
-      timeout: 5,
-      sse_read_timeout: 300
-    })
+    const parametersOf = (type: string) => written(type, { url: "u" })?.server_parameters
+    const [common, timeout] = [{ url: "u", headers: null }, "PT30S"]
+    const streamable = { ...common, timeout, sse_read_timeout: "PT300S", terminate_on_close: true }
+    assert.deepStrictEqual(parametersOf("streamable"), streamable)
+    assert.deepStrictEqual(parametersOf("sse"), { ...common, timeout: 5, sse_read_timeout: 300 })
   })
 
   it("reads http as streamable", () => {
     assert.strictEqual(written("http", { url: "u" })?.type, "streamable")
   })
 
-  it("case 198: requires ISO 8601 durations", () => {
-    assert.match(
-      errorOf(oneServer("streamable", { url: "u", timeout: "abc" })),
+  it.each([
+    [
+      "case 198: a text as duration",
+      oneServer("streamable", { url: "u", timeout: "abc" }),
       /servers\.s\.server_parameters\.timeout/
-    )
-    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: 30 })), /timeout/)
-    assert.match(errorOf(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
-  })
-
-  it("cases 199 and 200: rejects unknown literals with their path", () => {
-    assert.match(errorOf(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
-    assert.match(
-      errorOf(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
+    ],
+    ["case 198: a number as duration", oneServer("streamable", { url: "u", timeout: 30 }), /timeout/],
+    ["case 198: a negative duration", oneServer("streamable", { url: "u", timeout: "-PT1S" }), /timeout/],
+    ["case 199: an unknown type", oneServer("websocket", { url: "u" }), /servers\.s\.type/],
+    [
+      "case 200: an unknown literal",
+      oneServer("stdio", { command: "x", encoding_error_handler: "skip" }),
       /encoding_error_handler/
-    )
+    ],
+    ["case 203: duplicate input ids", { inputs: [input, input], servers: {} }, /inputs\[1\]\.id/],
+    ["a key that is too long", { servers: { ["k".repeat(257)]: { command: "x" } } }, /^servers\.k+/],
+    ["an alias in default_tool_meta", withStdio({ default_tool_meta: { alias: "y" } }), /default_tool_meta\.alias/]
+  ])("rejects %s with its path", (_, config, path) => {
+    assert.match(errorOf(config), path)
   })
 
-  it("cases 201 and 202: accepts inputs of all types, and no inputs", () => {
+  it("cases 201 and 202: accepts inputs of all types, without a description, and no inputs", () => {
     const inputs = [
       { type: "promptString", id: "a", description: "A", password: true },
       { type: "pickString", id: "b", description: "B", options: ["x"], default: "x" },
@@ -99,31 +94,22 @@ describe("parseComputerConfig", () => {
     ] as const
     assert.deepStrictEqual(encode(loaded({ inputs, servers: {} })).inputs, inputs)
     assert.deepStrictEqual(encode(loaded({ servers: {} })).inputs, [])
-  })
-
-  it("case 203: rejects duplicate input ids", () => {
-    const input = { type: "promptString", id: "a", description: "" }
-    assert.match(errorOf({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
+    const unnamed = { type: "promptString", id: "a" }
+    assert.deepStrictEqual<unknown>(loaded({ inputs: [unnamed], servers: {} }).inputs, [{ ...unnamed, description: "" }])
   })
 
   it("takes a name that differs from its key as the name for people", () => {
-    const { servers } = loaded(oneServer("stdio", { command: "x" }, { name: "My t" }))
+    const { servers } = loaded(withStdio({ name: "My t" }))
     assert.deepInclude(servers["s"], { name: "s", displayName: "My t", bundleId: "My_t" })
     assert.strictEqual(written("stdio", { command: "x" }, { name: "My t" })?.name, "My t")
-  })
-
-  it("rejects a key that is too long", () => {
-    const key = "k".repeat(257)
-    assert.match(errorOf({ servers: { [key]: { command: "x" } } }), /^servers\.k+/)
   })
 
   it("rejects a member named __proto__ at every depth", () => {
     const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
     assert.include(errorOf(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
     assert.include(errorOf(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)), "__proto__")
-    assert.deepStrictEqual(Object.keys(loaded({ servers: { constructor: JSON.parse(server) } }).servers), [
-      "constructor"
-    ])
+    const { servers } = loaded({ servers: { constructor: JSON.parse(server) } })
+    assert.deepStrictEqual(Object.keys(servers), ["constructor"])
   })
 
   it("rejects an input whose type is a name of Object.prototype or not a string", () => {
@@ -136,13 +122,6 @@ describe("parseComputerConfig", () => {
     assert.strictEqual(inputs[0]?.type, "promptString")
   })
 
-  it("rejects an alias in default_tool_meta", () => {
-    assert.match(
-      errorOf(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
-      /default_tool_meta\.alias/
-    )
-  })
-
   it("accepts a placeholder for a number or a duration until it is rendered", () => {
     const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
     assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
@@ -153,16 +132,12 @@ describe("parseComputerConfig", () => {
   })
 
   it("decodes an endpoint with its type", () => {
-    const typeOf = (type: "stdio" | "streamable" | "sse") => {
+    const types = ["stdio", "streamable", "sse"] as const
+    const decoded = types.map((type) => {
       const parameters = loaded(oneServer(type, type === "stdio" ? { command: "x" } : { url: "http://h" })).servers["s"]
       return Result.getOrThrow(decodeEndpoint(type, parameters?.parameters)).type
-    }
-    assert.deepStrictEqual([typeOf("stdio"), typeOf("streamable"), typeOf("sse")], ["stdio", "streamable", "sse"])
-  })
-
-  it("completes an input without a description", () => {
-    const [input] = loaded({ inputs: [{ type: "promptString", id: "a" }], servers: {} }).inputs
-    assert.strictEqual(input?.description, "")
+    })
+    assert.deepStrictEqual<unknown>(decoded, types)
   })
 
   it("hides the rejected value in errors", () => {
@@ -184,26 +159,27 @@ describe("renderPlaceholders", () => {
     assert.deepStrictEqual(rendered(free), free)
   })
 
-  it("case 205: keeps the type of a value that fills the whole text", () => {
-    assert.deepStrictEqual(rendered({ a: "${input:n}", b: ["${input:list}"] }), { a: 7, b: [["a"]] })
-  })
-
-  it("case 206: inserts several placeholders into one text", () => {
-    assert.strictEqual(rendered("Hello, ${input:u}! ${input:n}${input:n}"), "Hello, Ann! 77")
+  it.each([
+    [
+      "case 205: keeps the type of a value that fills the whole text",
+      { a: "${input:n}", b: ["${input:list}"] },
+      { a: 7, b: [["a"]] }
+    ],
+    [
+      "case 206: inserts several placeholders into one text",
+      "Hello, ${input:u}! ${input:n}${input:n}",
+      "Hello, Ann! 77"
+    ],
+    ["case 208: never renders a value twice", "<${input:tricky}>", "<${input:n}$&>"],
+    ["case 209: leaves keys unchanged", { "${input:n}": "x" }, { "${input:n}": "x" }]
+  ])("%s", (_, given, expected) => {
+    assert.deepStrictEqual<unknown>(rendered(given), expected)
   })
 
   it("case 207: keeps and reports an unknown id", () => {
-    const { unresolved, value } = renderPlaceholders(["${input:missing}", "x${input:gone}y"], (text) => values[text])
-    assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
-    assert.deepStrictEqual([...unresolved], ["input:missing", "input:gone"])
-  })
-
-  it("case 208: never renders a value twice", () => {
-    assert.strictEqual(rendered("<${input:tricky}>"), "<${input:n}$&>")
-  })
-
-  it("case 209: leaves keys unchanged", () => {
-    assert.deepStrictEqual(rendered({ "${input:n}": "x" }), { "${input:n}": "x" })
+    const texts = ["${input:missing}", "x${input:gone}y"]
+    const { unresolved, value } = renderPlaceholders(texts, (text) => values[text])
+    assert.deepStrictEqual([value, [...unresolved]], [texts, ["input:missing", "input:gone"]])
   })
 
   it("stops below the maximum depth", () => {

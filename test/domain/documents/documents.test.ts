@@ -89,7 +89,8 @@ describe("finder", () => {
     const pages = Array.from({ length: Math.ceil(count / limit) }, (_, page) =>
       findDocuments(documents, { offset: page * limit, limit }, [])
     )
-    assert.deepStrictEqual(pages.map((page) => page.documents).flat(), documents)
+    const listed = pages.flatMap((page) => page.documents)
+    assert.deepStrictEqual(listed, documents)
   })
 
   it("cases 307 and 308: summarizes a document from the listed resource", () => {
