@@ -33,13 +33,9 @@ describe("checkJsonBody", () => {
     assert.strictEqual(checkJsonBody(parseJson(text)) === undefined, !text.includes('"__proto__":'))
   })
 
-  it("accepts nesting up to the limit", () => {
-    assert.strictEqual(checkJsonBody(nested(maxJsonDepth)), undefined)
-    assert.match(checkJsonBody(nested(maxJsonDepth + 1)) ?? "", /nested deeper/)
-  })
-
-  it("rejects hostile nesting without exhausting the stack", () => {
-    assert.match(checkJsonBody(nested(1_000_000)) ?? "", /nested deeper/)
+  it("accepts nesting up to the limit, and rejects more without exhausting the stack", () => {
+    assert.isUndefined(checkJsonBody(nested(maxJsonDepth)))
+    for (const depth of [maxJsonDepth + 1, 1_000_000]) assert.match(checkJsonBody(nested(depth)) ?? "", /nested deeper/)
   })
 
   it("rejects binary data at every depth", () => {
@@ -148,15 +144,12 @@ describe("parseJson", () => {
 
 describe("asStrings", () => {
   it.each([
-    [
-      ["a", "b"],
-      ["a", "b"]
-    ],
-    [[], []],
-    [["a", 1], undefined],
-    ["a", undefined]
-  ] as const)("reads %j as %j", (value, texts) => {
-    assert.deepStrictEqual(asStrings(value), texts)
+    [["a", "b"], true],
+    [[], true],
+    [["a", 1], false],
+    ["a", false]
+  ] as const)("reads %j as texts: %s", (value, isList) => {
+    assert.deepStrictEqual<unknown>(asStrings(value), isList ? value : undefined)
   })
 })
 
@@ -183,10 +176,6 @@ describe("hasAtMostParts", () => {
 })
 
 describe("formatSpacedJson", () => {
-  it.prop("encodes the same value as JSON.stringify", [Schema.Json], ([value]) => {
-    assert.deepStrictEqual(parseJson(formatSpacedJson(value)), parseJson(JSON.stringify(value)))
-  })
-
   it("uses the seed's separators and escapes", () => {
     assert.strictEqual(
       formatSpacedJson({ a: [1, true, null], ü: "電\n\u007f" }),

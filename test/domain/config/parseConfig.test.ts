@@ -95,7 +95,9 @@ describe("parseComputerConfig", () => {
     assert.deepStrictEqual(encode(loaded({ inputs, servers: {} })).inputs, inputs)
     assert.deepStrictEqual(encode(loaded({ servers: {} })).inputs, [])
     const unnamed = { type: "promptString", id: "a" }
-    assert.deepStrictEqual<unknown>(loaded({ inputs: [unnamed], servers: {} }).inputs, [{ ...unnamed, description: "" }])
+    assert.deepStrictEqual<unknown>(loaded({ inputs: [unnamed], servers: {} }).inputs, [
+      { ...unnamed, description: "" }
+    ])
   })
 
   it("takes a name that differs from its key as the name for people", () => {

@@ -38,6 +38,8 @@ const member = (sid: string, role: "agent" | "computer", name: string, joinRevis
   joinRevision
 })
 
+const leftOf = ({ membership, sid }: Member): MembershipChange => ({ _tag: "Left", sid, membership, replaced: false })
+
 /** Applies attempts like a registry: a member leaves, another session takes a free membership. */
 const history = (attempts: typeof Attempts.Type) => {
   let office = emptyOffice
@@ -46,9 +48,7 @@ const history = (attempts: typeof Attempts.Type) => {
   for (const { received, name, role, sid } of attempts) {
     const sitting = allMembers(office).find((one) => one.sid === sid)
     const what: MembershipChange =
-      sitting === undefined
-        ? { _tag: "Entered", member: member(sid, role, name, revision + 1) }
-        : { _tag: "Left", sid, membership: sitting.membership, replaced: false }
+      sitting === undefined ? { _tag: "Entered", member: member(sid, role, name, revision + 1) } : leftOf(sitting)
     if (what._tag === "Entered" && Option.isSome(memberAt(office, what.member.membership))) continue
     office = applyMembershipChange(office, what)
     steps.push({ fromRevision: revision, toRevision: ++revision, change: what, received })
@@ -100,17 +100,11 @@ describe("OfficeReplica", () => {
   })
 
   it("reports the members of the difference as left or entered", () => {
-    const [gone, kept, come] = [
-      member("1", "computer", "x", 1),
-      member("2", "agent", "y", 2),
-      member("3", "computer", "z", 3)
-    ]
-    const [before, after] = [
-      [gone, kept],
-      [kept, come]
-    ].map((members) => members.reduce(addMember, emptyOffice))
-    assert.deepStrictEqual(before && after && diffOffices(before, after), [
-      { _tag: "Left", sid: "1", membership: gone.membership, replaced: false },
+    const [gone, kept] = [member("1", "computer", "x", 1), member("2", "agent", "y", 2)]
+    const come = member("3", "computer", "z", 3)
+    const officeOf = (...members: ReadonlyArray<Member>) => members.reduce(addMember, emptyOffice)
+    assert.deepStrictEqual(diffOffices(officeOf(gone, kept), officeOf(kept, come)), [
+      leftOf(gone),
       { _tag: "Entered", member: come }
     ])
   })
@@ -122,54 +116,34 @@ describe("OfficeReplica", () => {
       tags.lastIndexOf("Left") < tags.indexOf("Entered") || !tags.includes("Entered") || !tags.includes("Left")
     )
     const joinRevisions = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
-    assert.deepStrictEqual(
-      joinRevisions,
-      joinRevisions.toSorted((one, other) => one - other)
-    )
+    const sorted = joinRevisions.toSorted((one, other) => one - other)
+    assert.deepStrictEqual(joinRevisions, sorted)
   })
 
   it.prop("applies updates after a snapshot", [Attempts], ([attempts]) => {
     const { office, steps } = history(attempts)
     const half = Math.floor(steps.length / 2)
-    const middle = apply(
-      emptyOffice,
-      steps.slice(0, half).map((step) => step.change)
-    )
+    const middle = steps.slice(0, half).reduce((state, { change }) => applyMembershipChange(state, change), emptyOffice)
     const snapshot = replicaFromSnapshot({ asOf: half, revision: half, members: allMembers(middle) })
     assert.deepStrictEqual(sids(steps.reduce(followed, snapshot).office), sids(office))
   })
 
   it("treats updates that are older than a snapshot as known, in an unchanged office too", () => {
     const view = replicaFromSnapshot({ asOf: 9, revision: 4, members: [member("1", "agent", "x", 4)] })
-    const left: MembershipChange = {
-      _tag: "Left",
-      sid: "1",
-      membership: member("1", "agent", "x", 4).membership,
-      replaced: false
-    }
+    const left = leftOf(member("1", "agent", "x", 4))
     assert.strictEqual(advanceReplica(view, { fromRevision: 4, toRevision: 8, change: left }), "known")
     assert.notStrictEqual(advanceReplica(view, { fromRevision: 4, toRevision: 10, change: left }), "known")
   })
 
   it("ignores a leave when another session holds the membership", () => {
-    const office = applyMembershipChange(emptyOffice, {
-      _tag: "Entered",
-      member: member("2", "computer", "x", 2)
-    })
-    const late: MembershipChange = {
-      _tag: "Left",
-      sid: "1",
-      membership: member("1", "computer", "x", 1).membership,
-      replaced: false
-    }
-    assert.strictEqual(applyMembershipChange(office, late), office)
+    const office = addMember(emptyOffice, member("2", "computer", "x", 2))
+    assert.strictEqual(applyMembershipChange(office, leftOf(member("1", "computer", "x", 1))), office)
   })
 
   it("lists the Agent first, then the Computers in join order", () => {
     const members = [member("1", "computer", "x", 3), member("2", "computer", "y", 1), member("3", "agent", "z", 2)]
-    assert.deepStrictEqual(
-      sortedMembers(replicaFromSnapshot({ asOf: 3, revision: 3, members }).office).map(({ sid }) => sid),
-      ["3", "2", "1"]
-    )
+    const { office } = replicaFromSnapshot({ asOf: 3, revision: 3, members })
+    const listed = sortedMembers(office).map(({ sid }) => sid)
+    assert.deepStrictEqual(listed, ["3", "2", "1"])
   })
 })

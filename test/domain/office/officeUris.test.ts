@@ -6,15 +6,10 @@ import { hostLabel } from "../../../src/domain/tools/exposedNames.ts"
 const Name = Schema.NonEmptyString
 
 describe("office URI", () => {
-  it("has the Computer as prefix of the host", () => {
-    assert.strictEqual(
-      toOfficeUri({ computer: "desk", uri: "window://app/notes?priority=3" }),
-      "window://desk.app/notes?priority=3"
-    )
-  })
-
-  it("excludes other schemes", () => {
-    assert.isUndefined(toOfficeUri({ computer: "desk", uri: "https://example.com" }))
+  it("has the Computer as prefix of the host, and no other scheme", () => {
+    const toUri = (uri: string) => toOfficeUri({ computer: "desk", uri })
+    assert.strictEqual(toUri("window://app/notes?priority=3"), "window://desk.app/notes?priority=3")
+    assert.isUndefined(toUri("https://example.com"))
   })
 
   it("belongs to no Computer with another scheme, without a Computer, or without a host behind it", () => {
@@ -26,10 +21,7 @@ describe("office URI", () => {
   it.prop("resolves to its Computer among others", [Schema.Array(Name)], ([computers]) => {
     for (const computer of computers) {
       const uri = toOfficeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
-      assert.deepStrictEqual(parseOfficeUri(uri, new Set(computers)), {
-        computer,
-        uri: "dpe://com.example/a/b"
-      })
+      assert.deepStrictEqual(parseOfficeUri(uri, new Set(computers)), { computer, uri: "dpe://com.example/a/b" })
     }
   })
 

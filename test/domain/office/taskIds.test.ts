@@ -2,10 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { formatTaskId, parseTaskId } from "../../../src/domain/office/taskIds.ts"
 
 describe("id of a task", () => {
-  it("names the Computer, with any name", () => {
-    for (const computer of ["desk", "a b@c", "书桌", "%"]) {
-      assert.deepStrictEqual(parseTaskId(formatTaskId({ id: "3f2a", computer })), { id: "3f2a", computer })
-    }
+  it("names the Computer", () => {
     assert.strictEqual(formatTaskId({ id: "3f2a", computer: "a b" }), "3f2a@a%20b")
   })
 

@@ -5,8 +5,7 @@ import { callStatus } from "../../../../src/domain/wire/v0_2/callStatus.ts"
 import type { EventDefinition } from "../../../../src/domain/wire/ProtocolLine.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
-import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
-import { Notifications } from "./notificationSamples.ts"
+import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
 
 /** Events with their sender, by the constant that the seeds use. */
 const catalogue: { readonly [constant: string]: readonly [event: string, from: string] } = {
@@ -56,9 +55,7 @@ describe("event table", () => {
     const definitions = [calls, serverRequests, updates, { callStatus, cancel }]
       .flatMap((group): ReadonlyArray<EventDefinition | undefined> => Object.values(group))
       .filter((definition) => definition !== undefined)
-    const notifications = definitions.flatMap((definition) =>
-      "notification" in definition ? [definition.notification] : []
-    )
+    const notifications = definitions.flatMap((one) => ("notification" in one ? [one.notification] : []))
     const senders = [
       ...definitions.map(({ event, from }) => [event, from] as const),
       ...[...Object.values(notificationEvents), ...notifications].map((event) => [event, "server"] as const)
@@ -92,61 +89,12 @@ describe("event table", () => {
     assert.isUndefined(timeoutOf(calls.getTools))
   })
 
-  it.prop("encodes a membership with exactly one name", [Notifications], ([notification]) => {
-    const { body } = line.encodeNotification(notification)
-    if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
-  })
-
   it("rejects an unknown notification", () => {
     assert.isTrue(Result.isFailure(line.decodeNotification("notify:update_nothing", { computer: "pc" })))
   })
 })
 
-describe("acknowledgement", () => {
-  it("case 336: encodes an error flat, and decodes it", () => {
-    const error = new ProtocolError({
-      code: errorCodes.dpeResolutionFailed,
-      message: "m",
-      details: { d: 1 },
-      extra: { uri: "u", category: "new" }
-    })
-    const wire = line.encodeProtocolError(error)
-    assert.deepStrictEqual(wire, { code: 4013, message: "m", details: { d: 1 }, uri: "u", category: "new" })
-    const { code, details, extra, message } = line.decodeProtocolError(wire) ?? {}
-    assert.deepStrictEqual(
-      { code, details, extra, message },
-      {
-        code: 4013,
-        message: "m",
-        details: { d: 1 },
-        extra: { uri: "u", category: "new" }
-      }
-    )
-  })
-
-  it("has no details that are not an object", () => {
-    assert.deepStrictEqual(line.encodeProtocolError(new ProtocolError({ code: 400, message: "m" })), {
-      code: 400,
-      message: "m"
-    })
-    const { details, extra } = line.decodeProtocolError({ code: 400, message: "m", details: "d" }) ?? {}
-    assert.deepStrictEqual([details, extra], [undefined, {}])
-    assert.notProperty(line.decodeProtocolError({ code: 400, message: "m" }), "details")
-  })
-
-  it("case 337: decodes the older nested envelope", () => {
-    assert.strictEqual(line.decodeProtocolError({ error: { code: 404, message: "x" } })?.code, 404)
-  })
-
-  it("case 344: decodes two values or one array", () => {
-    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([true, null])))
-    assert.isTrue(Result.isSuccess(line.decodeMembershipAck([[true, null]])))
-    for (const values of [[false, "x"], [[false, "x"]], [{ code: 400, message: "x" }]]) {
-      assert.deepStrictEqual(Result.getOrThrow(Result.flip(line.decodeMembershipAck(values))), "x")
-    }
-    assert.isTrue(Result.isFailure(line.decodeMembershipAck([])))
-  })
-
+describe("error codes", () => {
   it("has one name per error code", () => {
     const numbers = Object.values(errorCodes)
     assert.strictEqual(new Set(numbers).size, numbers.length)
