@@ -36,29 +36,18 @@ describe("tool of an app", () => {
     for (const meta of [...forms({ resourceUri: "ui://draw" }), { "ui/resourceUri": "ui://draw" }]) {
       assert.strictEqual(appUriOf(meta), "ui://draw")
     }
-    for (const meta of [
-      undefined,
-      ...forms({}),
-      ...forms({ resourceUri: "https://a.example" }),
-      ...forms(["ui://a"])
-    ]) {
-      assert.isUndefined(appUriOf(meta))
-    }
+    const others = [{}, { resourceUri: "https://a.example" }, ["ui://a"]].flatMap(forms)
+    for (const meta of [undefined, ...others]) assert.isUndefined(appUriOf(meta))
   })
 })
 
 describe("supportsApps", () => {
   it("requires the type of the HTML", () => {
     assert.isTrue(supportsApps({ extensions: appCapability }))
-    for (const capabilities of [
-      undefined,
-      {},
-      { extensions: {} },
-      { extensions: { "io.modelcontextprotocol/ui": {} } },
-      { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] } } }
-    ]) {
+    const key = "io.modelcontextprotocol/ui"
+    const extensions = [{}, { [key]: {} }, { [key]: { mimeTypes: ["text/html"] } }]
+    for (const capabilities of [undefined, {}, ...extensions.map((others) => ({ extensions: others }))])
       assert.isFalse(supportsApps(capabilities))
-    }
   })
 })
 

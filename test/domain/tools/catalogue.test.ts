@@ -5,14 +5,13 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import { buildCatalogue, type ServerTools } from "../../../src/domain/tools/catalogue.ts"
 
 const server = (name: string, tools: ReadonlyArray<string | JsonObject>, settings: object = {}): ServerTools => {
-  const config = Result.getOrThrow(
-    parseComputerConfig({
-      servers: { [name]: { type: "stdio", server_parameters: { command: "x" }, ...settings } }
-    })
-  ).servers[name]
+  const servers = { [name]: { type: "stdio", server_parameters: { command: "x" }, ...settings } }
+  const config = Result.getOrThrow(parseComputerConfig({ servers })).servers[name]
   if (config === undefined) throw new Error("no such server")
   return { config, tools: tools.map((tool) => (typeof tool === "string" ? { name: tool } : tool)) }
 }
+const withAlias = (name: string, tool: string, alias: string) =>
+  server(name, [tool], { tool_meta: { [tool]: { alias } } })
 const owners = (...servers: ReadonlyArray<ServerTools>) =>
   Object.fromEntries(
     [...buildCatalogue(servers).entries].map(([name, entry]) => [name, `${entry.server}.${entry.originalName}`])
@@ -72,14 +71,24 @@ describe("catalogue", () => {
     })
   })
 
-  it("case 180: distinguishes two tools with one name by an alias", () => {
-    assert.deepStrictEqual(
-      owners(
-        server("alpha", ["search"], { tool_meta: { search: { alias: "web_search" } } }),
-        server("beta", ["search"], { tool_meta: { search: { alias: "doc_search" } } })
-      ),
+  it.each([
+    [
+      "case 180: distinguishes two tools with one name by an alias",
+      [withAlias("alpha", "search", "web_search"), withAlias("beta", "search", "doc_search")],
       { web_search: "alpha.search", doc_search: "beta.search" }
-    )
+    ],
+    [
+      "treats a duplicate alias as a conflict",
+      [server("alpha", ["read"]), withAlias("beta", "scan", "read")],
+      { read: "alpha.read" }
+    ],
+    [
+      "offers a tool of another server when one is forbidden",
+      [server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])],
+      { rm: "beta.rm" }
+    ]
+  ])("%s", (_, servers, expected) => {
+    assert.deepStrictEqual(owners(...servers), expected)
   })
 
   it("case 182: gives the name to the first server without an alias", () => {
@@ -88,13 +97,6 @@ describe("catalogue", () => {
     assert.deepStrictEqual(buildCatalogue(servers).hidden, [
       { server: "beta", originalName: "read", name: "read", reason: "name_taken" }
     ])
-  })
-
-  it("treats a duplicate alias as a conflict", () => {
-    assert.deepStrictEqual(
-      owners(server("alpha", ["read"]), server("beta", ["scan"], { tool_meta: { scan: { alias: "read" } } })),
-      { read: "alpha.read" }
-    )
   })
 
   it("cases 183 and 184: forbids a tool under both names when either is forbidden", () => {
@@ -108,26 +110,11 @@ describe("catalogue", () => {
     }
   })
 
-  it("offers a tool of another server when one is forbidden", () => {
-    assert.deepStrictEqual(owners(server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])), {
-      rm: "beta.rm"
-    })
-  })
-
   it("case 138: prefers the tool's own auto_apply to the default", () => {
-    const { entries } = buildCatalogue([
-      server("alpha", ["a", "b"], {
-        default_tool_meta: { auto_apply: true },
-        tool_meta: { b: { auto_apply: false } }
-      })
-    ])
-    assert.deepStrictEqual(
-      [...entries].map(([name, { autoApply }]) => [name, autoApply]),
-      [
-        ["a", true],
-        ["b", false]
-      ]
-    )
+    const settings = { default_tool_meta: { auto_apply: true }, tool_meta: { b: { auto_apply: false } } }
+    const { entries } = buildCatalogue([server("alpha", ["a", "b"], settings)])
+    const applied = [...entries].map(([name, { autoApply }]) => `${name} ${autoApply}`)
+    assert.deepStrictEqual(applied, ["a true", "b false"])
   })
 
   it("hides a tool without a name", () => {

@@ -18,16 +18,8 @@ describe("tool result", () => {
   })
 
   it("case 143: moves MCP's _meta to meta", () => {
-    assert.deepStrictEqual<unknown>(Result.getOrThrow(fromMcpResult({ content, _meta: { k: 1 } })), {
-      content,
-      isError: false,
-      meta: { k: 1 }
-    })
-  })
-
-  it("removes forged markers of this protocol", () => {
-    const { meta } = Result.getOrThrow(fromMcpResult({ content, _meta: { a2c_cancelled: true, k: 1 } }))
-    assert.deepStrictEqual(meta, { k: 1 })
+    const result = Result.getOrThrow(fromMcpResult({ content, _meta: { k: 1 } }))
+    assert.deepStrictEqual<unknown>(result, { content, isError: false, meta: { k: 1 } })
   })
 
   it("case 348: reads metadata under either name, and prefers meta", () => {
@@ -78,57 +70,41 @@ describe("tool result", () => {
   it("has a code only in a failure, and only as a number", () => {
     const codeOf = (isError: boolean, meta?: JsonObject) =>
       errorCodeOf({ content: [], isError, ...(meta !== undefined && { meta }) })
-    assert.deepStrictEqual(
-      [codeOf(true), codeOf(true, { error_code: "4003" }), codeOf(false, { error_code: 4003 })],
-      [undefined, undefined, undefined]
-    )
-    assert.strictEqual(codeOf(true, { error_code: 4003 }), 4003)
+    const [text, number] = [{ error_code: "4003" }, { error_code: 4003 }]
+    const codes = [codeOf(true), codeOf(true, text), codeOf(false, number), codeOf(true, number)]
+    assert.deepStrictEqual(codes, [undefined, undefined, undefined, 4003])
   })
 
   it("becomes a result of MCP with _meta", () => {
-    assert.deepStrictEqual(toMcpResult({ content: [], isError: false, meta: { k: 1 }, structuredContent: 2 }), {
-      content: [],
-      isError: false,
-      structuredContent: 2,
-      _meta: { k: 1 }
-    })
+    const result = { content: [], isError: false, structuredContent: 2 }
+    assert.deepStrictEqual(toMcpResult({ ...result, meta: { k: 1 } }), { ...result, _meta: { k: 1 } })
     assert.deepStrictEqual(toMcpResult({ content: [], isError: true }), { content: [], isError: true })
   })
 
   it("carries the code of a failure, and both markers of a timeout", () => {
     assert.strictEqual(errorCodeOf(toolFailed("x")), 4003)
-    assert.deepStrictEqual(toolTimedOut("computer").meta, {
-      error_code: 4004,
-      timeout: true,
-      a2c_timeout: true
-    })
-    assert.deepStrictEqual(toolTimedOut("agent").meta, { timeout: true, a2c_timeout: true })
+    const markers = { timeout: true, a2c_timeout: true }
+    assert.deepStrictEqual(toolTimedOut("computer").meta, { error_code: 4004, ...markers })
+    assert.deepStrictEqual(toolTimedOut("agent").meta, markers)
   })
 })
 
 describe("tool for MCP", () => {
   const tool = { name: "read", description: "Reads", paramsSchema: { properties: {} }, returnSchema: null }
 
+  const published = { name: "pc__read", description: "Reads", inputSchema: { type: "object", properties: {} } }
+
   it("has a schema of type object, and no parts that the tool lacks", () =>
-    assert.deepStrictEqual(toMcpTool("pc__read", tool), {
-      name: "pc__read",
-      description: "Reads",
-      inputSchema: { type: "object", properties: {} },
-      _meta: {}
-    }))
+    assert.deepStrictEqual<unknown>(toMcpTool("pc__read", tool), { ...published, _meta: {} }))
 
   it("restores annotations and the schema of results, and names its origin", () => {
     const meta = { MCP_TOOL_ANNOTATION: '{"readOnlyHint":true}' }
-    assert.deepStrictEqual(
-      toMcpTool("read", { ...tool, returnSchema: { type: "string" }, meta }, { a2c_computer: "pc" }),
-      {
-        name: "read",
-        description: "Reads",
-        inputSchema: { type: "object", properties: {} },
-        outputSchema: { type: "string" },
-        annotations: { readOnlyHint: true },
-        _meta: { ...meta, a2c_computer: "pc" }
-      }
-    )
+    const given = { ...tool, returnSchema: { type: "string" }, meta }
+    assert.deepStrictEqual<unknown>(toMcpTool("pc__read", given, { a2c_computer: "pc" }), {
+      ...published,
+      outputSchema: { type: "string" },
+      annotations: { readOnlyHint: true },
+      _meta: { ...meta, a2c_computer: "pc" }
+    })
   })
 })

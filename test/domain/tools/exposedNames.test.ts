@@ -39,10 +39,7 @@ describe("exposedName", () => {
   })
 
   it("shortens both parts of a long name and ends with a hash", () => {
-    const name = exposedName({
-      owner: "the-machine-in-the-corner",
-      tool: "search_all_the_documents_of_the_year"
-    })
+    const name = exposedName({ owner: "the-machine-in-the-corner", tool: "search_all_the_documents_of_the_year" })
     assert.match(name, /^the-machine.*__search_all.*_[a-z0-9]{8}$/)
     assert.strictEqual(name.length, defaultMaxNameLength)
   })

@@ -35,17 +35,17 @@ describe("tool meta", () => {
     })
   })
 
-  it("cases 168 to 170: merges field by field, ignores null, and replaces arrays", () => {
-    const merged = (fallback: object, own: object) => mergeToolMeta(meta(fallback), meta(own))
-    assert.deepStrictEqual(
-      merged({ tags: ["d"], auto_apply: false }, { auto_apply: true }),
-      meta({ tags: ["d"], auto_apply: true })
-    )
-    assert.deepStrictEqual(
-      merged({ tags: ["d"] }, { tags: null, auto_apply: true }),
-      meta({ tags: ["d"], auto_apply: true })
-    )
-    assert.deepStrictEqual(merged({ tags: ["c"] }, { tags: ["a", "b"] }), meta({ tags: ["a", "b"] }))
+  it.each([
+    [
+      "case 168: field by field",
+      { tags: ["d"], auto_apply: false },
+      { auto_apply: true },
+      { tags: ["d"], auto_apply: true }
+    ],
+    ["case 169: without null", { tags: ["d"] }, { tags: null, auto_apply: true }, { tags: ["d"], auto_apply: true }],
+    ["case 170: with whole arrays", { tags: ["c"] }, { tags: ["a", "b"] }, { tags: ["a", "b"] }]
+  ])("merges %s", (_, fallback, own, merged) => {
+    assert.deepStrictEqual(mergeToolMeta(meta(fallback), meta(own)), meta(merged))
   })
 
   it("merges the mapper and unknown settings by field, too", () => {
@@ -62,13 +62,8 @@ describe("tool meta", () => {
 
   it("case 172: keeps unknown settings", () => {
     const { a2c_tool_meta: text } = formatToolMeta(undefined, undefined, meta({ team: "x" }))
-    assert.deepStrictEqual(JSON.parse(String(text)), {
-      auto_apply: null,
-      alias: null,
-      tags: null,
-      ret_object_mapper: null,
-      team: "x"
-    })
+    const unset = { auto_apply: null, alias: null, tags: null, ret_object_mapper: null }
+    assert.deepStrictEqual(JSON.parse(String(text)), { ...unset, team: "x" })
   })
 
   it("cases 173 and 174: encodes annotations as JSON text, only when present", () => {
@@ -79,28 +74,10 @@ describe("tool meta", () => {
   })
 
   it("case 175: passes the server's own meta on, with complex values as JSON", () => {
-    const native = {
-      k: "v",
-      n: 1,
-      b: false,
-      z: null,
-      o: { a: 1 },
-      list: ["x", "y"],
-      mixed: [1, "x"],
-      deep: [[1]],
-      nulls: [null]
-    }
-    assert.deepStrictEqual(formatToolMeta(native, undefined, undefined), {
-      k: "v",
-      n: 1,
-      b: false,
-      z: "null",
-      o: '{"a":1}',
-      list: ["x", "y"],
-      mixed: '[1,"x"]',
-      deep: "[[1]]",
-      nulls: "[null]"
-    })
+    const plain = { k: "v", n: 1, b: false, list: ["x", "y"] }
+    const complex = { z: null, o: { a: 1 }, mixed: [1, "x"], deep: [[1]], nulls: [null] }
+    const texts = { z: "null", o: '{"a":1}', mixed: '[1,"x"]', deep: "[[1]]", nulls: "[null]" }
+    assert.deepStrictEqual(formatToolMeta({ ...plain, ...complex }, undefined, undefined), { ...plain, ...texts })
   })
 
   it("case 176: removes forged keys of the Computer", () => {

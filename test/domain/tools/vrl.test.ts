@@ -33,7 +33,7 @@ describe("vrl", () => {
     assert.deepStrictEqual(result, before)
   })
 
-  it("passes the whole result and its call to the script", () => {
+  it("passes the whole result and its call to the script, and overwrites a forged call", () => {
     const result: ToolResult = {
       content: [{ type: "text", text: "hi" }],
       isError: true,
@@ -41,25 +41,12 @@ describe("vrl", () => {
       meta: { k: 1 },
       vendor: 2
     }
-    assert.deepStrictEqual(toVrlEvent(result, { tool: "read", params: { path: "/" } }), {
-      content: [{ type: "text", text: "hi" }],
-      isError: true,
-      structuredContent: { n: 1 },
-      meta: { k: 1 },
-      vendor: 2,
-      tool_name: "read",
-      parameters: { path: "/" }
-    })
-  })
-
-  it("overwrites a forged call", () => {
-    const result: ToolResult = { content: [], isError: false, tool_name: "forged", parameters: 1 }
-    assert.deepStrictEqual(toVrlEvent(result, { tool: "read", params: {} }), {
-      content: [],
-      isError: false,
-      tool_name: "read",
-      parameters: {}
-    })
+    const call = { tool_name: "read", parameters: { path: "/" } }
+    for (const given of [result, { ...result, tool_name: "forged", parameters: 1 }])
+      assert.deepStrictEqual<unknown>(toVrlEvent(given, { tool: "read", params: { path: "/" } }), {
+        ...result,
+        ...call
+      })
   })
 
   it("has null as the event of a script without one", () =>
