@@ -73,37 +73,28 @@ describe("the view of an approval", () => {
     assert.strictEqual(toApprovalView(approval, undefined, 90_000, "one").expiresIn, 0)
   })
 
+  const byAnn = { by: "ann", at: 5 }
+  const decided = { decidedAt: 5, decidedBy: "ann" }
+
   it.each<readonly [ApprovalDecision, object]>([
     [
-      { state: "allowed", by: "ann", at: 5, scope: "once" },
-      { state: "allowed", decidedAt: 5, decidedBy: "ann", scope: "once" }
+      { state: "allowed", ...byAnn, scope: "once" },
+      { ...decided, scope: "once" }
     ],
     [
-      { state: "allowed", by: "ann", at: 5, scope: "tool", until: 9 },
-      { state: "allowed", decidedAt: 5, decidedBy: "ann", scope: "tool", until: 9 }
+      { state: "allowed", ...byAnn, scope: "tool", until: 9 },
+      { ...decided, scope: "tool", until: 9 }
     ],
+    [{ state: "denied", ...byAnn }, decided],
     [
-      { state: "denied", by: "ann", at: 5 },
-      { state: "denied", decidedAt: 5, decidedBy: "ann" }
+      { state: "denied", ...byAnn, reason: "no" },
+      { ...decided, denialReason: "no" }
     ],
-    [
-      { state: "denied", by: "ann", at: 5, reason: "no" },
-      { state: "denied", decidedAt: 5, decidedBy: "ann", denialReason: "no" }
-    ],
-    [
-      { state: "expired", at: 5 },
-      { state: "expired", decidedAt: 5 }
-    ],
-    [
-      { state: "cancelled", at: 5 },
-      { state: "cancelled", decidedAt: 5 }
-    ]
+    [{ state: "expired", at: 5 }, { decidedAt: 5 }],
+    [{ state: "cancelled", at: 5 }, { decidedAt: 5 }]
   ])("has the decision %j", (decision, fields) => {
-    assert.deepStrictEqual<object>(toApprovalView(approval, decision, 31_000, "one"), {
-      ...shown,
-      ...fields,
-      expiresIn: 0
-    })
+    const view = toApprovalView(approval, decision, 31_000, "one")
+    assert.deepStrictEqual<object>(view, { ...shown, state: decision.state, ...fields, expiresIn: 0 })
   })
 
   it.each(["list", "one"] as const)("truncates long arguments (%s)", (kind) => {

@@ -104,13 +104,8 @@ const ann = officeCaller("ann", 1, true)
 describe("the caller of a request from the office", () => {
   it("is an operator by the prefix of its name, and else an Agent", () => {
     assert.deepStrictEqual(officeCaller("operator:ann", 2, true), { _tag: "Operator", subject: "ann", membership: 2 })
-    assert.deepStrictEqual(officeCaller("ann", 2, true), { _tag: "Agent", name: "ann", membership: 2 })
-    assert.deepStrictEqual(officeCaller("an operator:ann", 2, true), {
-      _tag: "Agent",
-      name: "an operator:ann",
-      membership: 2
-    })
-    assert.strictEqual(callerName(officeCaller("operator:ann", 2, true)), "operator:ann")
+    for (const name of ["ann", "an operator:ann"])
+      assert.deepStrictEqual(officeCaller(name, 2, true), { _tag: "Agent", name, membership: 2 })
   })
 
   it.each<readonly [string, Caller, boolean]>([
@@ -126,14 +121,8 @@ describe("the caller of a request from the office", () => {
   })
 
   it("differs from callers outside the office", () => {
-    assert.deepStrictEqual(
-      [
-        ann,
-        officeCaller("operator:ann", 1, true),
-        { _tag: "Local", name: "ann" } as const,
-        { _tag: "Owner" } as const
-      ].map(isInOffice),
-      [true, true, false, false]
-    )
+    const inside: ReadonlyArray<Caller> = [ann, officeCaller("operator:ann", 1, true)]
+    const outside: ReadonlyArray<Caller> = [{ _tag: "Local", name: "ann" }, { _tag: "Owner" }]
+    assert.deepStrictEqual([...inside, ...outside].filter(isInOffice), inside)
   })
 })

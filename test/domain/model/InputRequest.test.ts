@@ -32,22 +32,18 @@ describe("parseInputRequest", () => {
     assert.strictEqual(long, `${"x".repeat(4095)}\ufffd`)
   })
 
-  for (const [what, params, reason] of [
+  const noUrl = "url: expected an http or https URL"
+
+  it.each([
     ["a form without a schema", { message: "a" }, "requestedSchema: expected an object"],
     ["a form with a list as schema", { requestedSchema: [] }, "requestedSchema: expected an object"],
     ["a huge schema", { requestedSchema: { a: "x".repeat(65_536) } }, "requestedSchema: exceeds 65536 characters"],
-    ["a page without an address", { mode: "url" }, "url: expected an http or https URL"],
-    ["a page with a script", { mode: "url", url: "javascript:https://a" }, "url: expected an http or https URL"],
-    ["a page with a file", { mode: "url", url: "file:///https:" }, "url: expected an http or https URL"],
-    ["a page with a malformed address", { mode: "url", url: "https://a b" }, "url: expected an http or https URL"],
-    [
-      "a page with a long address",
-      { mode: "url", url: `https://a/${"x".repeat(8192)}` },
-      "url: expected an http or https URL"
-    ]
-  ] as const) {
-    it(`rejects ${what}`, () => assert.deepStrictEqual(parseInputRequest(params), Result.fail(reason)))
-  }
+    ["a page without an address", { mode: "url" }, noUrl],
+    ["a page with a script", { mode: "url", url: "javascript:https://a" }, noUrl],
+    ["a page with a file", { mode: "url", url: "file:///https:" }, noUrl],
+    ["a page with a malformed address", { mode: "url", url: "https://a b" }, noUrl],
+    ["a page with a long address", { mode: "url", url: `https://a/${"x".repeat(8192)}` }, noUrl]
+  ])("rejects %s", (_, params, reason) => assert.deepStrictEqual(parseInputRequest(params), Result.fail(reason)))
 
   it("takes a schema and an address of the greatest length", () => {
     const padding = 65_536 - JSON.stringify({ a: "" }).length

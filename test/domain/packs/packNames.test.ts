@@ -25,10 +25,8 @@ describe("pack name", () => {
     const { files, warnings, ...read } = nameOf(name)
     assert.strictEqual(read.className, className)
     assert.deepStrictEqual(warnings, [])
-    assert.deepStrictEqual(
-      files,
-      ["ts", "mts", "js", "mjs"].map((extension) => `${name}_tool.${extension}`)
-    )
+    const expected = ["ts", "mts", "js", "mjs"].map((extension) => `${name}_tool.${extension}`)
+    assert.deepStrictEqual(files, expected)
   })
 
   it.each([
@@ -73,14 +71,8 @@ describe("folder entry", () => {
   })
 
   it("detects a single file", () => {
-    assert.deepStrictEqual(file("text_counter_tool.mts"), {
-      name: "text_counter",
-      outcome: Result.succeed({
-        className: "TextCounterTool",
-        file: "text_counter_tool.mts",
-        warnings: []
-      })
-    })
+    const ready = { className: "TextCounterTool", file: "text_counter_tool.mts", warnings: [] }
+    assert.deepStrictEqual(file("text_counter_tool.mts"), { name: "text_counter", outcome: Result.succeed(ready) })
   })
 
   it.each(["index.ts", "index.mjs", "index.cts", "config.yml", "config.yaml", "__init__.py"])(

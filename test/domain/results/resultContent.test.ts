@@ -19,13 +19,8 @@ describe("collectContent", () => {
     const blob = { type: "resource", resource: { uri: "x://1", blob: "AAAAAAAA" } }
     const { binaries, text: whole } = collect([text("one"), image, blob])
     assert.strictEqual(whole, "one\n[image/png, 4 B: uri:1]\n[application/octet-stream, 8 B: uri:2]")
-    assert.deepStrictEqual(
-      binaries.map(({ bytes, mimeType }) => [mimeType, bytes.length]),
-      [
-        ["image/png", 4],
-        ["application/octet-stream", 8]
-      ]
-    )
+    const found = binaries.map(({ bytes, mimeType }) => `${mimeType} ${bytes.length}`)
+    assert.deepStrictEqual(found, ["image/png 4", "application/octet-stream 8"])
   })
 
   it("takes the JSON of other blocks, and of data that is not base64", () => {
@@ -35,10 +30,8 @@ describe("collectContent", () => {
       { type: "image", mimeType: "image/png", data: "broken" },
       { type: "text" }
     ]
-    assert.deepStrictEqual(collect(others), {
-      text: others.map((block) => JSON.stringify(block)).join("\n"),
-      binaries: []
-    })
+    const json = others.map((block) => JSON.stringify(block))
+    assert.deepStrictEqual(collect(others), { text: json.join("\n"), binaries: [] })
   })
 
   it("adds structured content unless a text repeats it", () => {

@@ -11,47 +11,33 @@ const split = (text: string) => {
 }
 
 describe("front matter", () => {
-  it("ends with the second line of three dashes", () => {
-    assert.deepStrictEqual(split("---\nname: a\n---\n# A\n---\n"), { yaml: "name: a\n", content: "# A\n---\n" })
-  })
-
-  it("keeps blank lines at the beginning of the content", () => {
-    assert.deepStrictEqual(split("---\nname: a\n---\n\n# A"), { yaml: "name: a\n", content: "\n# A" })
-  })
-
-  it("allows Windows line breaks, a byte order mark and blanks after the dashes", () => {
-    assert.deepStrictEqual(split("\u{feff}--- \r\nname: a\r\n---\t\r\n# A\r\n"), {
-      yaml: "name: a\r\n",
-      content: "# A\r\n"
-    })
-  })
-
-  it("is allowed to be empty, and to end with the file", () => {
-    assert.deepStrictEqual(["---\n---\nx", "---\nname: a\n---"].map(split), [
-      { yaml: "", content: "x" },
-      { yaml: "name: a\n", content: "" }
-    ])
+  it.each([
+    ["ends with the second line of three dashes", "---\nname: a\n---\n# A\n---\n", "name: a\n", "# A\n---\n"],
+    ["keeps blank lines at the beginning of the content", "---\nname: a\n---\n\n# A", "name: a\n", "\n# A"],
+    [
+      "allows Windows line breaks, a byte order mark and blanks after the dashes",
+      "\u{feff}--- \r\nname: a\r\n---\t\r\n# A\r\n",
+      "name: a\r\n",
+      "# A\r\n"
+    ],
+    ["is allowed to be empty", "---\n---\nx", "", "x"],
+    ["is allowed to end with the file", "---\nname: a\n---", "name: a\n", ""]
+  ])("%s", (_, text, yaml, content) => {
+    assert.deepStrictEqual(split(text), { yaml, content })
   })
 
   it("is missing without both lines, which have three dashes only", () => {
     const texts = ["", "# A", "---", "---\nname: a\n", "----\na: 1\n---\n", "\n---\na: 1\n---\n", "--- a\nb: 1\n---\n"]
-    assert.deepStrictEqual(
-      texts.map(split),
-      texts.map((content) => ({ yaml: undefined, content }))
-    )
+    for (const content of texts) assert.deepStrictEqual(split(content), { yaml: undefined, content })
     assert.strictEqual(split("---\na: 1\n ---\n----\n").yaml, undefined)
   })
 
   it("is content when it is longer than the limit", () => {
     const file = (length: number) => `---\n${"a".repeat(length - 8)}\n---`
     assert.strictEqual(splitFrontMatter(encodeUtf8(file(maxFrontMatterBytes))).contentOffset, maxFrontMatterBytes)
-    for (const text of [
-      file(maxFrontMatterBytes + 1),
-      `${file(maxFrontMatterBytes)}x`,
-      `${file(maxFrontMatterBytes)}\n`
-    ]) {
+    const longest = file(maxFrontMatterBytes)
+    for (const text of [file(maxFrontMatterBytes + 1), `${longest}x`, `${longest}\n`])
       assert.strictEqual(splitFrontMatter(encodeUtf8(text)).contentOffset, 0)
-    }
   })
 
   it.prop(
@@ -69,26 +55,16 @@ const required = { name: "pdf", description: "Reads PDF." }
 
 describe("manifest of a skill", () => {
   it("has the members of the front matter", () => {
-    const manifest = parseSkillManifest({
+    const same = {
       ...required,
       license: "MIT",
       compatibility: "needs Python",
-      "allowed-tools": ["Read", "Bash(git add:*)"],
       metadata: { author: "me" },
-      tags: ["office"],
-      model: "unknown members are ignored"
-    })
-    assert.deepStrictEqual(
-      manifest,
-      Result.succeed({
-        ...required,
-        license: "MIT",
-        compatibility: "needs Python",
-        allowedTools: ["Read", "Bash(git add:*)"],
-        metadata: { author: "me" },
-        tags: ["office"]
-      })
-    )
+      tags: ["office"]
+    }
+    const allowedTools = ["Read", "Bash(git add:*)"]
+    const others = { "allowed-tools": allowedTools, model: "unknown members are ignored" }
+    assert.deepStrictEqual(parseSkillManifest({ ...same, ...others }), Result.succeed({ ...same, allowedTools }))
   })
 
   it("splits lists in texts at commas and white space, but not in parentheses", () => {
@@ -104,34 +80,19 @@ describe("manifest of a skill", () => {
   })
 
   it("ignores optional members of another type", () => {
-    const manifest = parseSkillManifest({
-      ...required,
-      license: 1,
-      compatibility: [],
-      "allowed-tools": [1],
-      metadata: "m",
-      tags: null
-    })
-    assert.deepStrictEqual(manifest, Result.succeed(required))
+    const odd = { license: 1, compatibility: [], "allowed-tools": [1], metadata: "m", tags: null }
+    assert.deepStrictEqual(parseSkillManifest({ ...required, ...odd }), Result.succeed(required))
   })
 
   it("is rejected without name and description", () => {
     const values = [{ description: "d" }, { name: "", description: "d" }, { name: "n" }, { name: 1, description: "d" }]
-    assert.deepStrictEqual(
-      values.map((value) => Result.getOrUndefined(parseSkillManifest(value))),
-      values.map(() => undefined)
-    )
-    assert.deepStrictEqual(
-      parseSkillManifest({ name: "n", description: " " }),
-      Result.fail("the front matter has no description")
-    )
+    for (const value of values) assert.isTrue(Result.isFailure(parseSkillManifest(value)))
+    const blank = parseSkillManifest({ name: "n", description: " " })
+    assert.deepStrictEqual(blank, Result.fail("the front matter has no description"))
   })
 
   it("is rejected unless it is an object that a message can carry", () => {
     const polluting = JSON.parse(`{"name":"n","description":"d","metadata":{"__proto__":{}}}`) as unknown
-    assert.deepStrictEqual(
-      [null, "text", [], polluting].map((value) => Result.isFailure(parseSkillManifest(value))),
-      [true, true, true, true]
-    )
+    for (const value of [null, "text", [], polluting]) assert.isTrue(Result.isFailure(parseSkillManifest(value)))
   })
 })

@@ -28,17 +28,15 @@ describe("marketplace", () => {
   })
 
   it("keeps all plugins below one folder when it says so", () => {
-    const { plugins } = parse({
-      metadata: { pluginRoot: "./plugins" },
-      plugins: [
-        { name: "a", source: "a" },
-        { name: "b", source: "." }
-      ]
-    })
-    assert.deepStrictEqual(
-      plugins.map(({ folder }) => folder),
-      ["plugins/a", "plugins"]
-    )
+    const [a, b] = [
+      { name: "a", source: "a" },
+      { name: "b", source: "." }
+    ]
+    const { plugins } = parse({ metadata: { pluginRoot: "./plugins" }, plugins: [a, b] })
+    assert.deepStrictEqual(plugins, [
+      { name: "a", folder: "plugins/a" },
+      { name: "b", folder: "plugins" }
+    ])
   })
 
   it("rejects plugins that are not in its folder", () => {
@@ -52,12 +50,9 @@ describe("marketplace", () => {
   })
 
   it("rejects plugins with skills outside of their folder", () => {
-    assert.deepStrictEqual(rejection({ name: "a", source: "a", skills: ["ok", "../b"] }), [
-      "skills names a path outside of the plugin"
-    ])
-    assert.deepStrictEqual(rejection({ name: "a", source: "a", skills: [1] }), [
-      "skills is neither a path nor a list of paths"
-    ])
+    const rejectionOf = (...skills: ReadonlyArray<unknown>) => rejection({ name: "a", source: "a", skills })
+    assert.deepStrictEqual(rejectionOf("ok", "../b"), ["skills names a path outside of the plugin"])
+    assert.deepStrictEqual(rejectionOf(1), ["skills is neither a path nor a list of paths"])
   })
 
   it("rejects plugins without a name that can be part of a skill's name", () => {
@@ -66,25 +61,18 @@ describe("marketplace", () => {
   })
 
   it("takes the first one of equal names", () => {
-    const { plugins, rejected } = parse({
-      plugins: [
-        { name: "a", source: "1" },
-        { name: "a", source: "2" }
-      ]
-    })
-    assert.deepStrictEqual(
-      plugins.map(({ folder }) => folder),
-      ["1"]
-    )
+    const [first, second] = [
+      { name: "a", source: "1" },
+      { name: "a", source: "2" }
+    ]
+    const { plugins, rejected } = parse({ plugins: [first, second] })
+    assert.deepStrictEqual(plugins, [{ name: "a", folder: "1" }])
     assert.deepStrictEqual(rejected, [{ plugin: "a", reason: "another plugin has the same name" }])
   })
 
   it("names rejected plugins, or their place in the list", () => {
-    const { rejected } = parse({ plugins: [{ name: "A", source: "a" }, 1] })
-    assert.deepStrictEqual(
-      rejected.map(({ plugin }) => plugin),
-      ["A", "[1]"]
-    )
+    const names = parse({ plugins: [{ name: "A", source: "a" }, 1] }).rejected.map(({ plugin }) => plugin)
+    assert.deepStrictEqual(names, ["A", "[1]"])
   })
 
   it("has at most 1000 plugins", () => {
@@ -94,16 +82,13 @@ describe("marketplace", () => {
     assert.deepStrictEqual([plugins.length, rejected], [1000, [{ plugin: "2 more", reason: "more than 1000 plugins" }]])
   })
 
-  it("is rejected without a list of plugins, and with plugins elsewhere", () => {
-    assert.deepStrictEqual(
-      [null, {}, { plugins: {} }, { plugins: [], metadata: { pluginRoot: ".." } }].map(parseMarketplace),
-      [
-        Result.fail("not an object"),
-        Result.fail("plugins is not a list"),
-        Result.fail("plugins is not a list"),
-        Result.fail("metadata.pluginRoot is outside of the marketplace")
-      ]
-    )
+  it.each([
+    [null, "not an object"],
+    [{}, "plugins is not a list"],
+    [{ plugins: {} }, "plugins is not a list"],
+    [{ plugins: [], metadata: { pluginRoot: ".." } }, "metadata.pluginRoot is outside of the marketplace"]
+  ])("is rejected without a list of plugins, and with plugins elsewhere: %j", (value, reason) => {
+    assert.deepStrictEqual(parseMarketplace(value), Result.fail(reason))
   })
 })
 

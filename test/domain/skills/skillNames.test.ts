@@ -38,16 +38,17 @@ describe("name of a skill", () => {
     )
   })
 
-  it("rejects three segments without mcp at the beginning, and more than three", () => {
-    assert.deepStrictEqual(["user:a:b", "MCP:a:b", "mcp:a:b:c", "mcp:a:b:"].filter(isName), [])
-  })
-
-  it("rejects empty segments", () => {
-    assert.deepStrictEqual(["", ":", "a:", ":a", "mcp::a", "mcp:s:"].filter(isName), [])
-  })
-
-  it("rejects capitals, other characters, and hyphens at an end or in a row", () => {
-    const texts = ["Pdf", "p_df", "p.df", "p df", "pdf\n", "-pdf", "pdf-", "p--df", "é", "a:B", "A:b", "mcp:s:B", "a/b"]
+  it.each([
+    [
+      "three segments without mcp at the beginning, and more than three",
+      ["user:a:b", "MCP:a:b", "mcp:a:b:c", "mcp:a:b:"]
+    ],
+    ["empty segments", ["", ":", "a:", ":a", "mcp::a", "mcp:s:"]],
+    ["capitals", ["Pdf", "a:B", "A:b", "mcp:s:B"]],
+    ["other characters", ["p_df", "p.df", "p df", "pdf\n", "é", "a/b"]],
+    ["hyphens at an end or in a row", ["-pdf", "pdf-", "p--df"]],
+    ["characters of a server beyond letters, digits, _ and -", ["mcp:a.b:c", "mcp:a b:c", "mcp:é:c"]]
+  ])("rejects %s", (_, texts) => {
     assert.deepStrictEqual(texts.filter(isName), [])
   })
 
@@ -57,10 +58,6 @@ describe("name of a skill", () => {
       [fits, `${fits}:${fits}`, `mcp:${"S".repeat(300)}:${fits}`, tooLong, `${tooLong}:a`, `a:${tooLong}`].map(isName),
       [true, true, true, false, false, false]
     )
-  })
-
-  it("takes no characters of a server beyond letters, digits, _ and -", () => {
-    assert.deepStrictEqual(["mcp:a.b:c", "mcp:a b:c", "mcp:é:c"].filter(isName), [])
   })
 })
 

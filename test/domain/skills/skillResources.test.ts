@@ -44,40 +44,27 @@ describe("resource of a skill", () => {
 
   it("is no skill with another scheme, with more segments, or without a source", () => {
     const source = { source: "resources" }
-    assert.deepStrictEqual(
-      [
-        parse(source, "file:///a"),
-        parse(source, "skill://host/pdf/SKILL.md"),
-        parse(source, "skill://host/pdf/"),
-        parse(source, "skill:pdf"),
-        parse({}),
-        parseSkillResource({ uri })
-      ],
-      Array.from({ length: 6 }, () => undefined)
-    )
+    for (const other of ["file:///a", "skill://host/pdf/SKILL.md", "skill://host/pdf/", "skill:pdf"])
+      assert.isUndefined(parse(source, other), other)
+    assert.deepStrictEqual([parse({}), parseSkillResource({ uri })], [undefined, undefined])
   })
 
-  it("is rejected with an unusable name or source", () => {
-    assert.deepStrictEqual(
-      [
-        parse({ source: "resources" }, "skill://host/P"),
-        parse({ source: "resources" }, "skill://host"),
-        parse({ source: "http" }),
-        parse({ source: "mounted", mount_dir: "skills/pdf" }),
-        parse({ source: "mounted" }),
-        parse({ source: "archive", archive_format: "zip" }),
-        parse({ source: "archive", archive_uri: "skill://host/a", archive_format: "rar" })
-      ].map((parsed) => (parsed !== undefined && Result.isFailure(parsed) ? parsed.failure : parsed)),
-      [
-        "invalid name: expected a-z, 0-9 and single - between them",
-        "invalid name: expected a-z, 0-9 and single - between them",
-        "_meta.source must be one of mounted, archive, resources",
-        "mount_dir is not an absolute path",
-        "mount_dir is not an absolute path",
-        "archive_uri is missing",
-        "archive_format must be one of tar.gz, zip"
-      ]
-    )
+  const invalidName = "invalid name: expected a-z, 0-9 and single - between them"
+
+  it.each([
+    [{ source: "resources" }, "skill://host/P", invalidName],
+    [{ source: "resources" }, "skill://host", invalidName],
+    [{ source: "http" }, uri, "_meta.source must be one of mounted, archive, resources"],
+    [{ source: "mounted", mount_dir: "skills/pdf" }, uri, "mount_dir is not an absolute path"],
+    [{ source: "mounted" }, uri, "mount_dir is not an absolute path"],
+    [{ source: "archive", archive_format: "zip" }, uri, "archive_uri is missing"],
+    [
+      { source: "archive", archive_uri: "skill://host/a", archive_format: "rar" },
+      uri,
+      "archive_format must be one of tar.gz, zip"
+    ]
+  ])("is rejected with an unusable name or source: %j, %s", (meta, name, reason) => {
+    assert.deepStrictEqual(parse(meta, name), Result.fail(reason))
   })
 })
 
@@ -117,11 +104,7 @@ describe("listing of a skill", () => {
 
 describe("scheme of skills", () => {
   it("ignores the case", () => {
-    assert.deepStrictEqual(["skill://a/b", "SKILL://a/b", "skills://a/b", "x"].map(hasSkillScheme), [
-      true,
-      true,
-      false,
-      false
-    ])
+    const uris = ["skill://a/b", "SKILL://a/b", "skills://a/b", "x"]
+    assert.deepStrictEqual(uris.filter(hasSkillScheme), uris.slice(0, 2))
   })
 })

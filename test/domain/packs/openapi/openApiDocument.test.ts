@@ -52,6 +52,18 @@ const errorsOf = (document: JsonObject) =>
 const assertValid = (document: JsonObject) =>
   Effect.map(errorsOf(document), (errors) => assert.deepStrictEqual(errors, []))
 
+const file = { type: "string", format: "binary" }
+const many = { type: "array", items: file }
+const zodParams = z.object({
+  a: z.string().optional(),
+  f: z.file(),
+  get b() {
+    return z.array(z.number())
+  }
+})
+const effectParams = Schema.Struct({ a: Schema.optionalKey(Schema.Int) })
+const jsonSchema = ["requestBody", "content", "application/json", "schema"]
+
 describe("valid document", () => {
   it.effect("fails validation when it has an error", () =>
     Effect.gen(function* () {
@@ -89,49 +101,9 @@ describe("valid document", () => {
       [pack([route("/a", { ...text, $id: "urn:x" })]), pack([route("/b", { ...text, $id: "urn:x" })])]
     ],
     ["the same endpoint and pack twice", [pack([route("/a")]), pack([route("/a")])]],
-    [
-      "zod's schemas",
-      [
-        pack([
-          route(
-            "/a",
-            {
-              ...z.toJSONSchema(
-                z.object({
-                  a: z.string().optional(),
-                  f: z.file(),
-                  get b() {
-                    return z.array(z.number())
-                  }
-                })
-              )
-            },
-            { useForm: true }
-          )
-        ])
-      ]
-    ],
-    [
-      "Effect's schemas",
-      [
-        pack([
-          route("/a", {
-            ...Schema.toJsonSchemaDocument(Schema.Struct({ a: Schema.optionalKey(Schema.Int) })).schema
-          })
-        ])
-      ]
-    ],
-    [
-      "forms",
-      [
-        pack([
-          route("/a", object({ f: { type: "array", items: { type: "string", format: "binary" } } }), {
-            useForm: true
-          }),
-          route("/b", text, { useForm: true })
-        ])
-      ]
-    ]
+    ["zod's schemas", [pack([route("/a", { ...z.toJSONSchema(zodParams) }, { useForm: true })])]],
+    ["Effect's schemas", [pack([route("/a", { ...Schema.toJsonSchemaDocument(effectParams).schema })])]],
+    ["forms", [pack([route("/a", object({ f: many }), { useForm: true }), route("/b", text, { useForm: true })])]]
   ] as const)("passes validation for %s", ([_title, packs]) =>
     Effect.gen(function* () {
       yield* assertValid(makeOpenApiDocument(open, packs))
@@ -158,14 +130,15 @@ describe("document content", () => {
   it("contains parameters with their definitions", () => {
     const params = object({ level: { $ref: "#/$defs/Level" } }, { $defs: { Level: { enum: [1, 2] } } })
     const document = makeOpenApiDocument(open, [pack([route("/a", params)])])
-    const schema = ["requestBody", "content", "application/json", "schema"]
-    assert.deepStrictEqual(operation(document, "/a", ...schema, "properties", "level"), { enum: [1, 2] })
+    assert.deepStrictEqual(operation(document, "/a", ...jsonSchema, "properties", "level"), { enum: [1, 2] })
   })
 
   it("resolves recursive parameters", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
-    const schema = ["requestBody", "content", "application/json", "schema"]
-    assert.strictEqual(operation(document, "/a", ...schema, "properties", "next"), operation(document, "/a", ...schema))
+    assert.strictEqual(
+      operation(document, "/a", ...jsonSchema, "properties", "next"),
+      operation(document, "/a", ...jsonSchema)
+    )
   })
 
   it("declares files as binary form fields", () => {
@@ -203,21 +176,14 @@ describe("document content", () => {
   it("requires a key only when the server does", () => {
     const packs = [pack([route("/a")])]
     const statuses = (document: JsonObject) => Object.keys(Object(operation(document, "/a", "responses")))
-    assert.includeMembers(statuses(makeOpenApiDocument(hostWithKey, packs)), [
-      "200",
-      "401",
-      "404",
-      "413",
-      "415",
-      "422",
-      "500",
-      "504"
-    ])
-    assert.notInclude(statuses(makeOpenApiDocument(open, packs)), "401")
-    assert.isDefined(operation(makeOpenApiDocument(hostWithKey, packs), "/a", "security"))
-    assert.isDefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/tools", "get", "security"))
-    assert.isUndefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/health", "get", "security"))
-    assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
+    const [withKey, without] = [makeOpenApiDocument(hostWithKey, packs), makeOpenApiDocument(open, packs)]
+    const expected = [200, 401, 404, 413, 415, 422, 500, 504].map(String)
+    assert.includeMembers(statuses(withKey), expected)
+    assert.notInclude(statuses(without), "401")
+    assert.isDefined(operation(withKey, "/a", "security"))
+    assert.isDefined(at(withKey, "paths", "/tools", "get", "security"))
+    assert.isUndefined(at(withKey, "paths", "/health", "get", "security"))
+    assert.isUndefined(operation(without, "/a", "security"))
   })
 
   it("declares where clients send the key, when the server requires one", () => {
@@ -242,10 +208,7 @@ describe("document content", () => {
 
   it("describes parameters without a type as an object", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a", { properties: {} })])])
-    assert.strictEqual(
-      operation(document, "/a", "requestBody", "content", "application/json", "schema", "type"),
-      "object"
-    )
+    assert.strictEqual(operation(document, "/a", ...jsonSchema, "type"), "object")
   })
 
   it("names the base URL only when it is known", () => {
@@ -263,8 +226,6 @@ describe("document content", () => {
   })
 
   it("accepts a form without files in both encodings, and files in one", () => {
-    const file = { type: "string", format: "binary" }
-    const many = { type: "array", items: file }
     const document = makeOpenApiDocument(open, [
       pack([
         route("/text", text, { useForm: true }),

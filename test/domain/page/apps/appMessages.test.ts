@@ -10,19 +10,21 @@ import {
 const message = (members: object): string => JSON.stringify({ jsonrpc: "2.0", ...members })
 
 describe("parseAppMessage", () => {
-  it("tells requests, notifications and responses apart", () => {
-    assert.deepStrictEqual(parseAppMessage(message({ id: 1, method: "ping" })), {
-      _tag: "Request",
-      id: 1,
-      method: "ping",
-      params: {}
-    })
-    assert.deepStrictEqual(parseAppMessage(message({ method: "m", params: { a: 1 } })), {
-      _tag: "Notification",
-      method: "m",
-      params: { a: 1 }
-    })
-    assert.deepStrictEqual(parseAppMessage(message({ id: "a", result: {} })), { _tag: "Response", id: "a" })
+  it.each([
+    [
+      { id: 1, method: "ping" },
+      { _tag: "Request", id: 1, method: "ping", params: {} }
+    ],
+    [
+      { method: "m", params: { a: 1 } },
+      { _tag: "Notification", method: "m", params: { a: 1 } }
+    ],
+    [
+      { id: "a", result: {} },
+      { _tag: "Response", id: "a" }
+    ]
+  ])("tells requests, notifications and responses apart: %j", (members, expected) => {
+    assert.deepStrictEqual<unknown>(parseAppMessage(message(members)), expected)
   })
 
   it("refuses everything else", () => {

@@ -23,13 +23,7 @@ describe("findApp", () => {
   it("gives the tools of its MCP server that apps may call, by their names there", () => {
     const app = findApp({ servers: [other, shop] }, "show")
     assert.deepStrictEqual([app?.server, app?.uri], ["shop", "ui://shop/a"])
-    assert.deepStrictEqual(
-      [...(app?.tools ?? [])],
-      [
-        ["show", "show"],
-        ["refresh", "renew"]
-      ]
-    )
+    assert.deepStrictEqual(app?.tools, new Map(Object.entries({ show: "show", refresh: "renew" })))
     assert.strictEqual(app?.toComputerUri("note://1"), "note://1")
   })
 
@@ -52,13 +46,7 @@ describe("findApp", () => {
       ]
     }
     const app = findApp({ servers: [lab] }, "desk__show")
-    assert.deepStrictEqual(
-      [...(app?.tools ?? [])],
-      [
-        ["show", "desk__show"],
-        ["refresh", "desk__refresh"]
-      ]
-    )
+    assert.deepStrictEqual(app?.tools, new Map(Object.entries({ show: "desk__show", refresh: "desk__refresh" })))
     for (const own of ["ui://shop/data", "UI://shop/data", "note://1"]) {
       assert.strictEqual(app?.toComputerUri(own), toServerUri({ ...inner, uri: own }))
     }

@@ -18,6 +18,8 @@ const entry = (id: string, start: number, end?: number, computer = "desk"): Trac
   phases: []
 })
 
+const idsOf = (entries: ReadonlyArray<TrackedCall>) => entries.map(({ call }) => call.id)
+
 describe("phaseOf", () => {
   it.each([
     ["running", {}],
@@ -64,46 +66,29 @@ describe("describeFailure", () => {
 
 describe("callsOfOffice", () => {
   it("gives the calls of one office, the latest start first", () => {
-    const calls = [
-      makeCall({ id: "old", startedAt: 1 }),
-      makeCall({ id: "new", startedAt: 2 }),
-      makeCall({ id: "other line", line: "0.4" }),
-      makeCall({ id: "other office", office: "lab" })
-    ]
+    const others = [makeCall({ id: "other line", line: "0.4" }), makeCall({ id: "other office", office: "lab" })]
+    const calls = [makeCall({ id: "old", startedAt: 1 }), makeCall({ id: "new", startedAt: 2 }), ...others]
     const state = applyMessage(initialState, makeSnapshot({ calls }))
-    assert.deepStrictEqual(
-      callsOfOffice(state, team).map(({ call }) => call.id),
-      ["new", "old"]
-    )
+    assert.deepStrictEqual(idsOf(callsOfOffice(state, team)), ["new", "old"])
   })
 })
 
 describe("arrangeLanes", () => {
   it("gives a lane to Computers without calls, and to Computers that left", () => {
     const lanes = arrangeLanes(["idle"], [entry("1", 0, 1, "gone")])
-    assert.deepStrictEqual(
-      lanes.map(({ calls, computer }) => [computer, calls.length]),
-      [
-        ["gone", 1],
-        ["idle", 0]
-      ]
-    )
+    const counts = lanes.map(({ calls, computer }) => `${computer} ${calls.length}`)
+    assert.deepStrictEqual(counts, ["gone 1", "idle 0"])
   })
 
   it("puts overlapping calls into rows, and uses a free row again", () => {
     const [lane] = arrangeLanes([], [entry("a", 0, 10), entry("b", 5, 15), entry("c", 10, 20), entry("d", 12)])
-    assert.deepStrictEqual(
-      lane?.calls.map(({ row }) => row),
-      [0, 1, 0, 2]
-    )
-    assert.strictEqual(lane?.rows, 3)
+    const rows = lane?.calls.map(({ row }) => row)
+    assert.deepStrictEqual([rows, lane?.rows], [[0, 1, 0, 2], 3])
   })
 
   it("bounds the rows of a lane", () => {
-    const [lane] = arrangeLanes(
-      [],
-      Array.from({ length: 50 }, (_, index) => entry(String(index), index))
-    )
+    const entries = Array.from({ length: 50 }, (_, index) => entry(String(index), index))
+    const [lane] = arrangeLanes([], entries)
     assert.strictEqual(lane?.rows, maxLaneRows)
   })
 
@@ -127,10 +112,7 @@ describe("arrangeLanes", () => {
 describe("callsBetween", () => {
   it("gives the calls that overlap the span", () => {
     const entries = [entry("before", 0, 9), entry("into", 5, 12), entry("running", 1), entry("after", 21, 30)]
-    assert.deepStrictEqual(
-      callsBetween(entries, 10, 20).map(({ call }) => call.id),
-      ["into", "running"]
-    )
+    assert.deepStrictEqual(idsOf(callsBetween(entries, 10, 20)), ["into", "running"])
   })
 })
 

@@ -35,13 +35,8 @@ describe("findOpenApprovals", () => {
       makeCall({ id: "running" }),
       makeWaitingCall({ id: "ended", endedAt: startTime, outcome: "cancelled" })
     )
-    assert.deepStrictEqual(
-      findOpenApprovals(calls).map(({ approval, call }) => [call.id, approval.id]),
-      [
-        ["first", "a"],
-        ["second", "b"]
-      ]
-    )
+    const found = findOpenApprovals(calls).map(({ approval, call }) => `${call.id} ${approval.id}`)
+    assert.deepStrictEqual(found, ["first a", "second b"])
   })
 
   it("tells apart approvals of one id at several Computers", () => {
@@ -52,17 +47,10 @@ describe("findOpenApprovals", () => {
 
 describe("approvalsOfOffice", () => {
   it("gives the approvals of one office on its line", () => {
-    const open = findOpenApprovals(
-      callsOf(
-        makeWaitingCall({ id: "here" }),
-        makeWaitingCall({ id: "other line", line: "0.4" }),
-        makeWaitingCall({ id: "other office", office: "lab" })
-      )
-    )
-    assert.deepStrictEqual(
-      approvalsOfOffice(open, team).map(({ call }) => call.id),
-      ["here"]
-    )
+    const changes = [{ id: "here" }, { id: "other line", line: "0.4" }, { id: "other office", office: "lab" }]
+    const open = findOpenApprovals(callsOf(...changes.map((change) => makeWaitingCall(change))))
+    const ids = approvalsOfOffice(open, team).map(({ call }) => call.id)
+    assert.deepStrictEqual(ids, ["here"])
   })
 })
 
@@ -75,13 +63,11 @@ describe("countByOffice", () => {
       makeWaitingCall({ id: "3", ...lab }),
       makeCall({ id: "4", office: "quiet" })
     )
-    assert.deepStrictEqual(
-      [...countByOffice(findOpenApprovals(calls))],
-      [
-        [officeKey(team), 2],
-        [officeKey(lab), 1]
-      ]
-    )
+    const counts = new Map([
+      [officeKey(team), 2],
+      [officeKey(lab), 1]
+    ])
+    assert.deepStrictEqual(countByOffice(findOpenApprovals(calls)), counts)
   })
 })
 
@@ -95,53 +81,41 @@ describe("updateListed", () => {
 
   const waiting = (id: string, startedAt = 1): PageCall => makeWaitingCall({ id, startedAt })
   const ended = (id: string): PageCall => makeCall({ id, endedAt: startTime, outcome: "4005" })
-  const states = (listed: ReadonlyArray<ListedApproval>) => listed.map(({ call, isOpen }) => [call.id, isOpen])
+  const states = (listed: ReadonlyArray<ListedApproval>) =>
+    listed.map(({ call, isOpen }) => `${call.id} ${isOpen ? "open" : "closed"}`)
 
   it("adds a new approval behind the listed ones, also that of an older call", () => {
     const listed = follow([waiting("b", 2)], [waiting("b", 2), waiting("a", 1)])
-    assert.deepStrictEqual(states(listed), [
-      ["b", true],
-      ["a", true]
-    ])
+    assert.deepStrictEqual(states(listed), ["b open", "a open"])
   })
 
   it("closes an approval in its place, with the call as it ended", () => {
     const listed = follow([waiting("a"), waiting("b")], [ended("a"), waiting("b")])
-    assert.deepStrictEqual(states(listed), [
-      ["a", false],
-      ["b", true]
-    ])
+    assert.deepStrictEqual(states(listed), ["a closed", "b open"])
     assert.strictEqual(listed[0]?.call.outcome, "4005")
   })
 
   it("keeps the last state of a call that is not known any more", () => {
     const listed = follow([waiting("a")], [])
-    assert.deepStrictEqual(states(listed), [["a", false]])
+    assert.deepStrictEqual(states(listed), ["a closed"])
     assert.strictEqual(listed[0]?.call.tool, "write_file")
   })
 
   it("opens an approval again that only seemed closed", () => {
-    assert.deepStrictEqual(states(follow([waiting("a")], [], [waiting("a")])), [["a", true]])
+    assert.deepStrictEqual(states(follow([waiting("a")], [], [waiting("a")])), ["a open"])
   })
 
   it("lists the next approval of a call as another one", () => {
     const listed = follow([makeWaitingCall({}, "first")], [makeWaitingCall({}, "second")])
-    assert.deepStrictEqual(
-      listed.map(({ approval, isOpen }) => [approval.id, isOpen]),
-      [
-        ["first", false],
-        ["second", true]
-      ]
-    )
+    const approvals = listed.map(({ approval, isOpen }) => `${approval.id} ${isOpen}`)
+    assert.deepStrictEqual(approvals, ["first false", "second true"])
   })
 
   it("drops the oldest closed approvals, and no open one", () => {
     const ids = Array.from({ length: maxClosedApprovals + 2 }, (_, index) => `call-${index}`)
-    const listed = follow(
-      [waiting("open", 0), ...ids.map((id) => waiting(id))],
-      [waiting("open", 0), ...ids.map(ended)]
-    )
-    assert.deepStrictEqual(states(listed), [["open", true], ...ids.slice(2).map((id) => [id, false])])
+    const first = waiting("first", 0)
+    const listed = follow([first, ...ids.map((id) => waiting(id))], [first, ...ids.map(ended)])
+    assert.deepStrictEqual(states(listed), ["first open", ...ids.slice(2).map((id) => `${id} closed`)])
   })
 
   it("gives the same list again without a change", () => {
