@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
-import { makeDeviceMessage } from "../../../src/domain/devices/deviceMessages.ts"
 import { agentUnderTest } from "../../conformance/members.ts"
 import { makeComputer, makePlace, testTimeout } from "../../main/computers.ts"
 import { makeGateway, registration, until } from "./world.ts"
@@ -32,14 +31,12 @@ describe("Computer with the devices of an in-process gateway", () => {
           const tools = Effect.map(Effect.orDie(agent.getTools("pc-1")), (all) => all.map(({ name }) => name).join())
           assert.strictEqual(yield* tools, "")
           const lamp = yield* gateway.newDevice
-          yield* lamp.frame("auth", "##name:lamp", "00000000")
+          yield* lamp.auth("##name:lamp")
           yield* lamp.next
           yield* lamp.message(registration("on"))
           yield* until(Effect.map(tools, (names) => names === "lamp__on"))
           const call = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "lamp__on" }))
-          const requests = yield* lamp.nextMessage
-          if (requests._tag === "Call")
-            yield* lamp.message(makeDeviceMessage.result(requests.callId, { success: true, data: "bright" }))
+          yield* lamp.succeed(yield* lamp.nextCall, "bright")
           assert.deepStrictEqual((yield* Fiber.join(call)).content, [{ type: "text", text: "bright" }])
           yield* lamp.hangUp
           yield* until(Effect.map(tools, (names) => names === ""))

@@ -16,6 +16,8 @@ import {
 import { decodeUtf8Lossy, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
+type Call = Extract<DeviceMessage, { readonly _tag: "Call" }>
+
 /** A peer that a test scripts frame by frame. */
 export interface RawPeer {
   readonly link: ByteLink
@@ -28,6 +30,12 @@ export interface RawPeer {
   readonly nextText: Effect.Effect<string>
   /** The next frame, decoded as an MCP message. */
   readonly nextMessage: Effect.Effect<DeviceMessage>
+  /** The next frame, which must be a call. */
+  readonly nextCall: Effect.Effect<Call>
+  /** Sends a result of a call. */
+  readonly succeed: (call: Pick<Call, "callId">, data: unknown) => Effect.Effect<void>
+  /** Sends an AUTH frame. */
+  readonly auth: (text: string) => Effect.Effect<void>
   /** Waits for the remote end to close, and returns the texts of the frames before. */
   readonly rest: Effect.Effect<ReadonlyArray<string>>
 }
@@ -56,17 +64,27 @@ export const playRaw = Effect.fnUntraced(function* (link: ByteLink): Effect.fn.R
     Queue.take(frames),
     Effect.andThen(Deferred.await(over), Effect.flatMap(Queue.poll(frames), Effect.fromOption))
   ).pipe(Effect.orDie)
+  const frame: RawPeer["frame"] = (type, payload, task = "task1234") =>
+    send({ type, task, sequence: 0, payload: encodeUtf8(payload) })
+  const message: RawPeer["message"] = (json) =>
+    send({ type: "mcp", task: "mcp00001", sequence: 0, payload: encodeJson(json) })
+  const nextMessage = Effect.map(next, ({ payload, type }) => {
+    assert.strictEqual(type, "mcp")
+    return Result.getOrThrow(decodeDeviceMessage(payload))
+  })
   return {
     link,
     bytes,
-    frame: (type, payload, task = "task1234") => send({ type, task, sequence: 0, payload: encodeUtf8(payload) }),
-    message: (message) => send({ type: "mcp", task: "mcp00001", sequence: 0, payload: encodeJson(message) }),
+    frame,
+    message,
     next,
     nextText: Effect.map(next, textOf),
-    nextMessage: Effect.map(next, ({ payload, type }) => {
-      assert.strictEqual(type, "mcp")
-      return Result.getOrThrow(decodeDeviceMessage(payload))
-    }),
+    nextMessage,
+    nextCall: Effect.flatMap(nextMessage, (call) =>
+      call._tag === "Call" ? Effect.succeed(call) : Effect.die(`no call: ${call._tag}`)
+    ),
+    succeed: ({ callId }, data) => message(makeDeviceMessage.result(callId, { success: true, data })),
+    auth: (text) => frame("auth", text, "00000000"),
     rest: Effect.andThen(
       Deferred.await(over),
       Effect.map(Queue.clear(frames), (all) => all.map(textOf))

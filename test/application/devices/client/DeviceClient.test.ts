@@ -13,9 +13,6 @@ import { ByteListener } from "../../../../src/application/ports/ByteLink.ts"
 import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
 import { playRaw, type RawPeer, until } from "../world.ts"
 
-const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(body))
-
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
 const tool = (name: string, run: MemoryTool["run"] = (args) => Effect.succeed(text(JSON.stringify(args)))) => ({
@@ -64,6 +61,18 @@ const makeDevice = Effect.fnUntraced(function* (
   return { mcp, open, close, start, next: Queue.take(connections), seen: () => seen.map(({ _tag }) => _tag) }
 })
 
+/** A device that is connected to the scripted server. */
+const connectedDevice = Effect.fnUntraced(function* (...args: Parameters<typeof makeDevice>) {
+  const device = yield* makeDevice(...args)
+  yield* device.open
+  yield* device.start
+  return { ...device, server: yield* device.next }
+})
+
+/** A device whose first message, its registration, has arrived. */
+const registeredDevice = (...args: Parameters<typeof makeDevice>) =>
+  Effect.tap(connectedDevice(...args), ({ server }) => server.next)
+
 /** Service names of the next message, which must be a registration. */
 const registered = (server: RawPeer) =>
   Effect.map(server.nextMessage, (message) =>
@@ -77,51 +86,35 @@ const call = Effect.fnUntraced(function* (server: RawPeer, method: string, param
   return message._tag === "Result" ? { id: message.callId, ...message.outcome } : message
 })
 
+const replaced = "##REPLACED:session_takeover: another connection uses the name of this device"
+
 describe("device client", () => {
-  scoped(
-    "registers its tools and answers calls",
+  it.effect("registers its tools and answers calls", () =>
     Effect.gen(function* () {
-      const { next, open, start } = yield* makeDevice([tool("on"), tool("off")])
-      yield* open
-      yield* start
-      const server = yield* next
+      const { server } = yield* connectedDevice([tool("on"), tool("off")])
       const message = yield* server.nextMessage
       assert.deepStrictEqual(message._tag === "Register" && message.definitions["on"], {
         description: "does on",
         parameters: tool("on").definition.inputSchema
       })
-      assert.deepStrictEqual(yield* call(server, "on", { n: 3 }), {
-        id: "c1",
-        success: true,
-        data: '{"n":3}'
-      })
+      assert.deepStrictEqual(yield* call(server, "on", { n: 3 }), { id: "c1", success: true, data: '{"n":3}' })
     })
   )
 
-  scoped(
-    "answers on the task of the call",
+  it.effect("answers on the task of the call", () =>
     Effect.gen(function* () {
-      const { next, open, start } = yield* makeDevice([tool("on")])
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { server } = yield* registeredDevice([tool("on")])
       yield* server.frame("mcp", JSON.stringify(makeDeviceMessage.call("c", "on", {})), "talk42")
       assert.strictEqual((yield* server.next).task, "talk42")
     })
   )
 
-  scoped(
-    "explains a failed call",
+  it.effect("explains a failed call", () =>
     Effect.gen(function* () {
       const failing = tool("fails", () => Effect.succeed({ ...text("out of oil"), isError: true }))
       const broken = tool("breaks", () => Effect.die(new Error("a bug")))
       const unsayable = tool("counts", () => Effect.succeed({ content: [], structuredContent: { n: 1n } }))
-      const { next, open, start } = yield* makeDevice([tool("on"), failing, broken, unsayable])
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { server } = yield* registeredDevice([tool("on"), failing, broken, unsayable])
       const error = (method: string, params: object = {}) =>
         Effect.map(call(server, method, params), (result) => ("error" in result ? result.error : result))
       assert.strictEqual(yield* error("nope"), "The device has no service 'nope'")
@@ -134,8 +127,7 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "runs calls concurrently, up to a limit, and each once",
+  it.effect("runs calls concurrently, up to a limit, and each once", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       let runs = 0
@@ -145,11 +137,7 @@ describe("device client", () => {
           Effect.as(Deferred.await(gate), text("done"))
         )
       )
-      const { next, open, start } = yield* makeDevice([slow, tool("quick")], { limits: { maxCalls: 2 } })
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { server } = yield* registeredDevice([slow, tool("quick")], { limits: { maxCalls: 2 } })
       yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
       yield* server.message(makeDeviceMessage.call("c1", "slow", {}))
       yield* server.message(makeDeviceMessage.call("c2", "slow", {}))
@@ -167,16 +155,11 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "times out a slow call",
+  it.effect("times out a slow call", () =>
     Effect.gen(function* () {
-      const { next, open, start } = yield* makeDevice([tool("slow", () => Effect.never)], {
+      const { server } = yield* registeredDevice([tool("slow", () => Effect.never)], {
         heartbeatInterval: Duration.hours(1)
       })
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
       const answer = yield* Effect.forkChild(call(server, "slow"))
       yield* Effect.yieldNow
       yield* TestClock.adjust("6 minutes")
@@ -188,27 +171,18 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "reports a result above the size limit",
+  it.effect("reports a result above the size limit", () =>
     Effect.gen(function* () {
       const large = tool("large", () => Effect.succeed(text("x".repeat(2000))))
-      const { next, open, start } = yield* makeDevice([large], { limits: { maxPayloadBytes: 1000 } })
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { server } = yield* registeredDevice([large], { limits: { maxPayloadBytes: 1000 } })
       const result = yield* call(server, "large")
       assert.match(JSON.stringify(result), /sending the result failed: .*exceeds the limit of 1000/)
     })
   )
 
-  scoped(
-    "registers again only when its tools change",
+  it.effect("registers again only when its tools change", () =>
     Effect.gen(function* () {
-      const { mcp, next, open, start } = yield* makeDevice([tool("a")])
-      yield* open
-      yield* start
-      const server = yield* next
+      const { mcp, server } = yield* connectedDevice([tool("a")])
       assert.strictEqual(yield* registered(server), "a")
       yield* mcp.setTools([tool("a")])
       yield* TestClock.adjust("1 second")
@@ -218,13 +192,9 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "replaces tool names that servers can reject",
+  it.effect("replaces tool names that servers can reject", () =>
     Effect.gen(function* () {
-      const { next, open, start } = yield* makeDevice([tool("files/read it"), tool("plain")])
-      yield* open
-      yield* start
-      const server = yield* next
+      const { server } = yield* connectedDevice([tool("files/read it"), tool("plain")])
       const names = (yield* registered(server)).split(",")
       assert.match(names[0] ?? "", /^files_read_it_[a-z0-9]{8}$/)
       assert.strictEqual(names[1], "plain")
@@ -232,78 +202,48 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "sends its token and name, and waits for the reply",
+  it.effect("sends its token and name, and waits for the reply", () =>
     Effect.gen(function* () {
       const token = Redacted.make("s3cret")
-      const { next, open, start } = yield* makeDevice([tool("a")], { token, name: "lamp" })
-      yield* open
-      yield* start
-      const server = yield* next
+      const { server } = yield* connectedDevice([tool("a")], { token, name: "lamp" })
       assert.strictEqual(yield* server.nextText, "s3cret##name:lamp")
       yield* server.frame("auth", "##INFO:WELCOME", "00000000")
       assert.strictEqual(yield* registered(server), "a")
     })
   )
 
-  scoped(
-    "registers after five seconds without a reply to AUTH",
+  it.effect("registers after five seconds without a reply to AUTH", () =>
     Effect.gen(function* () {
-      const { next, open, start } = yield* makeDevice([tool("a")], { token: Redacted.make("t") })
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { server } = yield* registeredDevice([tool("a")], { token: Redacted.make("t") })
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* registered(server), "a")
     })
   )
 
-  scoped(
-    "stops when its token is rejected or another device takes over its name",
+  it.effect.each([
+    ["its token is rejected", "auth", "##ERROR:the token is not valid"],
+    ["another device takes over its name", "status", replaced]
+  ] as const)("stops when %s", ([, type, payload]) =>
     Effect.gen(function* () {
-      for (const [type, payload] of [
-        ["auth", "##ERROR:the token is not valid"],
-        ["status", "##REPLACED:session_takeover: another connection uses the name of this device"]
-      ] as const) {
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
-            yield* open
-            yield* start
-            const server = yield* next
-            yield* server.next
-            yield* server.frame(type, payload, "00000000")
-            yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
-            yield* TestClock.adjust("10 minutes")
-            assert.strictEqual(seen().at(-1), "Failed")
-          })
-        )
-      }
+      const { seen, server } = yield* registeredDevice([tool("a")], { name: "lamp" })
+      yield* server.frame(type, payload, "00000000")
+      yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(seen().at(-1), "Failed")
     })
   )
 
-  scoped(
-    "stops when another device takes over its name after a reply to AUTH",
+  it.effect("stops when another device takes over its name after a reply to AUTH", () =>
     Effect.gen(function* () {
-      const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { seen, server } = yield* registeredDevice([tool("a")], { name: "lamp" })
       yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
       assert.strictEqual(yield* registered(server), "a")
-      yield* server.frame(
-        "status",
-        "##REPLACED:session_takeover: another connection uses the name of this device",
-        "00000000"
-      )
+      yield* server.frame("status", replaced, "00000000")
       yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
     })
   )
 
-  scoped(
-    "connects and reconnects with backoff",
+  it.effect("connects and reconnects with backoff", () =>
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* start
@@ -321,8 +261,7 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "reconnects with a growing delay after short connections, until one lasts a minute",
+  it.effect("reconnects with a growing delay after short connections, until one lasts a minute", () =>
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
       const isConnected = () => seen().at(-1) === "Registered"
@@ -351,16 +290,11 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "interrupts the calls of a closed connection",
+  it.effect("interrupts the calls of a closed connection", () =>
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const slow = tool("slow", () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined)))
-      const { close, next, open, start } = yield* makeDevice([slow])
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { close, server } = yield* registeredDevice([slow])
       yield* server.message(makeDeviceMessage.call("c", "slow", {}))
       yield* Effect.yieldNow
       yield* TestClock.adjust("1 second")
@@ -370,14 +304,9 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "sends PING every minute, and leaves a server that stops replying",
+  it.effect("sends PING every minute, and leaves a server that stops replying", () =>
     Effect.gen(function* () {
-      const { next, open, seen, start } = yield* makeDevice([tool("a")])
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { seen, server } = yield* registeredDevice([tool("a")])
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(yield* server.nextText, "##PING")
       yield* TestClock.adjust("10 minutes")
@@ -388,14 +317,9 @@ describe("device client", () => {
     })
   )
 
-  scoped(
-    "closes with its session",
+  it.effect("closes with its session", () =>
     Effect.gen(function* () {
-      const { mcp, next, open, seen, start } = yield* makeDevice([tool("a")])
-      yield* open
-      yield* start
-      const server = yield* next
-      yield* server.next
+      const { mcp, seen, server } = yield* registeredDevice([tool("a")])
       yield* mcp.crash("out of memory")
       yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
       yield* TestClock.adjust("5 seconds")

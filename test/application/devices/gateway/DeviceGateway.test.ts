@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Logger, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
@@ -12,9 +12,6 @@ import { makeGateway, plain, registration, type RawPeer, until } from "../world.
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
 
-const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(body))
-
 const toolsOf = ({ session }: Gateway) =>
   Effect.map(Effect.orDie(session.listTools()), ({ items }) => items.map(({ name }) => String(name)))
 
@@ -25,23 +22,47 @@ const hasTools = (gateway: Gateway, ...names: ReadonlyArray<string>) =>
 const isFailure = (text: string) => ({ content: [{ type: "text", text }], isError: true })
 const textResult = (text: string) => ({ content: [{ type: "text", text }], isError: false })
 
-/** Answers the next call and returns it. */
-const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) {
-  const call = yield* device.nextMessage
-  assert.strictEqual(call._tag, "Call")
-  if (call._tag !== "Call") return yield* Effect.die("no call")
-  yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data }))
-  return call
+/** A gateway with a device without a name that has registered these services. */
+const gatewayWithDevice = Effect.fnUntraced(function* (
+  services: ReadonlyArray<string>,
+  options: Parameters<typeof makeGateway>[0] = {}
+) {
+  const gateway = yield* makeGateway(options)
+  const device = yield* gateway.newDevice
+  yield* device.message(registration(...services))
+  yield* hasTools(gateway, ...services.map((service) => `device-1__${service}`))
+  return { gateway, device }
 })
 
+/** A device that registers the service `a` and reads nothing. */
+const silentDevice = Effect.fnUntraced(function* (gateway: Gateway, name: string) {
+  const { connect } = Context.get(gateway.bytes, ByteConnector)
+  const link = yield* connect({ host: "127.0.0.1", port: 7 })
+  const send = (type: Frame["type"], payload: Uint8Array) =>
+    link.send(Result.getOrThrow(encodeFrame({ type, task: "", sequence: 0, payload })))
+  yield* send("auth", encodeUtf8(`##name:${name}`))
+  yield* send("mcp", encodeJson(registration("a")))
+  yield* until(Effect.map(toolsOf(gateway), (tools) => tools.includes(`${name}__a`)))
+  return link
+})
+
+const namesOf = (gateway: Gateway) => Effect.map(gateway.devices, (devices) => devices.map(({ name }) => name))
+
+/** Runs on each item of a stream, until the scope closes. */
+const collect = <A>(stream: Stream.Stream<A>, keep: (item: A) => void) =>
+  Effect.forkScoped(
+    Stream.runForEach(stream, (item) => Effect.sync(() => keep(item))),
+    { startImmediately: true }
+  )
+
+/** Answers the next call and returns it. */
+const answerNext = ({ nextCall, succeed }: RawPeer, data: unknown) =>
+  Effect.tap(nextCall, (call) => succeed(call, data))
+
 describe("device gateway", () => {
-  scoped(
-    "assigns a name to a device without one, and lists its service as a tool",
+  it.effect("assigns a name to a device without one, and lists its service as a tool", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("get_current_time"))
-      yield* hasTools(gateway, "device-1__get_current_time")
+      const { device, gateway } = yield* gatewayWithDevice(["get_current_time"])
       const { items } = yield* gateway.session.listTools()
       assert.deepStrictEqual(items, [
         {
@@ -58,22 +79,13 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "describes its devices in a resource",
+  it.effect("describes its devices in a resource", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("get_current_time"))
-      yield* hasTools(gateway, "device-1__get_current_time")
+      const { gateway } = yield* gatewayWithDevice(["get_current_time"])
       const [content] = yield* gateway.session.readResource(partsUri)
       const [part] = Result.getOrThrow(partsCodec.decode(content?.["text"]))
-      assert.deepInclude(part, {
-        kind: "device",
-        name: "device-1",
-        state: "connected",
-        offers: ["get_current_time"],
-        faults: []
-      })
+      const offers = ["get_current_time"]
+      assert.deepInclude(part, { kind: "device", name: "device-1", state: "connected", offers, faults: [] })
       assert.match(part?.reason ?? "", /^from .* since 1970-01-01T00:00:00.000Z$/)
     })
   )
@@ -85,19 +97,14 @@ describe("device gateway", () => {
       )
     )
 
-  scoped(
-    "describes the failed calls of a device, the latest ten",
+  it.effect("fails calls with the errors of their device, and describes the latest ten", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("get_current_time"))
-      yield* hasTools(gateway, "device-1__get_current_time")
+      const { device, gateway } = yield* gatewayWithDevice(["get_current_time"])
       for (let index = 1; index <= 11; index++) {
         const call = yield* Effect.forkChild(gateway.session.callTool("device-1__get_current_time", {}))
-        const message = yield* device.nextMessage
-        if (message._tag !== "Call") return yield* Effect.die("no call")
-        yield* device.message(makeDeviceMessage.result(message.callId, failedOutcome(`no clock ${index}`)))
-        yield* Fiber.join(call)
+        const { callId } = yield* device.nextCall
+        yield* device.message(makeDeviceMessage.result(callId, failedOutcome(`no clock ${index}`)))
+        assert.deepStrictEqual(yield* Fiber.join(call), isFailure(`no clock ${index}`))
       }
       assert.deepStrictEqual(
         yield* faultsOf(gateway),
@@ -106,111 +113,81 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "describes the invalid registrations of a device",
+  it.effect("describes the invalid registrations of a device", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("get_current_time"))
-      yield* hasTools(gateway, "device-1__get_current_time")
+      const { device, gateway } = yield* gatewayWithDevice(["get_current_time"])
       yield* device.message(registration(""))
       yield* until(Effect.map(faultsOf(gateway), (faults) => faults.length > 0))
       assert.match((yield* faultsOf(gateway))[0] ?? "", /^invalid_registration: /)
     })
   )
 
-  scoped(
-    "rejects another resource",
+  it.effect("rejects another resource", () =>
     Effect.gen(function* () {
       const { session } = yield* makeGateway()
-      assert.include(yield* Effect.flip(session.readResource("file:///etc/passwd")), {
-        reason: "protocol",
-        code: -32002
-      })
+      const failure = yield* Effect.flip(session.readResource("file:///etc/passwd"))
+      assert.include(failure, { reason: "protocol", code: -32002 })
     })
   )
 
-  scoped(
-    "matches results to calls in any order",
+  it.effect("matches results to calls in any order", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"])
       const calls = yield* Effect.forkChild(
-        Effect.forEach([1, 2], (n) => gateway.session.callTool("device-1__a", { n }), {
-          concurrency: "unbounded"
-        })
+        Effect.forEach([1, 2], (n) => gateway.session.callTool("device-1__a", { n }), { concurrency: "unbounded" })
       )
-      const requests = [yield* device.nextMessage, yield* device.nextMessage]
+      const requests = [yield* device.nextCall, yield* device.nextCall]
       for (const call of requests.reverse()) {
-        if (call._tag !== "Call") continue
-        yield* device.message(
-          makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
-        )
+        yield* device.succeed(call, `got ${String(call.params["n"])}`)
       }
       assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("got 1"), textResult("got 2")])
     })
   )
 
-  scoped(
-    "drops duplicate, late and unrequested results",
+  it.effect("drops duplicate, late and unrequested results", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"])
       yield* device.message(makeDeviceMessage.result("never asked", { success: true, data: 0 }))
       const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const { callId } = yield* answerNext(device, "one")
       yield* device.message(makeDeviceMessage.result(callId, { success: true, data: "two" }))
       assert.deepStrictEqual(yield* Fiber.join(first), textResult("one"))
       const late = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      const call = yield* device.nextMessage
+      const call = yield* device.nextCall
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(
         yield* Fiber.join(late),
         isFailure("Service 'a' of device 'device-1' did not answer within 30 seconds")
       )
-      if (call._tag === "Call") yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
+      yield* device.succeed(call, 1)
       const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       yield* answerNext(device, "three")
       assert.deepStrictEqual(yield* Fiber.join(next), textResult("three"))
     })
   )
 
-  scoped(
-    "frees the slot of a cancelled call, and drops its result",
+  it.effect("frees the slot of a cancelled call, and drops its result", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { maxCalls: 1 } })
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"], { limits: { maxCalls: 1 } })
       const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      const given = yield* device.nextMessage
+      const given = yield* device.nextCall
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", {}),
         isFailure("Device 'device-1' is busy: 1 calls are in flight. Try again later.")
       )
       yield* Fiber.interrupt(first)
       const second = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      if (given._tag === "Call")
-        yield* device.message(makeDeviceMessage.result(given.callId, { success: true, data: 1 }))
+      yield* device.succeed(given, 1)
       yield* answerNext(device, "mine")
       assert.deepStrictEqual(yield* Fiber.join(second), textResult("mine"))
     })
   )
 
-  scoped(
-    "limits unsent calls to a device that does not read, also cancelled ones",
+  it.effect("limits unsent calls to a device that does not read, also cancelled ones", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxCalls: 2 } })
-      const { connect } = Context.get(gateway.bytes, ByteConnector)
-      const link = yield* connect({ host: "127.0.0.1", port: 7 })
-      const frame = { type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) } as const
-      yield* link.send(Result.getOrThrow(encodeFrame(frame)))
-      yield* hasTools(gateway, "device-1__a")
-      const large = gateway.session.callTool("device-1__a", { text: "x".repeat(100_000) })
+      yield* silentDevice(gateway, "silent")
+      const large = gateway.session.callTool("silent__a", { text: "x".repeat(100_000) })
       for (const attempt of [1, 2]) {
         const call = yield* Effect.forkChild(large)
         yield* TestClock.adjust("30 seconds")
@@ -218,36 +195,14 @@ describe("device gateway", () => {
       }
       assert.deepStrictEqual(
         yield* large,
-        isFailure("Device 'device-1' is busy: 2 calls are in flight. Try again later.")
+        isFailure("Device 'silent' is busy: 2 calls are in flight. Try again later.")
       )
     })
   )
 
-  /** A device that registers the service `a` and reads nothing. */
-  const silentDevice = Effect.fnUntraced(function* (gateway: Gateway, name: string) {
-    const { connect } = Context.get(gateway.bytes, ByteConnector)
-    const link = yield* connect({ host: "127.0.0.1", port: 7 })
-    const send = (frame: Frame) => link.send(Result.getOrThrow(encodeFrame(frame)))
-    yield* send({
-      type: "auth",
-      task: "",
-      sequence: 0,
-      payload: encodeUtf8(`##name:${name}`)
-    })
-    yield* send({ type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) })
-    yield* until(Effect.map(toolsOf(gateway), (tools) => tools.includes(`${name}__a`)))
-    return link
-  })
-
-  const namesOf = (gateway: Gateway) => Effect.map(gateway.devices, (devices) => devices.map(({ name }) => name))
-
-  scoped(
-    "disconnects the device that holds most unread bytes when all hold too many, and no other one",
+  it.effect("disconnects the device that holds most unread bytes when all hold too many, and no other one", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({ limits: { maxBufferedBytes: 300_000 } })
-      const reading = yield* gateway.newDevice
-      yield* reading.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"], { limits: { maxBufferedBytes: 300_000 } })
       yield* silentDevice(gateway, "most")
       yield* silentDevice(gateway, "less")
       const call = (name: string, length: number) =>
@@ -257,15 +212,14 @@ describe("device gateway", () => {
       yield* TestClock.adjust("3 seconds")
       assert.deepStrictEqual(yield* namesOf(gateway), ["device-1", "most", "less"])
       const answered = yield* call("device-1", 100_000)
-      yield* answerNext(reading, "here")
+      yield* answerNext(device, "here")
       assert.match(JSON.stringify(yield* Fiber.join(lost)), /disconnected: buffer_limit_exceeded/)
       assert.deepStrictEqual(yield* Fiber.join(answered), textResult("here"))
       assert.deepStrictEqual(yield* namesOf(gateway), ["device-1", "less"])
     })
   )
 
-  scoped(
-    "disconnects a device that holds a part of a frame when all hold too many bytes",
+  it.effect("disconnects a device that holds a part of a frame when all hold too many bytes", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxBufferedBytes: 300_000 } })
       const begin = Effect.fnUntraced(function* (name: string, bytes: number) {
@@ -284,13 +238,9 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "fails a call that JSON cannot represent",
+  it.effect("fails a call that JSON cannot represent", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { gateway } = yield* gatewayWithDevice(["a"])
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", { n: 1n }),
         isFailure("the call was not sent to device 'device-1': internal error")
@@ -298,13 +248,9 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "fails an unsent call when the device disconnects",
+  it.effect("fails an unsent call when the device disconnects", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"])
       const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) }))
       yield* Effect.yieldNow
       yield* device.hangUp
@@ -312,16 +258,12 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "rejects invalid arguments before the call",
+  it.effect("rejects invalid arguments before the call", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
-      const parameters = {
-        type: "object",
-        properties: { level: { type: "integer", minimum: 0 } },
-        required: ["level"]
-      }
+      const level = { type: "integer", minimum: 0 }
+      const parameters = { type: "object", properties: { level }, required: ["level"] }
       yield* device.message(makeDeviceMessage.register(new Map([["dim", { description: "", parameters }]])))
       yield* hasTools(gateway, "device-1__dim")
       const wrong = yield* gateway.session.callTool("device-1__dim", { level: "high" })
@@ -337,8 +279,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "fails with a protocol error for an unknown tool",
+  it.effect("fails with a protocol error for an unknown tool", () =>
     Effect.gen(function* () {
       const { session } = yield* makeGateway()
       const failure = yield* Effect.flip(session.callTool("lamp__on", {}))
@@ -346,36 +287,14 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "converts a service error to a tool error",
+  it.effect("fails calls and removes tools when a device disconnects", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
-      const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      const requests = yield* device.nextMessage
-      if (requests._tag === "Call") {
-        yield* device.message(makeDeviceMessage.result(requests.callId, { success: false, error: "out of oil" }))
-      }
-      assert.deepStrictEqual(yield* Fiber.join(call), isFailure("out of oil"))
-    })
-  )
-
-  scoped(
-    "fails calls and removes tools when a device disconnects",
-    Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const other = yield* gateway.newDevice
-      yield* other.message(registration("stays"))
-      yield* hasTools(gateway, "device-1__stays")
+      const { gateway } = yield* gatewayWithDevice(["stays"])
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__stays", "device-2__a")
       const calls = yield* Effect.forkChild(
-        Effect.forEach([1, 2, 3], () => gateway.session.callTool("device-2__a", {}), {
-          concurrency: "unbounded"
-        })
+        Effect.forEach([1, 2, 3], () => gateway.session.callTool("device-2__a", {}), { concurrency: "unbounded" })
       )
       yield* device.nextMessage
       yield* device.hangUp
@@ -386,34 +305,26 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "replaces services after a registration, and completes calls of removed services",
+  it.effect("replaces services after a registration, and completes calls of removed services", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a", "b"))
-      yield* hasTools(gateway, "device-1__a", "device-1__b")
+      const { device, gateway } = yield* gatewayWithDevice(["a", "b"])
       const running = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
-      const call = yield* device.nextMessage
+      const call = yield* device.nextCall
       yield* device.message(registration("b", "c"))
       yield* hasTools(gateway, "device-1__b", "device-1__c")
-      if (call._tag === "Call")
-        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: "x" }))
+      yield* device.succeed(call, "x")
       assert.deepStrictEqual(yield* Fiber.join(running), textResult("x"))
       yield* device.message(registration())
       yield* hasTools(gateway)
     })
   )
 
-  scoped(
-    "announces changes, but not unchanged registrations",
+  it.effect("announces changes, but not unchanged registrations", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const notified: Array<string> = []
-      const changes = yield* gateway.session.watch({ tools: true, resources: true, uris: [] })
-      yield* Effect.forkScoped(
-        Stream.runForEach(changes, (change) => Effect.sync(() => notified.push(change._tag))),
-        { startImmediately: true }
+      yield* collect(yield* gateway.session.watch({ tools: true, resources: true, uris: [] }), ({ _tag }) =>
+        notified.push(_tag)
       )
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
@@ -430,18 +341,15 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "announces a device without services, but no change of tools",
+  it.effect("announces a device without services, but no change of tools", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const seen: Array<string> = []
-      const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
-      const notified = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
-      yield* Effect.forkScoped(notified, { startImmediately: true })
-      const devices = Stream.runForEach(gateway.changes, (all) => Effect.sync(() => seen.push(`${all.length}`)))
-      yield* Effect.forkScoped(devices, { startImmediately: true })
+      const changes = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
+      yield* collect(changes, ({ _tag }) => seen.push(_tag))
+      yield* collect(gateway.changes, (all) => seen.push(`${all.length}`))
       const device = yield* gateway.newDevice
-      yield* device.frame("auth", "##name:lamp", "00000000")
+      yield* device.auth("##name:lamp")
       yield* until(Effect.sync(() => seen.includes("1")))
       yield* TestClock.adjust("1 second")
       yield* device.hangUp
@@ -450,8 +358,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "survives invalid input of a device",
+  it.effect("survives invalid input of a device", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -463,22 +370,18 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "closes a connection after repeated invalid registrations",
+  it.effect("closes a connection after repeated invalid registrations", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
-      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
-        times: 100
-      })
+      yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), { times: 100 })
       assert.deepStrictEqual(yield* device.rest, [
         "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
       ])
     })
   )
 
-  scoped(
-    "logs the first registration only",
+  it.effect("logs the first registration only", () =>
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
@@ -497,8 +400,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "answers a call of a device with an error",
+  it.effect("answers a call of a device with an error", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -511,8 +413,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "acknowledges a registration when enabled",
+  it.effect("acknowledges a registration when enabled", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true })
       const device = yield* gateway.newDevice
@@ -526,8 +427,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "acknowledges a registration with too many errors for one message",
+  it.effect("acknowledges a registration with too many errors for one message", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true, limits: { maxPayloadBytes: 5000 } })
       const device = yield* gateway.newDevice
@@ -539,8 +439,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "answers PING, and closes after DISCONNECT",
+  it.effect("answers PING, and closes after DISCONNECT", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -556,13 +455,9 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "closes a connection after five idle minutes",
+  it.effect("closes a connection after five idle minutes", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("a"))
-      yield* hasTools(gateway, "device-1__a")
+      const { device, gateway } = yield* gatewayWithDevice(["a"])
       yield* TestClock.adjust("4 minutes")
       yield* device.frame("status", "##PING")
       assert.strictEqual(yield* device.nextText, "##INFO:PONG")
@@ -574,8 +469,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "drops an unfinished frame after half a minute",
+  it.effect("drops an unfinished frame after half a minute", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -586,8 +480,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "tolerates frames above the size limit, but not three within a minute",
+  it.effect("tolerates frames above the size limit, but not three within a minute", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxPayloadBytes: 1000 } })
       const device = yield* gateway.newDevice
@@ -603,8 +496,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "closes a connection that sends endless garbage",
+  it.effect("closes a connection that sends endless garbage", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -613,8 +505,7 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "passes frames of other types to the host, which can reply",
+  it.effect("passes frames of other types to the host, which can reply", () =>
     Effect.gen(function* () {
       const received: Array<string> = []
       const gateway = yield* makeGateway({
@@ -630,13 +521,9 @@ describe("device gateway", () => {
     })
   )
 
-  scoped(
-    "exposes one device as a peer, whose session closes with the connection",
+  it.effect("exposes one device as a peer, whose session closes with the connection", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway()
-      const device = yield* gateway.newDevice
-      yield* device.message(registration("on"))
-      yield* hasTools(gateway, "device-1__on")
+      const { device, gateway } = yield* gatewayWithDevice(["on"])
       assert.isUndefined(yield* gateway.deviceSession("lamp"))
       const session = yield* gateway.deviceSession("device-1")
       if (session === undefined) return yield* Effect.die("no session")

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Logger, Redacted, Result, type Scope } from "effect"
+import { Duration, Effect, Logger, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { authenticateByToken, authenticateByTokens } from "../../../../src/adapters/auth/deviceTokens.ts"
 import { DeviceRejected } from "../../../../src/application/devices/AuthenticateDevice.ts"
@@ -8,9 +8,6 @@ import { withWallClock } from "../../../wallClock.ts"
 import { makeGateway, registration, until } from "../world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
-
-const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(body))
 
 const names = ({ devices }: Gateway) => Effect.map(devices, (all) => all.map(({ name }) => name).join())
 
@@ -22,83 +19,65 @@ const authFrame = (text: string) =>
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
 
+/** Connects a device that sends this AUTH. */
+const deviceWith = ({ newDevice }: Gateway, auth: string) => Effect.tap(newDevice, (device) => device.auth(auth))
+
+/** Connects a device whose token is rejected. */
+const guess = Effect.fnUntraced(function* (gateway: Gateway, attempt: number) {
+  const device = yield* deviceWith(gateway, `guess ${attempt}`)
+  assert.lengthOf(yield* device.rest, 1)
+})
+
 const gatewayWithToken = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
 
 describe("admission of a device", () => {
-  scoped(
-    "accepts the token, and the name that the device chooses",
+  it.effect("accepts the token, and the name that the device chooses", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "s3cret##lang:zh##name:lamp", "00000000")
+      const device = yield* deviceWith(gateway, "s3cret##lang:zh##name:lamp")
       assert.strictEqual(yield* device.nextText, "##INFO:AUTHENTICATED")
       yield* hasDevices(gateway, "lamp")
     })
   )
 
-  scoped(
-    "rejects another token, and says why",
+  it.effect.each([
+    ["s3cret", ["guess", "s3cretx", "xs3cret", "s3cre"]],
+    ["", [""]]
+  ] as const)("rejects other tokens than '%s' and empty ones, and says why", ([configured, tokens]) =>
     Effect.gen(function* () {
-      const gateway = yield* gatewayWithToken
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "guess##name:lamp", "00000000")
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
-      assert.strictEqual(yield* names(gateway), "")
-    })
-  )
-
-  scoped(
-    "rejects the token with a suffix or a prefix",
-    Effect.gen(function* () {
-      const token = Redacted.make("s3cret")
+      const token = Redacted.make(configured)
       for (const authenticate of [authenticateByToken(token), authenticateByTokens(new Map([["lamp", token]]))]) {
         const gateway = yield* makeGateway({ authenticate })
-        for (const given of ["s3cretx", "xs3cret", "s3cre"]) {
-          const device = yield* gateway.newDevice
-          yield* device.frame("auth", `${given}##name:lamp`, "00000000")
+        for (const sent of tokens) {
+          const device = yield* deviceWith(gateway, `${sent}##name:lamp`)
           assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
         }
+        assert.strictEqual(yield* names(gateway), "")
       }
     })
   )
 
-  scoped(
-    "is impossible when a host without types chooses no authentication",
+  it.effect("is impossible when a host without types chooses no authentication", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ authenticate: undefined as never })
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "guess##name:lamp", "00000000")
+      const device = yield* deviceWith(gateway, "guess##name:lamp")
       assert.deepStrictEqual(yield* device.rest, [])
       assert.strictEqual(yield* names(gateway), "")
     })
   )
 
-  scoped(
-    "rejects an empty token, even when the configured one is empty",
-    Effect.gen(function* () {
-      const nothing = Redacted.make("")
-      for (const authenticate of [authenticateByToken(nothing), authenticateByTokens(new Map([["lamp", nothing]]))]) {
-        const device = yield* (yield* makeGateway({ authenticate })).newDevice
-        yield* device.frame("auth", "##name:lamp", "00000000")
-        assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
-      }
-    })
-  )
-
-  scoped(
-    "ignores registrations before AUTH",
+  it.effect("ignores registrations before AUTH", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.message(registration("early"))
-      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* device.auth("s3cret##name:lamp")
       yield* hasDevices(gateway, "lamp")
       assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
     })
   )
 
-  scoped(
-    "times out after five seconds",
+  it.effect("times out after five seconds", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
@@ -109,70 +88,52 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "ignores a repeated AUTH",
+  it.effect("ignores a repeated AUTH", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
-      yield* device.frame("auth", "wrong##name:door", "00000000")
+      const device = yield* deviceWith(gateway, "s3cret##name:lamp")
+      yield* device.auth("wrong##name:door")
       yield* device.message(registration("on"))
       yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
       assert.strictEqual(yield* names(gateway), "lamp")
     })
   )
 
-  scoped(
-    "throttles an address for a minute after five rejections within a minute",
+  it.effect("throttles an address for a minute after five rejections within a minute", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
-      for (let attempt = 1; attempt <= 5; attempt++) {
-        const device = yield* gateway.newDevice
-        yield* device.frame("auth", `guess ${attempt}`, "00000000")
-        assert.lengthOf(yield* device.rest, 1)
-      }
+      for (let attempt = 1; attempt <= 5; attempt++) yield* guess(gateway, attempt)
       const shut = yield* gateway.newDevice
       assert.deepStrictEqual(yield* shut.rest, [])
       yield* TestClock.adjust("1 minute")
-      const again = yield* gateway.newDevice
-      yield* again.frame("auth", "s3cret##name:lamp", "00000000")
+      yield* deviceWith(gateway, "s3cret##name:lamp")
       yield* hasDevices(gateway, "lamp")
     })
   )
 
-  scoped(
-    "ends a throttle when the clock was set back",
+  it.effect("ends a throttle when the clock was set back", () =>
     withWallClock((change) =>
       Effect.gen(function* () {
         const gateway = yield* gatewayWithToken
-        for (let attempt = 1; attempt <= 5; attempt++) {
-          const device = yield* gateway.newDevice
-          yield* device.frame("auth", `guess ${attempt}`, "00000000")
-          assert.lengthOf(yield* device.rest, 1)
-        }
+        for (let attempt = 1; attempt <= 5; attempt++) yield* guess(gateway, attempt)
         change(-Duration.toMillis("1 day"))
-        const again = yield* gateway.newDevice
-        yield* again.frame("auth", "s3cret##name:lamp", "00000000")
+        yield* deviceWith(gateway, "s3cret##name:lamp")
         yield* hasDevices(gateway, "lamp")
       })
     )
   )
 
-  scoped(
-    "tolerates rejections that are further apart",
+  it.effect("tolerates rejections that are further apart", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
       for (let attempt = 1; attempt <= 10; attempt++) {
-        const device = yield* gateway.newDevice
-        yield* device.frame("auth", `guess ${attempt}`, "00000000")
-        assert.lengthOf(yield* device.rest, 1)
+        yield* guess(gateway, attempt)
         yield* TestClock.adjust("20 seconds")
       }
     })
   )
 
-  scoped(
-    "checks one token per connection, also when many are sent at once",
+  it.effect("checks one token per connection, also when many are sent at once", () =>
     Effect.gen(function* () {
       let guesses = 0
       const gateway = yield* makeGateway({
@@ -189,16 +150,12 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "checks five tokens a minute per address, also on earlier connections",
+  it.effect("checks five tokens a minute per address, also on earlier connections", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
       const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
       const answers = yield* Effect.forEach(devices, (device, index) =>
-        Effect.andThen(
-          device.frame("auth", index === 5 ? "s3cret##name:lamp" : `guess ${index}`, "00000000"),
-          device.rest
-        )
+        Effect.andThen(device.auth(index === 5 ? "s3cret##name:lamp" : `guess ${index}`), device.rest)
       )
       assert.deepStrictEqual(
         answers.map((frames) => frames.length),
@@ -207,30 +164,25 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "identifies a device by its token, not by the name that it sends",
+  it.effect("identifies a device by its token, not by the name that it sends", () =>
     Effect.gen(function* () {
       const tokens = new Map([
         ["lamp", Redacted.make("one")],
         ["door", Redacted.make("two")]
       ])
       const gateway = yield* makeGateway({ authenticate: authenticateByTokens(tokens) })
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "two##name:lamp", "00000000")
+      yield* deviceWith(gateway, "two##name:lamp")
       yield* hasDevices(gateway, "door")
     })
   )
 
-  scoped(
-    "takes over the session of a device with the same name",
+  it.effect("takes over the session of a device with the same name", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
-      const stale = yield* gateway.newDevice
-      yield* stale.frame("auth", "##name:lamp", "00000000")
+      const stale = yield* deviceWith(gateway, "##name:lamp")
       yield* stale.message(registration("old"))
       yield* until(Effect.map(gateway.session.listTools(), ({ items }) => items.length === 1))
-      const fresh = yield* gateway.newDevice
-      yield* fresh.frame("auth", "##name:lamp", "00000000")
+      const fresh = yield* deviceWith(gateway, "##name:lamp")
       assert.deepStrictEqual(yield* stale.rest, [
         "##INFO:AUTHENTICATED",
         "##REPLACED:session_takeover: another connection uses the name of this device"
@@ -244,15 +196,13 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "assigns the lowest free number to a device without a name",
+  it.effect("assigns the lowest free number to a device without a name", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const first = yield* gateway.newDevice
       yield* first.frame("status", "##HELLO")
       yield* hasDevices(gateway, "device-1")
-      const second = yield* gateway.newDevice
-      yield* second.frame("auth", "##name:bad\u0007name", "00000000")
+      yield* deviceWith(gateway, "##name:bad\u0007name")
       yield* hasDevices(gateway, "device-1,device-2")
       yield* first.hangUp
       yield* hasDevices(gateway, "device-2")
@@ -262,27 +212,20 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "rejects names that look like others",
+  it.effect("rejects names that look like others", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
-      const lamp = yield* gateway.newDevice
-      yield* lamp.frame("auth", "##name: lamp ", "00000000")
+      yield* deviceWith(gateway, "##name: lamp ")
       yield* hasDevices(gateway, "lamp")
-      const other = yield* gateway.newDevice
-      yield* other.frame("auth", "##name:la\u200bmp", "00000000")
+      yield* deviceWith(gateway, "##name:la\u200bmp")
       yield* hasDevices(gateway, "lamp,device-1")
     })
   )
 
-  scoped(
-    "excludes the duration of the check from the timeout",
+  it.effect("excludes the duration of the check from the timeout", () =>
     Effect.gen(function* () {
-      const gateway = yield* makeGateway({
-        authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds")
-      })
-      const device = yield* gateway.newDevice
-      yield* device.frame("auth", "s3cret##name:lamp", "00000000")
+      const gateway = yield* makeGateway({ authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds") })
+      yield* deviceWith(gateway, "s3cret##name:lamp")
       yield* Effect.yieldNow
       yield* TestClock.adjust("4 seconds")
       yield* TestClock.adjust("4 seconds")
@@ -290,33 +233,28 @@ describe("admission of a device", () => {
     })
   )
 
-  scoped(
-    "limits unauthenticated connections of one address to 64",
+  it.effect("limits unauthenticated connections of one address to 64", () =>
     Effect.gen(function* () {
       const gateway = yield* gatewayWithToken
       const waiting = yield* Effect.forEach(Array.from({ length: 64 }), () => gateway.newDevice)
       const late = yield* gateway.newDevice
       assert.deepStrictEqual(yield* late.rest, [])
       const [first, second] = waiting
-      yield* first?.frame("auth", "s3cret##name:lamp", "00000000") ?? Effect.void
+      yield* first?.auth("s3cret##name:lamp") ?? Effect.void
       yield* hasDevices(gateway, "lamp")
-      const next = yield* gateway.newDevice
-      yield* next.frame("auth", "s3cret##name:door", "00000000")
+      yield* deviceWith(gateway, "s3cret##name:door")
       yield* hasDevices(gateway, "lamp,door")
       yield* second?.hangUp ?? Effect.void
       yield* Effect.yieldNow
-      const last = yield* gateway.newDevice
-      yield* last.frame("auth", "s3cret##name:gate", "00000000")
+      yield* deviceWith(gateway, "s3cret##name:gate")
       yield* hasDevices(gateway, "lamp,door,gate")
     })
   )
 
-  scoped(
-    "limits the number of connections",
+  it.effect("limits the number of connections", () =>
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxDevices: 1 } })
-      const first = yield* gateway.newDevice
-      yield* first.frame("auth", "##name:lamp", "00000000")
+      yield* deviceWith(gateway, "##name:lamp")
       yield* hasDevices(gateway, "lamp")
       const second = yield* gateway.newDevice
       assert.deepStrictEqual(yield* second.rest, [])
@@ -332,8 +270,7 @@ const linesOf = <A, E, R>(body: Effect.Effect<A, E, R>) => {
 }
 
 describe("log of unauthenticated connections", () => {
-  scoped(
-    "contains nothing for short connections, and one line for invalid frames",
+  it.effect("contains nothing for short connections, and one line for invalid frames", () =>
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
@@ -351,16 +288,13 @@ describe("log of unauthenticated connections", () => {
     })
   )
 
-  scoped(
-    "limits rejections to five lines a minute for any number of connections",
+  it.effect("limits rejections to five lines a minute for any number of connections", () =>
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
           const gateway = yield* gatewayWithToken
           const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
-          yield* Effect.forEach(devices.slice(0, 2), (device) =>
-            Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)
-          )
+          yield* Effect.forEach(devices.slice(0, 2), (device) => Effect.andThen(device.auth("guess"), device.rest))
           yield* TestClock.adjust("5 seconds")
           yield* Effect.forEach(devices, ({ rest }) => rest)
         })
