@@ -5,16 +5,25 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { computerIn, settled } from "./joinedMembers.ts"
 import { agentUnderTest, computerUnderTest, hangingTool, resource, textResult, tool } from "./members.ts"
-import { conform, type Peer } from "./World.ts"
+import { conform, type World } from "./World.ts"
 
-/** A raw Computer that replies to the automatic requests of our Agent, and with `answers` to others. */
-const scripted = (peer: Peer, answers: (event: string, body: Record<string, unknown>) => unknown) =>
-  peer.answers((event, given) => {
+/**
+ * Our Agent in the office of a raw Computer, which replies to the automatic requests of our Agent, and with `answers` to
+ * others.
+ */
+const scriptedOffice = Effect.fnUntraced(function* (
+  world: World,
+  answers: (event: string, body: Record<string, unknown>) => unknown = () => undefined
+) {
+  const c1 = yield* computerIn(world, "O1")
+  yield* c1.answers((event, given) => {
     const body = given as Record<string, unknown>
     const { req_id } = body
     const usual = event === "client:get_desktop" ? { desktops: [], req_id } : { tools: [], req_id }
     return Effect.succeed([answers(event, body) ?? usual])
   })
+  return { c1, agent: yield* agentUnderTest(world) }
+})
 const forEver = Duration.hours(1)
 
 describe("Agent", () => {
@@ -37,27 +46,20 @@ describe("Agent", () => {
         )
       yield* agent.settled
       yield* shows("pc-1", ["a"], ["window://h/1\n\nT"])
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("b")] })
-      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta: { tools: [tool("b")] } } })
       yield* shows("pc-2", ["b"], [])
       yield* alpha.setTools([tool("a"), tool("a2")])
       yield* shows("pc-1", ["a", "a2"], ["window://h/1\n\nT"])
       yield* alpha.setResources([])
       yield* shows("pc-1", ["a", "a2"], [])
-      const names = ({ members }: { members: ReadonlyArray<{ name: string }> }) =>
-        members
-          .map(({ name }) => name)
-          .sort()
-          .join()
-      assert.strictEqual(names(yield* agent.view), "agent-1,pc-1,pc-2")
+      const { members } = yield* agent.view
+      assert.deepStrictEqual(members.map(({ name }) => name).sort(), ["agent-1", "pc-1", "pc-2"])
     })
   )
 
   conform("case 190: removes the tools of a Computer that leaves", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, () => undefined)
-      const agent = yield* agentUnderTest(world)
+      const { agent, c1 } = yield* scriptedOffice(world)
       yield* agent.settled
       assert.deepStrictEqual([...(yield* agent.view).computers.keys()], ["pc-1"])
       yield* c1.close
@@ -71,11 +73,9 @@ describe("Agent", () => {
 
   conform("case 334: fetches documents when they change", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, (event, { req_id }) =>
+      const { agent, c1 } = yield* scriptedOffice(world, (event, { req_id }) =>
         event === "client:get_finder" ? { documents: [], total_count: 0, req_id } : undefined
       )
-      const agent = yield* agentUnderTest(world)
       yield* agent.settled
       yield* c1.notify("server:update_finder", { computer: "pc-1" })
       yield* c1.receive("client:get_finder")
@@ -84,9 +84,7 @@ describe("Agent", () => {
 
   conform("case 192: rejects a reply to another request", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, () => ({ tools: [], req_id: "other" }))
-      const agent = yield* agentUnderTest(world)
+      const { agent } = yield* scriptedOffice(world, () => ({ tools: [], req_id: "other" }))
       assert.strictEqual((yield* Effect.flip(agent.getTools("pc-1")))._tag, "BadReply")
     })
   )
@@ -113,8 +111,7 @@ describe("Agent", () => {
   conform("cancels an interrupted call at the Computer", (world) =>
     Effect.gen(function* () {
       const { hanging, started, stopped } = yield* hangingTool("slow")
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hanging] })
-      yield* computerUnderTest(world, { servers: { alpha } })
+      yield* computerUnderTest(world, { servers: { alpha: { tools: [hanging] } } })
       const agent = yield* agentUnderTest(world)
       const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "slow" }))
       yield* started
@@ -125,8 +122,7 @@ describe("Agent", () => {
 
   conform("cases 347, 350, 351: distinguishes error replies from failed tools, without retries", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, (event) => {
+      const { agent, c1 } = yield* scriptedOffice(world, (event) => {
         if (event === "client:tool_call") {
           return {
             content: [],
@@ -136,7 +132,6 @@ describe("Agent", () => {
         }
         return event === "client:get_dpe" ? { code: 4013, message: "x", uri: "u", category: "brand_new" } : undefined
       })
-      const agent = yield* agentUnderTest(world)
       const ghost = yield* Effect.flip(agent.callTool({ computer: "ghost", tool: "t" }))
       assert.isTrue(ghost._tag === "ProtocolError" && ghost.code === 404)
       const unauthorized = yield* agent.callTool({ computer: "pc-1", tool: "t" })
@@ -151,13 +146,11 @@ describe("Agent", () => {
 
   conform("cases 337, 348, 349: accepts older and newer encodings", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, (event, { req_id }) => {
+      const { agent } = yield* scriptedOffice(world, (event, { req_id }) => {
         if (event === "client:tool_call") return { content: [], _meta: { k: 1 }, unknown: { x: 1 } }
         if (event === "client:get_config") return { error: { code: 404, message: "x" } }
         return { tools: [], desktops: [], req_id, unknown: 1 }
       })
-      const agent = yield* agentUnderTest(world)
       assert.deepStrictEqual((yield* agent.callTool({ computer: "pc-1", tool: "t" })).meta, { k: 1 })
       const error = yield* Effect.flip(agent.getConfig("pc-1"))
       assert.isTrue(error._tag === "ProtocolError" && error.code === 404)
@@ -167,9 +160,7 @@ describe("Agent", () => {
 
   conform("case 284: rejects a document URI with a query before sending it", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* scripted(c1, () => undefined)
-      const agent = yield* agentUnderTest(world)
+      const { agent, c1 } = yield* scriptedOffice(world)
       const error = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d?x=1"))
       assert.isTrue(error._tag === "ProtocolError" && error.code === 4012)
       yield* settled([c1])
@@ -215,10 +206,10 @@ describe("Agent", () => {
 
   conform("sends every request to our Computer", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
+      const alpha = {
         tools: [tool("t", (args) => Effect.succeed(textResult(JSON.stringify(args))))],
         resources: [resource("window://h/1"), resource("dpe://h/d", ["{}"], { name: "D", _meta: { page_count: 1 } })]
-      })
+      }
       yield* computerUnderTest(world, {
         servers: { alpha },
         settings: { resolveDpe: ({ uri }) => Effect.succeed({ uri: uri.replace("dpe", "https") }) }

@@ -1,6 +1,5 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { type LineName, lineNamed } from "../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../src/domain/wire/version.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
@@ -34,18 +33,17 @@ const call = (peer: Peer, tool_name: string, req_id: string) =>
   )
 
 /** Two servers of one name and different ids, and one with an alias. */
-const cut = Effect.gen(function* () {
-  const mcp = (name: string) =>
-    MemoryMcp.makeMemoryMcpServer({ tools: [tool(name)], resources: [resource(`file:///${name}`)] })
-  return {
-    servers: { first: yield* mcp("read"), second: yield* mcp("read"), third: yield* mcp("write") },
-    configure: {
-      first: { name: "Files", bundle_id: "files_one" },
-      second: { name: "Files", bundle_id: "files_two", forbidden_tools: [] },
-      third: { tool_meta: { write: { alias: "put" } } }
-    }
-  }
-})
+const mcp = (name: string) => ({ tools: [tool(name)], resources: [resource(`file:///${name}`)] })
+const servers = { first: mcp("read"), second: mcp("read"), third: mcp("write") }
+const configure = {
+  first: { name: "Files", bundle_id: "files_one" },
+  second: { name: "Files", bundle_id: "files_two", forbidden_tools: [] },
+  third: { tool_meta: { write: { alias: "put" } } }
+}
+const equalIds = {
+  servers: { first: servers.first, third: servers.third },
+  configure: { first: { bundle_id: "same" }, third: { bundle_id: "same" } }
+}
 
 const onBundleLines = (
   title: string,
@@ -57,7 +55,7 @@ const onBundleLines = (
 describe("bundle ids of a Computer", () => {
   onBundleLines("name its tools", (world, protocol) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { ...(yield* cut), protocol })
+      yield* computerUnderTest(world, { servers, configure, protocol })
       const agent = yield* agentOn(world, protocol)
       const { tools } = yield* request<{ readonly tools: ReadonlyArray<WireTool> }>(agent, "client:get_tools")
       assert.deepStrictEqual(
@@ -73,7 +71,7 @@ describe("bundle ids of a Computer", () => {
 
   onBundleLines("are part of the only callable name", (world, protocol) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { ...(yield* cut), protocol })
+      yield* computerUnderTest(world, { servers, configure, protocol })
       const agent = yield* agentOn(world, protocol)
       assert.isFalse((yield* call(agent, "third__put", "r1")).isError)
       for (const [index, name] of ["put", "write", "third__write", "files_three__read"].entries()) {
@@ -85,7 +83,6 @@ describe("bundle ids of a Computer", () => {
 
   onBundleLines("forbid a tool by any of its names", (world, protocol) =>
     Effect.gen(function* () {
-      const { configure, servers } = yield* cut
       for (const [index, forbidden] of ["write", "put", "third__put"].entries()) {
         const computer = yield* computerUnderTest(world, {
           name: `pc-${index}`,
@@ -102,12 +99,12 @@ describe("bundle ids of a Computer", () => {
 
   onBundleLines("key its configuration", (world, protocol) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { ...(yield* cut), protocol })
-      const { servers } = yield* request<{
+      yield* computerUnderTest(world, { servers, configure, protocol })
+      const config = yield* request<{
         readonly servers: { readonly [id: string]: { readonly name: string; readonly bundle_id: string } }
       }>(yield* agentOn(world, protocol), "client:get_config")
       assert.deepStrictEqual(
-        Object.entries(servers).map(([key, { bundle_id, name }]) => [key, bundle_id, name]),
+        Object.entries(config.servers).map(([key, { bundle_id, name }]) => [key, bundle_id, name]),
         [
           ["files_one", "files_one", "Files"],
           ["files_two", "files_two", "Files"],
@@ -119,7 +116,7 @@ describe("bundle ids of a Computer", () => {
 
   onBundleLines("find the server of a request for resources, or give 4014", (world, protocol) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { ...(yield* cut), protocol })
+      yield* computerUnderTest(world, { servers, configure, protocol })
       const agent = yield* agentOn(world, protocol)
       const found = yield* request<{ readonly resources: ReadonlyArray<{ readonly uri: string }> }>(
         agent,
@@ -138,7 +135,6 @@ describe("bundle ids of a Computer", () => {
 
   onBundleLines("run only the first server of equal ids", (world, protocol) =>
     Effect.gen(function* () {
-      const { servers } = yield* cut
       const computer = yield* computerUnderTest(world, {
         servers,
         configure: { first: { bundle_id: "same" }, second: { bundle_id: "same" } },
@@ -153,18 +149,13 @@ describe("bundle ids of a Computer", () => {
 
   conform("have no effect on 0.2", (world) =>
     Effect.gen(function* () {
-      const { servers } = yield* cut
-      const computer = yield* computerUnderTest(world, {
-        servers: { first: servers.first, third: servers.third },
-        configure: { first: { bundle_id: "same" }, third: { bundle_id: "same" } }
-      })
+      const computer = yield* computerUnderTest(world, equalIds)
       assert.deepStrictEqual([...(yield* computer.catalogue).entries.keys()], ["read", "write"])
     })
   )
 
   conform("follow the line of the office that a Computer joins", (world) =>
     Effect.gen(function* () {
-      const { servers } = yield* cut
       const computer = yield* computerUnderTest(world, { servers: { first: servers.first } })
       yield* computer.leave
       yield* computer.join({ office: "O1", protocol: "0.4" })
@@ -177,11 +168,7 @@ describe("bundle ids of a Computer", () => {
 
   conform("start and stop servers of equal ids when the line changes", (world) =>
     Effect.gen(function* () {
-      const { servers } = yield* cut
-      const computer = yield* computerUnderTest(world, {
-        servers: { first: servers.first, third: servers.third },
-        configure: { first: { bundle_id: "same" }, third: { bundle_id: "same" } }
-      })
+      const computer = yield* computerUnderTest(world, equalIds)
       const tagOf = Effect.map(computer.servers, (states) => states.get("third")?._tag)
       assert.strictEqual(yield* tagOf, "Ready")
       yield* computer.leave

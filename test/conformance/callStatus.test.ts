@@ -11,6 +11,14 @@ const notification = "notify:update_tool_call"
 const call = { agent: "agent-1", req_id: "r1", computer: "pc-1", tool_name: "t", params: {}, timeout: 60 }
 const status = { computer: "pc-1", req_id: "r1", status: "waiting_for_consent" }
 
+/** The statuses of a call, in order. */
+const queue = Effect.map(Queue.unbounded<CallStatus>(), (statuses) => ({
+  statuses,
+  onStatus: (status: CallStatus) => Effect.asVoid(Queue.offer(statuses, status))
+}))
+
+const fork = <A, E>(call: Effect.Effect<A, E>) => Effect.forkChild(call, { startImmediately: true })
+
 describe("status of a call", () => {
   conform("reaches the Agent of the call unchanged, from the Computer that runs it, until its end", (world) =>
     Effect.gen(function* () {
@@ -26,7 +34,7 @@ describe("status of a call", () => {
         )
       )
       yield* c1.notify(update, status)
-      const calling = yield* Effect.forkChild(a1.request("client:tool_call", call), { startImmediately: true })
+      const calling = yield* fork(a1.request("client:tool_call", call))
       yield* Deferred.await(started)
       yield* c2.notify(update, { ...status, computer: "pc-2" })
       yield* c2.notify(update, status)
@@ -54,9 +62,8 @@ describe("status of a call", () => {
       const go = yield* Deferred.make<void>()
       const done = yield* Deferred.make<void>()
       const slowTool = tool("slow", () => Effect.as(Deferred.await(done), textResult("slow")))
-      const alpha = yield* makeMemoryMcpServer({ tools: [tool("quick"), slowTool] })
       yield* computerUnderTest(world, {
-        servers: { alpha },
+        servers: { alpha: { tools: [tool("quick"), slowTool] } },
         configure: { alpha: { default_tool_meta: null } },
         settings: {
           confirm: (request) =>
@@ -66,15 +73,10 @@ describe("status of a call", () => {
         }
       })
       const agent = yield* agentUnderTest(world)
-      const statuses = yield* Queue.unbounded<CallStatus>()
-      const calling = (name: string) =>
-        agent.callTool({
-          computer: "pc-1",
-          tool: name,
-          onStatus: (found) => Effect.asVoid(Queue.offer(statuses, found))
-        })
+      const { onStatus, statuses } = yield* queue
+      const calling = (name: string) => agent.callTool({ computer: "pc-1", tool: name, onStatus })
       yield* calling("quick")
-      const slow = yield* Effect.forkChild(calling("slow"), { startImmediately: true })
+      const slow = yield* fork(calling("slow"))
       yield* Deferred.await(requests)
       yield* world.elapse("1 second")
       const waiting = yield* Queue.take(statuses)
@@ -100,14 +102,10 @@ describe("status of a call", () => {
           { discard: true }
         ).pipe(Effect.andThen(Deferred.await(done)), Effect.as(textResult("steps")))
       )
-      const alpha = yield* makeMemoryMcpServer({ tools: [steps] })
-      yield* computerUnderTest(world, { servers: { alpha } })
+      yield* computerUnderTest(world, { servers: { alpha: { tools: [steps] } } })
       const agent = yield* agentUnderTest(world)
-      const statuses = yield* Queue.unbounded<CallStatus>()
-      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
-      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "steps", onStatus }), {
-        startImmediately: true
-      })
+      const { onStatus, statuses } = yield* queue
+      const calling = yield* fork(agent.callTool({ computer: "pc-1", tool: "steps", onStatus }))
       const progressing = (progress: number) => {
         return { _tag: "Progressing", computer: "pc-1", progress, total: 3, message: "m".repeat(256) }
       }
@@ -124,17 +122,14 @@ describe("status of a call", () => {
   conform("does not end a call whose handler of statuses fails", (world) =>
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()
-      const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       yield* computerUnderTest(world, {
-        servers: { alpha },
+        servers: { alpha: { tools: [tool("t")] } },
         configure: { alpha: { default_tool_meta: null } },
         settings: { confirm: () => Effect.as(Deferred.await(go), true) }
       })
       const agent = yield* agentUnderTest(world)
       const onStatus = () => Effect.andThen(Deferred.succeed(go, undefined), Effect.die(new Error("handler")))
-      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "t", onStatus }), {
-        startImmediately: true
-      })
+      const calling = yield* fork(agent.callTool({ computer: "pc-1", tool: "t", onStatus }))
       while (!Deferred.isDoneUnsafe(go)) yield* Effect.andThen(world.elapse("1 second"), Effect.yieldNow)
       assert.isFalse((yield* Fiber.join(calling)).isError)
       assert.include(world.logs.map(({ text }) => text).join(), "call status handler failed")
@@ -143,6 +138,8 @@ describe("status of a call", () => {
 })
 
 describe("call of a tool whose server starts", () => {
+  const waiting: CallStatus = { _tag: "WaitingForServers", computer: "pc-1", servers: ["alpha"] }
+
   /** A server that starts when `go` is done. */
   const starting = Effect.fnUntraced(function* (name: string) {
     const go = yield* Deferred.make<void>()
@@ -155,15 +152,10 @@ describe("call of a tool whose server starts", () => {
       const { go, server: alpha } = yield* starting("t")
       yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
       const agent = yield* agentUnderTest(world)
-      const statuses = yield* Queue.unbounded<CallStatus>()
-      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
-      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "t", onStatus }), {
-        startImmediately: true
-      })
+      const { onStatus, statuses } = yield* queue
+      const calling = yield* fork(agent.callTool({ computer: "pc-1", tool: "t", onStatus }))
       while ((yield* Queue.size(statuses)) === 0) yield* Effect.andThen(world.elapse("1 second"), Effect.yieldNow)
-      assert.deepStrictEqual(yield* Queue.takeAll(statuses), [
-        { _tag: "WaitingForServers", computer: "pc-1", servers: ["alpha"] }
-      ])
+      assert.deepStrictEqual(yield* Queue.takeAll(statuses), [waiting])
       yield* Deferred.succeed(go, undefined)
       assert.deepStrictEqual<unknown>((yield* Fiber.join(calling)).content, textResult("t")["content"])
     })
@@ -172,18 +164,12 @@ describe("call of a tool whose server starts", () => {
   conform("waits for its Computer without naming it", (world) =>
     Effect.gen(function* () {
       const { go, server: alpha } = yield* starting("t")
-      const beta = yield* makeMemoryMcpServer({ tools: [tool("u")] })
       yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
-      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta: { tools: [tool("u")] } } })
       const agent = yield* agentUnderTest(world)
-      const statuses = yield* Queue.unbounded<CallStatus>()
-      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
-      const calling = yield* Effect.forkChild(agent.callTool({ tool: "t", onStatus }), { startImmediately: true })
-      assert.deepStrictEqual(yield* Queue.take(statuses), {
-        _tag: "WaitingForServers",
-        computer: "pc-1",
-        servers: ["alpha"]
-      })
+      const { onStatus, statuses } = yield* queue
+      const calling = yield* fork(agent.callTool({ tool: "t", onStatus }))
+      assert.deepStrictEqual(yield* Queue.take(statuses), waiting)
       yield* Deferred.succeed(go, undefined)
       assert.deepStrictEqual<unknown>((yield* Fiber.join(calling)).content, textResult("t")["content"])
     })
@@ -194,12 +180,10 @@ describe("call of a tool whose server starts", () => {
       const { go, server: alpha } = yield* starting("t")
       yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
       const agent = yield* agentUnderTest(world)
-      const waiting = yield* Deferred.make<void>()
-      const onStatus = () => Effect.asVoid(Deferred.succeed(waiting, undefined))
-      const calling = yield* Effect.forkChild(Effect.flip(agent.callTool({ tool: "u", onStatus })), {
-        startImmediately: true
-      })
-      yield* Deferred.await(waiting)
+      const hasWaited = yield* Deferred.make<void>()
+      const onStatus = () => Effect.asVoid(Deferred.succeed(hasWaited, undefined))
+      const calling = yield* fork(Effect.flip(agent.callTool({ tool: "u", onStatus })))
+      yield* Deferred.await(hasWaited)
       yield* Deferred.succeed(go, undefined)
       assert.strictEqual((yield* Fiber.join(calling)).message, 'No Computer of this office has a tool "u"')
     })

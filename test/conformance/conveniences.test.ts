@@ -15,10 +15,8 @@ describe("call without a Computer", () => {
     Effect.gen(function* () {
       let calls = 0
       const counted = tool("count", () => Effect.sync(() => textResult(String(++calls))))
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [counted] })
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("other")] })
-      yield* computerUnderTest(world, { servers: { alpha } })
-      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      yield* computerUnderTest(world, { servers: { alpha: { tools: [counted] } } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta: { tools: [tool("other")] } } })
       const agent = yield* agentUnderTest(world)
       const { content } = yield* agent.callTool({ tool: "count" })
       assert.deepStrictEqual(content, textResult("1")["content"])
@@ -27,9 +25,9 @@ describe("call without a Computer", () => {
 
   conform("fails with the owners when several Computers have the tool", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
-      yield* computerUnderTest(world, { servers: { alpha } })
-      yield* computerUnderTest(world, { name: "pc-2", servers: { alpha } })
+      for (const name of ["pc-1", "pc-2"]) {
+        yield* computerUnderTest(world, { name, servers: { alpha: { tools: [tool("t")] } } })
+      }
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.callTool({ tool: "t" }))
       assert.deepInclude(error, { _tag: "AmbiguousTool", tool: "t", owners: ["pc-1", "pc-2"] })
@@ -105,10 +103,7 @@ describe("allResources", () => {
   conform("fetches page by page", (world) =>
     Effect.gen(function* () {
       const uris = Array.from({ length: 250 }, (_, index) => `test://${index}`)
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        pageSize: 7,
-        resources: uris.map((uri) => resource(uri))
-      })
+      const alpha = { pageSize: 7, resources: uris.map((uri) => resource(uri)) }
       yield* computerUnderTest(world, { servers: { alpha } })
       const agent = yield* agentUnderTest(world)
       const found = yield* agent.allResources("pc-1", "alpha")
@@ -143,9 +138,8 @@ describe("document fetch", () => {
     read: DocumentReader["Service"]["read"] | undefined,
     found: ResolvedDpe = { uri: "http://x/d", size: 3 }
   ) {
-    const alpha = yield* MemoryMcp.makeMemoryMcpServer({ resources: [report] })
     const settings = { resolveDpe: () => Effect.succeed(found) }
-    yield* computerUnderTest(world, { servers: { alpha }, settings })
+    yield* computerUnderTest(world, { servers: { alpha: { resources: [report] } }, settings })
     if (read === undefined) return yield* agentUnderTest(world)
     const context = yield* Agent.layer({ office: "O1", name: "agent-1" }).pipe(
       Layer.provide(world.client),

@@ -1,17 +1,13 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRejected, bodiesOf, settled } from "./joinedMembers.ts"
-import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
-import { conform, type Peer, type World } from "./World.ts"
+import { assertRejected, bodiesOf, settled } from "./joinedMembers.ts"
+import { officeUnderTest, resource, tool, unreadable } from "./members.ts"
+import { conform, type Peer } from "./World.ts"
 
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const desktop = (peer: Peer, more: object = {}) =>
   Effect.map(peer.request("client:get_desktop", { ...base, ...more }), ([answer]) => {
-    const { desktops, req_id } = answer as {
-      readonly desktops: ReadonlyArray<string>
-      readonly req_id: string
-    }
+    const { desktops, req_id } = answer as { readonly desktops: ReadonlyArray<string>; readonly req_id: string }
     assert.strictEqual(req_id, "r1")
     return desktops
   })
@@ -20,26 +16,10 @@ const uris = (peer: Peer, more: object = {}) =>
 const window = (path: string, ...rest: [ReadonlyArray<string>?, object?]) =>
   resource(`window://${path}`, rest[0], { ...rest[1] })
 
-/** Starts a Computer with these servers and an Agent in one office. */
-const office = Effect.fnUntraced(function* (
-  world: World,
-  servers: { readonly [name: string]: MemoryMcp.MemoryMcpServerOptions }
-) {
-  const made: Record<string, MemoryMcp.MemoryMcpServer> = {}
-  for (const [name, options] of Object.entries(servers)) {
-    made[name] = yield* MemoryMcp.makeMemoryMcpServer({ name, ...options })
-  }
-  yield* computerUnderTest(world, { servers: made })
-  return {
-    a1: yield* agentIn(world, "O1"),
-    server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer
-  }
-})
-
 describe("client:get_desktop", () => {
   conform("cases 230, 231, 232, 236, 237: renders windows, and omits invalid ones", (world) =>
     Effect.gen(function* () {
-      const { a1 } = yield* office(world, {
+      const { a1 } = yield* officeUnderTest(world, {
         alpha: {
           resources: [
             window("h/one?priority=90"),
@@ -63,7 +43,7 @@ describe("client:get_desktop", () => {
     "omits only a window over the message limit, and rejects a request for it",
     (world) =>
       Effect.gen(function* () {
-        const { a1 } = yield* office(world, {
+        const { a1 } = yield* officeUnderTest(world, {
           alpha: { resources: [window("h/huge", ["x".repeat(200_000)]), window("h/small")] },
           beta: { resources: [window("h/other")] }
         })
@@ -75,7 +55,7 @@ describe("client:get_desktop", () => {
 
   conform("cases 238, 259, 264: reads all pages of servers with subscriptions only", (world) =>
     Effect.gen(function* () {
-      const { a1 } = yield* office(world, {
+      const { a1 } = yield* officeUnderTest(world, {
         alpha: { resources: [window("h/1"), window("h/2"), window("h/3")], pageSize: 2 },
         deaf: { resources: [window("h/4")], capabilities: { subscribe: false } },
         toolsOnly: { capabilities: { resources: false, subscribe: false } }
@@ -87,7 +67,7 @@ describe("client:get_desktop", () => {
   conform("cases 241, 245: puts the last used server first, even when its tool failed", (world) =>
     Effect.gen(function* () {
       const failing = (name: string) => tool(name, () => Effect.succeed({ content: [], isError: true }))
-      const { a1 } = yield* office(world, {
+      const { a1 } = yield* officeUnderTest(world, {
         alpha: { resources: [window("alpha")], tools: [tool("a")] },
         beta: { resources: [window("beta")], tools: [failing("b")] },
         gamma: { resources: [window("gamma")] }
@@ -106,7 +86,7 @@ describe("client:get_desktop", () => {
   conform("cases 250, 251, 252: limits the desktop to the size", (world) =>
     Effect.gen(function* () {
       const two = [window("h/1"), window("h/2")]
-      const { a1 } = yield* office(world, { alpha: { resources: two }, beta: { resources: two } })
+      const { a1 } = yield* officeUnderTest(world, { alpha: { resources: two }, beta: { resources: two } })
       const lengths = []
       for (const desktop_size of [0, -3, 1, 3, 99, null]) {
         lengths.push((yield* desktop(a1, { desktop_size })).length)
@@ -117,7 +97,7 @@ describe("client:get_desktop", () => {
 
   conform("case 254: rejects other types of size and window", (world) =>
     Effect.gen(function* () {
-      const { a1 } = yield* office(world, {})
+      const { a1 } = yield* officeUnderTest(world, {})
       for (const bad of [{ desktop_size: "2" }, { desktop_size: 1.5 }, { window: 5 }]) {
         assertRejected(yield* a1.request("client:get_desktop", { ...base, ...bad }), 400)
       }
@@ -126,7 +106,7 @@ describe("client:get_desktop", () => {
 
   conform("cases 255, 256, 257, 258: finds one window by its exact URI", (world) =>
     Effect.gen(function* () {
-      const { a1 } = yield* office(world, {
+      const { a1 } = yield* officeUnderTest(world, {
         alpha: { resources: [window("h/full?fullscreen=1"), window("h/small?priority=1")] }
       })
       assert.deepStrictEqual(yield* uris(a1), ["window://h/full?fullscreen=1"])
@@ -141,7 +121,7 @@ describe("client:get_desktop", () => {
 
   conform("case 260: uses the annotations of a window unless its URI has the parameter", (world) =>
     Effect.gen(function* () {
-      const { a1 } = yield* office(world, {
+      const { a1 } = yield* officeUnderTest(world, {
         alpha: {
           resources: [window("h/1?priority=50"), window("h/2", undefined, { annotations: { priority: 0.8 } })]
         }
@@ -156,7 +136,7 @@ describe("desktop update", () => {
 
   conform("cases 265, 266, 271, 273: follows added, removed and renamed windows", (world) =>
     Effect.gen(function* () {
-      const { a1, server } = yield* office(world, {
+      const { a1, server } = yield* officeUnderTest(world, {
         alpha: { resources: [window("h/1")] },
         beta: { resources: [] }
       })
@@ -175,7 +155,7 @@ describe("desktop update", () => {
 
   conform("cases 267, 268, 272, 270: sends no notification without a changed window", (world) =>
     Effect.gen(function* () {
-      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      const { a1, server } = yield* officeUnderTest(world, { alpha: { resources: [window("h/1")] } })
       yield* server("alpha").notify({ _tag: "ResourcesChanged" })
       yield* server("alpha").setResources([window("h/1"), resource("file:///x"), window("h?priority=x")])
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "file:///x" })
@@ -188,7 +168,7 @@ describe("desktop update", () => {
 
   conform("case 269: notifies of new contents at once, also of a later window", (world) =>
     Effect.gen(function* () {
-      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      const { a1, server } = yield* officeUnderTest(world, { alpha: { resources: [window("h/1")] } })
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
       yield* a1.receive("notify:update_desktop")
       yield* server("alpha").setResources([window("h/2")])
@@ -206,7 +186,7 @@ describe("desktop update", () => {
 
   conform("ignores a server without subscriptions", (world) =>
     Effect.gen(function* () {
-      const { a1, server } = yield* office(world, {
+      const { a1, server } = yield* officeUnderTest(world, {
         deaf: { capabilities: { subscribe: false } },
         alpha: { resources: [] }
       })
@@ -220,7 +200,7 @@ describe("desktop update", () => {
 
   conform("removes the windows of a failed server", (world) =>
     Effect.gen(function* () {
-      const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
+      const { a1, server } = yield* officeUnderTest(world, { alpha: { resources: [window("h/1")] } })
       assert.strictEqual((yield* uris(a1)).length, 1)
       yield* server("alpha").crash("gone")
       yield* a1.receive("notify:update_desktop")
@@ -231,7 +211,7 @@ describe("desktop update", () => {
   conform("cases 330, 331, 332, 333: separates documents from windows", (world) =>
     Effect.gen(function* () {
       const doc = (path: string) => resource(`dpe://h/${path}`, ["{}"], { _meta: { page_count: 1 } })
-      const { a1, server } = yield* office(world, { alpha: { resources: [doc("1")] } })
+      const { a1, server } = yield* officeUnderTest(world, { alpha: { resources: [doc("1")] } })
       yield* server("alpha").setResources([doc("1"), doc("2")])
       assert.deepStrictEqual(yield* a1.receive("notify:update_finder"), { computer: "pc-1" })
       assert.strictEqual(updates(a1), 0)

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings, DpeRequest } from "../../src/application/computer/ComputerSettings.ts"
 import { agentIn, assertRejected } from "./joinedMembers.ts"
-import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
+import { computerUnderTest, officeUnderTest, resource, tool, unreadable } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
@@ -14,28 +14,21 @@ const office = Effect.fnUntraced(function* (
   settings: Partial<ComputerSettings> = {},
   configure: { readonly [name: string]: object } = {}
 ) {
-  const made: Record<string, MemoryMcp.MemoryMcpServer> = {}
-  for (const [name, options] of Object.entries(servers)) {
-    made[name] = yield* MemoryMcp.makeMemoryMcpServer({ name, ...options })
-  }
-  const computer = yield* computerUnderTest(world, { servers: made, settings, configure })
-  const a1 = yield* agentIn(world, "O1")
+  const { a1, ...members } = yield* officeUnderTest(world, servers, { settings, configure })
   const request = (event: string, more: object) =>
     Effect.map(a1.request(event, { ...base, ...more }), ([answer]) => answer as Record<string, unknown>)
-  return { computer, request, server: (name: string) => made[name] as MemoryMcp.MemoryMcpServer }
+  return { ...members, request, getDpe: (uri: unknown) => request("client:get_dpe", { uri }) }
 })
 
 const report = resource("dpe://com.ex.docs/rpt", ['{"page_count":1}'], { mimeType: "application/json" })
 
 describe("client:get_dpe", () => {
-  const dpe = (uri: unknown) => ({ uri })
-
   conform("cases 277, 281, 282, 291: resolves a document to a URI", (world) =>
     Effect.gen(function* () {
       const seen: Array<DpeRequest> = []
       const long = resource("dpe://com.ex.docs/reports/2026/annual")
       const escaped = resource("dpe://com.ex.docs/a%2Fb")
-      const { request } = yield* office(
+      const { getDpe } = yield* office(
         world,
         { alpha: { resources: [report, long, escaped] } },
         {
@@ -45,14 +38,14 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      assert.deepStrictEqual(yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt")), {
+      assert.deepStrictEqual(yield* getDpe("dpe://com.ex.docs/rpt"), {
         uri: "oss://b/k",
         mime_type: "application/json",
         size: 3,
         req_id: "r1"
       })
-      yield* request("client:get_dpe", dpe(long.definition.uri))
-      yield* request("client:get_dpe", dpe(escaped.definition.uri))
+      yield* getDpe(long.definition.uri)
+      yield* getDpe(escaped.definition.uri)
       assert.deepStrictEqual(
         seen.map(({ uri }) => uri),
         [report, long, escaped].map(({ definition }) => definition.uri)
@@ -71,11 +64,11 @@ describe("client:get_dpe", () => {
     Effect.gen(function* () {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => void reads++ as never) }
-      const { request } = yield* office(world, { alpha: { resources: [counted] } })
-      const error = yield* request("client:get_dpe", dpe(report.definition.uri))
+      const { getDpe } = yield* office(world, { alpha: { resources: [counted] } })
+      const error = yield* getDpe(report.definition.uri)
       assertRejected([error], 4011)
       assert.strictEqual(error["uri"], report.definition.uri)
-      assertRejected([yield* request("client:get_dpe", dpe("junk"))], 4012)
+      assertRejected([yield* getDpe("junk")], 4012)
       assert.strictEqual(reads, 0)
     })
   )
@@ -84,9 +77,9 @@ describe("client:get_dpe", () => {
 
   conform("case 279: rejects a URI without a document", (world) =>
     Effect.gen(function* () {
-      const { request } = yield* office(world, {}, { resolveDpe })
+      const { getDpe } = yield* office(world, {}, { resolveDpe })
       for (const uri of ["dpe://com.ex.docs", "dpe://com.ex.docs/", "dpe:///x", "http://a/b", "dpe://", "", "junk"]) {
-        const error = yield* request("client:get_dpe", dpe(uri))
+        const error = yield* getDpe(uri)
         assertRejected([error], 4012)
         assert.strictEqual(error["uri"], uri)
         assert.isString(error["reason"])
@@ -96,8 +89,8 @@ describe("client:get_dpe", () => {
 
   conform("case 283: drops a query", (world) =>
     Effect.gen(function* () {
-      const { request } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
-      const found = yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
+      const { getDpe } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
+      const found = yield* getDpe("dpe://com.ex.docs/rpt?format=md#x")
       assert.strictEqual(found["uri"], "https://x/1")
       assert.isTrue(
         world.logs.some(({ level, text }) => level === "Warn" && text.includes("query and fragment ignored"))
@@ -108,7 +101,7 @@ describe("client:get_dpe", () => {
   conform("cases 285, 286, 287: finds the server by its host, the first one of two", (world) =>
     Effect.gen(function* () {
       const names: Array<string> = []
-      const { request, computer, server } = yield* office(
+      const { getDpe, computer, server } = yield* office(
         world,
         { alpha: { resources: [report] }, beta: { resources: [report] } },
         {
@@ -125,13 +118,13 @@ describe("client:get_dpe", () => {
         [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
         ["Ready", "Ready"]
       )
-      assertRejected([yield* request("client:get_dpe", dpe("dpe://unknown/x"))], 4013)
-      yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      assertRejected([yield* getDpe("dpe://unknown/x")], 4013)
+      yield* getDpe("dpe://com.ex.docs/rpt")
       yield* server("alpha").crash("gone")
       yield* Effect.repeat(computer.servers, {
         until: (states) => states.get("alpha")?._tag === "BackingOff"
       })
-      yield* request("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
+      yield* getDpe("dpe://com.ex.docs/rpt")
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous")))
     })
@@ -141,7 +134,7 @@ describe("client:get_dpe", () => {
     Effect.gen(function* () {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => (reads++, [])) }
-      const { request } = yield* office(world, { alpha: { resources: [counted] } }, { resolveDpe })
+      const { getDpe } = yield* office(world, { alpha: { resources: [counted] } }, { resolveDpe })
       const hosts = [
         "evil-com.ex.docs",
         "evil.com.ex.docs",
@@ -151,12 +144,12 @@ describe("client:get_dpe", () => {
         "com.ex.docs:1"
       ]
       for (const host of hosts) {
-        const error = yield* request("client:get_dpe", dpe(`dpe://${host}/rpt`))
+        const error = yield* getDpe(`dpe://${host}/rpt`)
         assertRejected([error], 4013)
         assert.strictEqual(error["reason"], `no MCP server has documents of host '${host}'`)
       }
       assert.strictEqual(reads, 0)
-      const found = yield* request("client:get_dpe", dpe("dpe://COM.ex.DOCS/rpt"))
+      const found = yield* getDpe("dpe://COM.ex.DOCS/rpt")
       assert.strictEqual(found["reason"], "the MCP server failed to read it")
     })
   )
@@ -171,17 +164,17 @@ describe("client:get_dpe", () => {
         Effect.promise(async () => ({ uri: "https://late" }))
       ]
       let turn = 0
-      const { request } = yield* office(
+      const { getDpe } = yield* office(
         world,
         { alpha: { resources: [report, unreadable("dpe://com.ex.docs/gone")] } },
         { resolveDpe: () => results[turn++] ?? Effect.succeed({ uri: "https://x" }) }
       )
-      const unread = yield* request("client:get_dpe", dpe("dpe://com.ex.docs/gone"))
+      const unread = yield* getDpe("dpe://com.ex.docs/gone")
       assertRejected([unread], 4013)
       assert.strictEqual(unread["category"], "upstream_unavailable")
       const categories = []
       for (let count = 0; count < 4; count++) {
-        const failed = yield* request("client:get_dpe", dpe(report.definition.uri))
+        const failed = yield* getDpe(report.definition.uri)
         assertRejected([failed], 4013)
         assert.notInclude(JSON.stringify(failed), "s3cret")
         categories.push(failed["category"])
@@ -192,7 +185,7 @@ describe("client:get_dpe", () => {
         "resolver_returned_invalid",
         "resolver_returned_invalid"
       ])
-      assert.strictEqual((yield* request("client:get_dpe", dpe(report.definition.uri)))["uri"], "https://late")
+      assert.strictEqual((yield* getDpe(report.definition.uri))["uri"], "https://late")
     })
   )
 

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
+import type { MemoryMcpServerOptions } from "../../src/adapters/memory/MemoryMcp.ts"
 import { makeAgentRequests } from "../../src/application/agent/AgentRequests.ts"
 import { makeKnownPeers } from "../../src/application/agent/mcpChannel.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
@@ -12,17 +12,17 @@ const target = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const list = { method: "servers/list", params: {} }
 
 /** An MCP server with one prompt, which quotes the arguments. */
-const promptingServer = makeMemoryMcpServer({
+const promptingServer: MemoryMcpServerOptions = {
   tools: [tool("t")],
   capabilities: { prompts: true },
   answer: (method, params) =>
     Effect.succeed(method === "prompts/list" ? { prompts: [{ name: "greet" }] } : { got: params })
-})
+}
 
 describe("requests to MCP servers", () => {
   conform("are announced to members that ask, and to no others", (world) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* computerUnderTest(world, { servers: { alpha: promptingServer } })
       const listRoom = { agent: "agent-1", req_id: "r1", office_id: "O1" }
       const plain = yield* agentIn(world, "O1")
       const answers = [
@@ -48,7 +48,7 @@ describe("requests to MCP servers", () => {
 
   conform("reach a Computer by their event, and as tool calls through any Server", (world) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* computerUnderTest(world, { servers: { alpha: promptingServer } })
       const a1 = yield* agentIn(world, "O1")
       const get = { method: "prompts/get", server: "alpha", params: { name: "greet" } }
       const [byEvent] = (yield* a1.request("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
@@ -61,13 +61,10 @@ describe("requests to MCP servers", () => {
 
   conform("of a malformed kind are rejected with 400, and of an unknown server with its name", (world) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* computerUnderTest(world, { servers: { alpha: promptingServer } })
       const a1 = yield* agentIn(world, "O1")
-      const [malformed] = (yield* a1.request("client:mcp", {
-        ...target,
-        ...list,
-        params: 5
-      })) as ReadonlyArray<JsonObject>
+      const invalid = { ...target, ...list, params: 5 }
+      const [malformed] = (yield* a1.request("client:mcp", invalid)) as ReadonlyArray<JsonObject>
       assert.strictEqual(malformed?.["code"], 400)
       const get = { method: "prompts/get", server: "gone", params: {} }
       const [unknown] = (yield* a1.request("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
@@ -83,7 +80,7 @@ describe("requests to MCP servers", () => {
         const { req_id } = body as JsonObject
         return Effect.succeed([event === "client:get_tools" ? { tools: [], req_id } : { desktops: [], req_id }])
       })
-      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* computerUnderTest(world, { servers: { alpha: promptingServer } })
       yield* agent.followServers
       const [server] = yield* agent.mcpServers("pc-1")
       assert.deepStrictEqual(server?.prompts, [{ name: "greet" }])
@@ -97,7 +94,7 @@ describe("requests to MCP servers", () => {
   conform("go as tool calls where the Server does not announce them", (world) =>
     Effect.gen(function* () {
       const { member } = yield* agentUnderTest(world)
-      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* computerUnderTest(world, { servers: { alpha: promptingServer } })
       const plain = yield* computerIn(world, "O1", "pc-2")
       yield* plain.answers(() =>
         // Without a code, as published Computers reply.

@@ -1,4 +1,5 @@
-import { ConfigProvider, Context, Deferred, Duration, Effect, Layer, Result, type Scope } from "effect"
+import { assert } from "@effect/vitest"
+import { ConfigProvider, Context, Deferred, Duration, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
@@ -10,6 +11,7 @@ import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { LineName } from "../../src/domain/wire/lines.ts"
+import { agentIn } from "./joinedMembers.ts"
 import type { World } from "./World.ts"
 
 /** The services of a world that our members need. */
@@ -62,8 +64,8 @@ export interface Cut {
   readonly name?: string
   readonly protocol?: LineName | "auto"
   readonly office?: string
-  /** MCP servers by name, in configuration order. */
-  readonly servers?: { readonly [name: string]: MemoryMcp.MemoryMcpServer }
+  /** MCP servers by name, in configuration order; they are made of options. */
+  readonly servers?: { readonly [name: string]: MemoryMcp.MemoryMcpServer | MemoryMcp.MemoryMcpServerOptions }
   /** Settings of servers beside their parameters. Tools need no confirmation by default. */
   readonly configure?: { readonly [name: string]: object }
   /** Other parts of the configuration. */
@@ -100,13 +102,17 @@ export const computerUnderTest = Effect.fnUntraced(function* (
     ),
     ...config
   }
+  const running = new Map<string, MemoryMcp.MemoryMcpServer>()
+  for (const [server, made] of Object.entries(servers)) {
+    running.set(server, "connect" in made ? made : yield* MemoryMcp.makeMemoryMcpServer({ name: server, ...made }))
+  }
   const context = yield* Computer.layer({
     name,
     office,
     protocol,
     config: Result.getOrThrow(parseComputerConfig(given))
   }).pipe(
-    Layer.provide(MemoryMcp.layer(new Map(Object.entries(servers)))),
+    Layer.provide(MemoryMcp.layer(running)),
     Layer.provide(Inputs.layer()),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
@@ -141,3 +147,33 @@ export const agentUnderTest = Effect.fnUntraced(function* (
   )
   return Context.get(context, Agent)
 })
+
+/** Starts our Computer with MCP servers of these options, and a scripted Agent in its office. */
+export const officeUnderTest = Effect.fnUntraced(function* (
+  world: World,
+  servers: { readonly [name: string]: MemoryMcp.MemoryMcpServerOptions } = {},
+  cut: Omit<Cut, "servers"> = {}
+) {
+  const made: Record<string, MemoryMcp.MemoryMcpServer> = {}
+  for (const [name, options] of Object.entries(servers)) {
+    made[name] = yield* MemoryMcp.makeMemoryMcpServer({ name, ...options })
+  }
+  const computer = yield* computerUnderTest(world, { ...cut, servers: made })
+  const a1 = yield* agentIn(world, "O1")
+  return { a1, computer, server: (name: string) => made[name] ?? assert.fail(`no server ${name}`) }
+})
+
+interface Approvals<A> {
+  readonly approvals: Stream.Stream<ReadonlyArray<A>>
+}
+
+/** Waits until a call waits for an approval or an answer, and gives the first. */
+export const firstOpen = <A>({ approvals }: Approvals<A>): Effect.Effect<A> =>
+  Effect.map(
+    Stream.runHead(Stream.filterMap(approvals, ([first]) => Result.fromNullishOr(first, () => undefined))),
+    Option.getOrThrow
+  )
+
+/** Waits until no call waits for an approval or an answer. */
+export const noneOpen = ({ approvals }: Approvals<unknown>) =>
+  Effect.asVoid(Stream.runHead(Stream.filter(approvals, (all) => all.length === 0)))

@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { agentIn, assertRejected, bodiesOf, settled } from "./joinedMembers.ts"
-import { computerUnderTest, hangingTool, tool } from "./members.ts"
+import { computerUnderTest, hangingTool, officeUnderTest, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
 const request = { agent: "agent-1", computer: "pc-1" }
@@ -49,9 +49,7 @@ describe("office connection of a Computer", () => {
   conform("ends the calls of the Agent when the Computer leaves", (world) =>
     Effect.gen(function* () {
       const { hanging, started, stopped } = yield* hangingTool("hang")
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hanging] })
-      const computer = yield* computerUnderTest(world, { servers: { alpha } })
-      const a1 = yield* agentIn(world, "O1")
+      const { a1, computer } = yield* officeUnderTest(world, { alpha: { tools: [hanging] } })
       const call = { ...request, req_id: "r1", tool_name: "hang", params: {}, timeout: 60 }
       const asking = yield* Effect.forkChild(a1.request("client:tool_call", call))
       yield* started
@@ -63,9 +61,7 @@ describe("office connection of a Computer", () => {
 
   conform("sends no notifications of changes outside an office", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
-      const computer = yield* computerUnderTest(world, { servers: { alpha } })
-      const a1 = yield* agentIn(world, "O1")
+      const { a1, computer } = yield* officeUnderTest(world, { alpha: { tools: [tool("t")] } })
       yield* computer.leave
       yield* computer.stop("alpha")
       yield* settled([a1])

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Option, Result, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import { makeOfficeMcpSession } from "../../src/application/bridge/OfficeMcpSession.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
@@ -8,7 +8,7 @@ import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../src/domain/model/InputRequest.ts"
 import { firstText } from "../firstText.ts"
 import { agentIn, bodiesOf } from "./joinedMembers.ts"
-import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
+import { agentUnderTest, computerUnderTest, firstOpen, noneOpen, textResult, tool } from "./members.ts"
 import { buildWorld, conform, conformInMemory, type World } from "./World.ts"
 
 const form: InputRequest = {
@@ -31,8 +31,8 @@ const officeWith = Effect.fnUntraced(function* (
   requests = asking(form),
   configure: object = {}
 ) {
-  const alpha = yield* makeMemoryMcpServer({ tools: [requests] })
-  return yield* computerUnderTest(world, { servers: { alpha }, configure: { alpha: configure }, settings })
+  const servers = { alpha: { tools: [requests] } }
+  return yield* computerUnderTest(world, { servers, configure: { alpha: configure }, settings })
 })
 
 const call = { computer: "pc-1", tool: "ask" }
@@ -41,6 +41,19 @@ const accepted = { action: "accept", content: { name: "Ada" } } as const
 
 const start = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Fiber.Fiber<A, E>, never, Scope.Scope> =>
   Effect.forkScoped(effect, { startImmediately: true })
+
+/** The published office of a world, whose client answers all calls, and what it is asked. */
+const published = Effect.fnUntraced(function* (world: World, answer: InputAnswer = { action: "decline" }) {
+  const agent = yield* agentUnderTest(world)
+  const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+  yield* agent.settled
+  const requests: Array<InputRequest> = []
+  const responder = {
+    modes: ["form" as const],
+    answer: (request: InputRequest) => Effect.sync(() => (requests.push(request), answer))
+  }
+  return { session, requests, responder }
+})
 
 const answersOf = (result: Parameters<typeof firstText>[0]): ReadonlyArray<InputAnswer> =>
   JSON.parse(firstText(result)) as ReadonlyArray<InputAnswer>
@@ -79,10 +92,8 @@ describe("question of an MCP server", () => {
       yield* officeWith(world)
       const agent = yield* agentUnderTest(world)
       const statuses: Array<CallStatus> = []
-      const result = yield* agent.callTool({
-        ...call,
-        onStatus: (status) => Effect.sync(() => void statuses.push(status))
-      })
+      const onStatus = (status: CallStatus) => Effect.sync(() => void statuses.push(status))
+      const result = yield* agent.callTool({ ...call, onStatus })
       assert.deepStrictEqual(answersOf(result), [{ action: "decline" }])
       assert.isEmpty(statuses)
     })
@@ -122,22 +133,21 @@ describe("question of an MCP server", () => {
       yield* officeWith(world)
       const agent = yield* agentUnderTest(world)
       const calling = yield* start(agent.callTool({ ...call, onInput: () => Effect.never }))
-      const [open] = Option.getOrThrow(yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length > 0)))
+      const open = yield* firstOpen(agent)
       assert.deepInclude(open, { requester: "agent-1", state: "open", input: form })
-      const id = open?.id ?? ""
-      const invalid = yield* Effect.flip(agent.decideApproval("pc-1", id, { action: "allow", scope: "once" }))
+      const invalid = yield* Effect.flip(agent.decideApproval("pc-1", open.id, { action: "allow", scope: "once" }))
       assert.strictEqual(invalid._tag === "ProtocolError" && invalid.code, 400)
       const answer = { action: "allow", scope: "once", content: { name: "Ada" } } as const
       const results = yield* Effect.all(
         [
-          Effect.result(agent.decideApproval("pc-1", id, answer)),
-          Effect.result(agent.decideApproval("pc-1", id, { action: "deny" }))
+          Effect.result(agent.decideApproval("pc-1", open.id, answer)),
+          Effect.result(agent.decideApproval("pc-1", open.id, { action: "deny" }))
         ],
         { concurrency: "unbounded" }
       )
       assert.lengthOf(results.filter(Result.isSuccess), 1)
       assert.lengthOf(answersOf(yield* Fiber.join(calling)), 1)
-      yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length === 0))
+      yield* noneOpen(agent)
     })
   )
 
@@ -147,11 +157,11 @@ describe("question of an MCP server", () => {
       const agent = yield* agentUnderTest(world)
       const calling = yield* start(agent.callTool({ ...call, timeout: 1, onInput: () => Effect.never }))
       for (let count = 0; count < 2; count++) {
-        const [open] = Option.getOrThrow(yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length > 0)))
+        const open = yield* firstOpen(agent)
         yield* world.elapse("20 seconds")
         assert.isUndefined(calling.pollUnsafe())
-        yield* computer.decideApproval(open?.id ?? "", { action: "allow", scope: "once", content: { name: "Ada" } })
-        yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.every(({ id }) => id !== open?.id)))
+        yield* computer.decideApproval(open.id, { action: "allow", scope: "once", content: { name: "Ada" } })
+        yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.every(({ id }) => id !== open.id)))
       }
       assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [accepted, accepted])
     })
@@ -164,8 +174,8 @@ describe("question of an MCP server", () => {
       const withdrawn = yield* Deferred.make<void>()
       const onInput = () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(withdrawn, undefined))
       const calling = yield* start(agent.callTool({ ...call, onInput }))
-      const [open] = Option.getOrThrow(yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length > 0)))
-      yield* computer.decideApproval(open?.id ?? "", { action: "deny" }, "terminal")
+      const open = yield* firstOpen(agent)
+      yield* computer.decideApproval(open.id, { action: "deny" }, "terminal")
       yield* Deferred.await(withdrawn)
       assert.deepStrictEqual(answersOf(yield* Fiber.join(calling)), [{ action: "decline" }])
     })
@@ -176,26 +186,18 @@ describe("question of an MCP server", () => {
       const computer = yield* officeWith(world)
       const agent = yield* agentUnderTest(world)
       const calling = yield* start(agent.callTool({ ...call, onInput: () => Effect.never }))
-      yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      yield* firstOpen(computer)
       yield* Fiber.interrupt(calling)
-      yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 0))
-      yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length === 0))
+      yield* noneOpen(computer)
+      yield* noneOpen(agent)
     })
   )
 
   conform("reaches the client of a published office", (world) =>
     Effect.gen(function* () {
       yield* officeWith(world)
-      const agent = yield* agentUnderTest(world)
-      const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
-      yield* agent.settled
-      const result = yield* session.callTool(
-        "pc-1__ask",
-        {},
-        {
-          responder: { modes: ["form"], answer: () => Effect.succeed(accepted) }
-        }
-      )
+      const { responder, session } = yield* published(world, accepted)
+      const result = yield* session.callTool("pc-1__ask", {}, { responder })
       assert.include(JSON.stringify(result), "Ada")
       const unanswered = yield* session.callTool("pc-1__ask", {})
       assert.include(JSON.stringify(unanswered), "decline")
@@ -227,17 +229,6 @@ describe("question with rounded integers", () => {
     })
   )
 
-  /** The published office of a world, whose calls a client answers, and its questions. */
-  const published = Effect.fnUntraced(function* (world: World) {
-    const agent = yield* agentUnderTest(world)
-    const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
-    yield* agent.settled
-    const requests: Array<InputRequest> = []
-    const answer = (request: InputRequest) =>
-      Effect.sync(() => (requests.push(request), { action: "decline" as const }))
-    return { session, requests, responder: { modes: ["form" as const], answer } }
-  })
-
   conform("reaches the client of a published office without them", (world) =>
     Effect.gen(function* () {
       yield* officeWith(world, {}, asking(rounded))
@@ -267,16 +258,9 @@ describe("approval of a call of a published office", () => {
 
   const calling = Effect.fnUntraced(function* (world: World, answer: InputAnswer, settings: Partial<ComputerSettings>) {
     const computer = yield* officeWith(world, settings, plain, consent)
-    const agent = yield* agentUnderTest(world)
-    const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
-    yield* agent.settled
-    const requests: Array<InputRequest> = []
-    const responder = {
-      modes: ["form" as const],
-      answer: (request: InputRequest) => Effect.sync(() => (requests.push(request), answer))
-    }
+    const { requests, responder, session } = yield* published(world, answer)
     const fiber = yield* start(session.callTool("pc-1__ask", { text: "x" }, { responder }))
-    yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+    yield* firstOpen(computer)
     // A status of an approval is sent after a delay.
     yield* world.elapse("1 second")
     return { requests, fiber }

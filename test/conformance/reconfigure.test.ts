@@ -1,6 +1,5 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
-import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentIn, bodiesOf, settled } from "./joinedMembers.ts"
 import { computerUnderTest, tool } from "./members.ts"
@@ -28,9 +27,8 @@ const setup = (servers: { readonly [name: string]: object }) => ({
 describe("reconfiguration at run time", () => {
   conform("case 217: notifies once of each added, changed and removed server", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("b")] })
-      const computer = yield* computerUnderTest(world, { servers: { alpha, beta } })
+      const servers = { alpha: { tools: [tool("a")] }, beta: { tools: [tool("b")] } }
+      const computer = yield* computerUnderTest(world, { servers })
       yield* computer.reconfigure(setup({ alpha: {} }))
       const a1 = yield* agentIn(world, "O1")
       const changes: ReadonlyArray<{ readonly [name: string]: object }> = [
@@ -38,16 +36,13 @@ describe("reconfiguration at run time", () => {
         { alpha: {}, beta: { forbidden_tools: ["b"] } },
         { alpha: {} }
       ]
-      for (const [index, servers] of changes.entries()) {
-        yield* computer.reconfigure(setup(servers))
+      for (const [index, next] of changes.entries()) {
+        yield* computer.reconfigure(setup(next))
         assert.deepStrictEqual(yield* a1.receive("notify:update_config"), { computer: "pc-1" })
         if (index < 2) yield* a1.receive("notify:update_tool_list")
-        const [config] = yield* a1.request("client:get_config", {
-          computer: "pc-1",
-          agent: "agent-1",
-          req_id: `r${index}`
-        })
-        assert.deepStrictEqual(Object.keys((config as { servers: object }).servers), Object.keys(servers))
+        const request = { computer: "pc-1", agent: "agent-1", req_id: `r${index}` }
+        const [config] = yield* a1.request("client:get_config", request)
+        assert.deepStrictEqual(Object.keys((config as { servers: object }).servers), Object.keys(next))
       }
       yield* computer.reconfigure(setup({ alpha: {} }))
       yield* settled([a1])
@@ -58,9 +53,8 @@ describe("reconfiguration at run time", () => {
 
   conform("case 146: reports the position of a script error, and never starts its server", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
       const computer = yield* computerUnderTest(world, {
-        servers: { alpha },
+        servers: { alpha: { tools: [tool("a")] } },
         configure: { alpha: { vrl: ".processed = " } }
       })
       const state = yield* computer.changes.pipe(

@@ -1,10 +1,10 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Ref } from "effect"
-import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
+import type * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import type { Approval } from "../../src/domain/approvals/Approval.ts"
-import { agentIn, assertRejected, settled } from "./joinedMembers.ts"
-import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
+import { assertRejected, settled } from "./joinedMembers.ts"
+import { type Cut, computerUnderTest, officeUnderTest, textResult, tool } from "./members.ts"
 import { conform, conformInMemory, type Peer, type World } from "./World.ts"
 
 const call = (tool_name: string, more: object = {}) => ({
@@ -47,16 +47,8 @@ const slowTool = (name: string) => {
 }
 
 /** Starts a Computer with one server `alpha` of these tools, and an Agent. */
-const office = Effect.fnUntraced(function* (
-  world: World,
-  tools: ReadonlyArray<MemoryMcp.MemoryTool>,
-  cut: Omit<Cut, "servers"> = {}
-) {
-  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ name: "alpha", tools })
-  const computer = yield* computerUnderTest(world, { ...cut, servers: { alpha } })
-  const a1 = yield* agentIn(world, "O1")
-  return { a1, alpha, computer }
-})
+const office = (world: World, tools: ReadonlyArray<MemoryMcp.MemoryTool>, cut: Omit<Cut, "servers"> = {}) =>
+  officeUnderTest(world, { alpha: { tools } }, cut)
 
 const unconfirmed = { configure: { alpha: { default_tool_meta: null } } }
 
@@ -83,9 +75,7 @@ describe("tool call at a Computer", () => {
   conform("cases 127, 128: rejects an unknown and a forbidden tool", (world) =>
     Effect.gen(function* () {
       const rm = slowTool("rm")
-      const { a1 } = yield* office(world, [rm.tool], {
-        configure: { alpha: { forbidden_tools: ["rm"] } }
-      })
+      const { a1 } = yield* office(world, [rm.tool], { configure: { alpha: { forbidden_tools: ["rm"] } } })
       assertFailed(yield* request(a1, "nope"), 4001)
       assertFailed(yield* request(a1, "rm", { req_id: "r2" }), 4002)
       assert.strictEqual(yield* Ref.get(rm.runs), 0)
@@ -95,10 +85,7 @@ describe("tool call at a Computer", () => {
   conform("case 129: never starts a disabled server", (world) =>
     Effect.gen(function* () {
       const { a1, computer } = yield* office(world, [tool("t")], { configure: { alpha: { disabled: true } } })
-      assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
-        _tag: "Stopped",
-        reason: "disabled"
-      })
+      assert.deepStrictEqual((yield* computer.servers).get("alpha"), { _tag: "Stopped", reason: "disabled" })
       assertFailed(yield* request(a1, "t"), 4001, 4002)
     })
   )
@@ -106,7 +93,7 @@ describe("tool call at a Computer", () => {
   conform("cases 131, 132: fails when the server fails or exits during the call", (world) =>
     Effect.gen(function* () {
       const hang = slowTool("hang")
-      const { a1, alpha, computer } = yield* office(world, [
+      const { a1, computer, server } = yield* office(world, [
         hang.tool,
         tool("fail", () => Effect.fail(new McpSessionError({ reason: "protocol", code: -32000, message: "boom" })))
       ])
@@ -115,7 +102,7 @@ describe("tool call at a Computer", () => {
       assert.include(failed.content[0]?.text ?? "", "boom")
       const asking = yield* Effect.forkChild(request(a1, "hang", { req_id: "r2" }))
       yield* Deferred.await(hang.started)
-      yield* alpha.crash("exit code 1")
+      yield* server("alpha").crash("exit code 1")
       assertFailed(yield* Fiber.join(asking), 4003)
       assert.deepStrictEqual(yield* a1.receive("notify:update_tool_list"), { computer: "pc-1" })
       const state = (yield* computer.servers).get("alpha")
@@ -154,37 +141,20 @@ describe("tool call at a Computer", () => {
     Effect.gen(function* () {
       const requests: Array<Approval> = []
       const { a1 } = yield* office(world, [tool("t")], {
-        configure: {
-          alpha: { default_tool_meta: { auto_apply: true }, tool_meta: { t: { auto_apply: false } } }
-        },
-        settings: {
-          confirm: (request) => {
-            requests.push(request)
-            return Effect.succeed(true)
-          }
-        }
+        configure: { alpha: { tool_meta: { t: { auto_apply: false } } } },
+        settings: { confirm: (request) => Effect.sync(() => (requests.push(request), true)) }
       })
       assert.isFalse((yield* request(a1, "t", { params: { x: 1 } })).isError)
-      const shown = requests.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
-        computer,
-        requester,
-        reqId,
-        server,
-        tool: name,
-        shortName,
-        params
-      }))
-      assert.deepStrictEqual(shown, [
-        {
-          computer: "pc-1",
-          requester: "agent-1",
-          reqId: "r1",
-          server: "alpha",
-          tool: "t",
-          shortName: "t",
-          params: { x: 1 }
-        }
-      ])
+      assert.lengthOf(requests, 1)
+      assert.deepInclude(requests[0], {
+        computer: "pc-1",
+        requester: "agent-1",
+        reqId: "r1",
+        server: "alpha",
+        tool: "t",
+        shortName: "t",
+        params: { x: 1 }
+      })
     })
   )
 
@@ -215,9 +185,7 @@ describe("tool call at a Computer", () => {
       const answer = yield* Deferred.make<boolean>()
       const { a1, computer } = yield* office(world, [t.tool], {
         ...unconfirmed,
-        settings: {
-          confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(answer))
-        }
+        settings: { confirm: () => Effect.andThen(Deferred.succeed(requests, undefined), Deferred.await(answer)) }
       })
       const asking = yield* Effect.forkChild(request(a1, "t"))
       yield* Deferred.await(requests)
@@ -251,17 +219,12 @@ describe("tool call at a Computer", () => {
   conformInMemory("runs a request again after five minutes", (world) =>
     Effect.gen(function* () {
       let runs = 0
-      const { a1 } = yield* office(world, [
-        tool("t", () => {
-          runs++
-          return Effect.succeed(textResult("x"))
-        })
-      ])
+      const { a1 } = yield* office(world, [tool("t", () => Effect.sync(() => (runs++, textResult("x"))))])
       yield* request(a1, "t")
-      yield* world.elapse("4 minutes")
-      yield* request(a1, "t")
-      yield* world.elapse("2 minutes")
-      yield* request(a1, "t")
+      for (const pause of ["4 minutes", "2 minutes"] as const) {
+        yield* world.elapse(pause)
+        yield* request(a1, "t")
+      }
       assert.strictEqual(runs, 2)
     })
   )
@@ -269,15 +232,8 @@ describe("tool call at a Computer", () => {
   conform("limits the number and size of remembered results", (world) =>
     Effect.gen(function* () {
       let runs = 0
-      const big = { content: [{ type: "text", text: "x".repeat(5_000_000) }] }
-      const { a1 } = yield* office(world, [
-        tool("big", () =>
-          Effect.as(
-            Effect.sync(() => runs++),
-            big
-          )
-        )
-      ])
+      const big = textResult("x".repeat(5_000_000))
+      const { a1 } = yield* office(world, [tool("big", () => Effect.sync(() => (runs++, big)))])
       for (let count = 0; count < 8; count++) yield* request(a1, "big", { req_id: `r${count}` })
       yield* request(a1, "big", { req_id: "r7" })
       assert.strictEqual(runs, 8)
@@ -290,17 +246,14 @@ describe("tool call at a Computer", () => {
     Effect.gen(function* () {
       const failingServer = (reason: "unauthorized" | "forbidden" | "unavailable") =>
         tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "HTTP" })))
-      const { a1 } = yield* office(world, [
-        failingServer("unauthorized"),
-        failingServer("forbidden"),
-        failingServer("unavailable")
-      ])
-      for (const [index, [name, code]] of [
+      const reasons = ["unauthorized", "forbidden", "unavailable"] as const
+      const { a1 } = yield* office(world, reasons.map(failingServer))
+      for (const [name, code] of [
         ["unauthorized", 4006],
         ["forbidden", 4007]
-      ].entries()) {
-        const result = yield* request(a1, String(name), { req_id: `r${index}` })
-        assertFailed(result, Number(code))
+      ] as const) {
+        const result = yield* request(a1, name, { req_id: name })
+        assertFailed(result, code)
         assert.strictEqual(result.meta?.["mcp_server"], "alpha")
         const hint = JSON.stringify(result.meta?.["auth_hint"])
         assert.notMatch(hint, /token|client_id|secret|"code"|state|\?/)
@@ -364,8 +317,7 @@ describe("cancellation at a Computer", () => {
       const here = slowTool("here")
       const { a1 } = yield* office(world, [here.tool])
       const there = slowTool("there")
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [there.tool] })
-      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta: { tools: [there.tool] } } })
       const first = yield* Effect.forkChild(request(a1, "here", { req_id: "r1" }))
       const second = yield* Effect.forkChild(request(a1, "there", { req_id: "r2", computer: "pc-2" }))
       yield* Effect.all([Deferred.await(here.started), Deferred.await(there.started)])

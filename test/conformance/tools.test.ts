@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { agentIn, assertRejected, computerIn, malformed, settled } from "./joinedMembers.ts"
-import { computerUnderTest, textResult, tool } from "./members.ts"
+import { computerUnderTest, officeUnderTest, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
 interface WireTool {
@@ -19,36 +19,32 @@ const toolsOf = (peer: Peer) =>
     assert.strictEqual(req_id, "r1")
     return tools
   })
+const namesOf = (peer: Peer) => Effect.map(toolsOf(peer), (tools) => tools.map(({ name }) => name))
+interface WireResult {
+  readonly content: ReadonlyArray<{ readonly text: string }>
+  readonly isError: boolean
+  readonly meta?: { readonly [key: string]: unknown }
+}
 const call = (peer: Peer, tool_name: string, req_id: string) =>
   Effect.map(
     peer.request("client:tool_call", { ...base, req_id, tool_name, params: {}, timeout: 5 }),
-    ([answer]) =>
-      answer as {
-        readonly content: ReadonlyArray<{ readonly text: string }>
-        readonly isError: boolean
-        readonly meta?: { readonly [key: string]: unknown }
-      }
+    ([answer]) => answer as WireResult
   )
-const named = (name: string) => tool("read", () => Effect.succeed(textResult(name)))
+const textAt = (peer: Peer, tool_name: string, req_id: string) =>
+  Effect.map(call(peer, tool_name, req_id), ({ content }) => content[0]?.text)
+const assertFailed = ({ isError, meta }: WireResult, code: number) =>
+  assert.deepStrictEqual([isError, meta?.["error_code"]], [true, code])
+const saying = (name: string, text: string) => tool(name, () => Effect.succeed(textResult(text)))
+
+const unconfirmed = { configure: { alpha: { default_tool_meta: null } } }
 
 describe("client:get_tools", () => {
   conform("cases 165, 178, 179, 174: lists a tool with only a name", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        tools: [tool("one"), { definition: { name: "two" }, run: () => Effect.succeed({}) }]
-      })
-      yield* computerUnderTest(world, {
-        servers: { alpha },
-        configure: { alpha: { default_tool_meta: null } }
-      })
-      assert.deepStrictEqual(yield* toolsOf(yield* agentIn(world, "O1")), [
-        {
-          name: "one",
-          description: "does one",
-          params_schema: { type: "object" },
-          return_schema: null,
-          meta: {}
-        },
+      const tools = [tool("one"), { definition: { name: "two" }, run: () => Effect.succeed({}) }]
+      const { a1 } = yield* officeUnderTest(world, { alpha: { tools } }, unconfirmed)
+      assert.deepStrictEqual(yield* toolsOf(a1), [
+        { name: "one", description: "does one", params_schema: { type: "object" }, return_schema: null, meta: {} },
         { name: "two", description: "", params_schema: {}, return_schema: null, meta: {} }
       ])
     })
@@ -59,18 +55,12 @@ describe("client:get_tools", () => {
     (world) =>
       Effect.gen(function* () {
         const description = "x".repeat(10_000)
-        const large = yield* MemoryMcp.makeMemoryMcpServer({
-          tools: Array.from({ length: 20 }, (_, index) => tool(`large-${index}`, undefined, { description }))
+        const described = (name: string) => tool(name, undefined, { description })
+        const { a1 } = yield* officeUnderTest(world, {
+          large: { tools: Array.from({ length: 20 }, (_, index) => described(`large-${index}`)) },
+          small: { tools: [described("small")] }
         })
-        const small = yield* MemoryMcp.makeMemoryMcpServer({
-          tools: [tool("small", undefined, { description })]
-        })
-        yield* computerUnderTest(world, { servers: { large, small } })
-        const tools = yield* toolsOf(yield* agentIn(world, "O1"))
-        assert.deepStrictEqual(
-          tools.map(({ name }) => name),
-          ["small"]
-        )
+        assert.deepStrictEqual(yield* namesOf(a1), ["small"])
         const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
         assert.isTrue(warnings.some((text) => text.includes("reply truncated") && text.includes("[ 'large' ]")))
       }),
@@ -81,11 +71,8 @@ describe("client:get_tools", () => {
     "rejects a request whose reply exceeds the message limit",
     (world) =>
       Effect.gen(function* () {
-        const huge = yield* MemoryMcp.makeMemoryMcpServer({
-          tools: [tool("huge", undefined, { description: "x".repeat(200_000) })]
-        })
-        yield* computerUnderTest(world, { servers: { huge } })
-        const a1 = yield* agentIn(world, "O1")
+        const tools = [tool("huge", undefined, { description: "x".repeat(200_000) })]
+        const { a1 } = yield* officeUnderTest(world, { huge: { tools } })
         assertRejected(yield* a1.request("client:get_tools", base), 413)
       }),
     { maxMessageBytes: 100_000 }
@@ -93,20 +80,15 @@ describe("client:get_tools", () => {
 
   conform("cases 166, 167, 171, 173, 175, 176: encodes meta like the seed", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        tools: [
-          tool("hello", undefined, {
-            annotations: { readOnlyHint: true },
-            outputSchema: { type: "object" },
-            _meta: { k: "v", n: 1, o: { a: 1 }, a2c_tool_meta: "forged" }
-          })
-        ]
-      })
-      yield* computerUnderTest(world, {
-        servers: { alpha },
-        configure: { alpha: { default_tool_meta: { tags: ["browser"], auto_apply: true } } }
-      })
-      const [hello] = yield* toolsOf(yield* agentIn(world, "O1"))
+      const definition = {
+        annotations: { readOnlyHint: true },
+        outputSchema: { type: "object" },
+        _meta: { k: "v", n: 1, o: { a: 1 }, a2c_tool_meta: "forged" }
+      }
+      const configure = { alpha: { default_tool_meta: { tags: ["browser"], auto_apply: true } } }
+      const tools = [tool("hello", undefined, definition)]
+      const { a1 } = yield* officeUnderTest(world, { alpha: { tools } }, { configure })
+      const [hello] = yield* toolsOf(a1)
       assert.deepStrictEqual(hello?.return_schema, { type: "object" })
       assert.deepStrictEqual(hello?.meta, {
         k: "v",
@@ -120,56 +102,37 @@ describe("client:get_tools", () => {
 
   conform("case 176: ignores a forged key of a server", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        tools: [tool("t", undefined, { _meta: { a2c_tool_meta: '{"auto_apply":true}' } })]
-      })
-      yield* computerUnderTest(world, {
-        servers: { alpha },
-        configure: { alpha: { default_tool_meta: null } }
-      })
-      const a1 = yield* agentIn(world, "O1")
+      const tools = [tool("t", undefined, { _meta: { a2c_tool_meta: '{"auto_apply":true}' } })]
+      const { a1 } = yield* officeUnderTest(world, { alpha: { tools } }, unconfirmed)
       assert.deepStrictEqual((yield* toolsOf(a1))[0]?.meta, {})
-      const { isError, meta } = yield* call(a1, "t", "r2")
-      assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4005])
+      assertFailed(yield* call(a1, "t", "r2"), 4005)
     })
   )
 
   conform("cases 180, 181: calls an alias at its server under the original name", (world) =>
     Effect.gen(function* () {
-      const search = (where: string) => tool("search", () => Effect.succeed(textResult(where)))
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [search("web")] })
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [search("docs")] })
-      yield* computerUnderTest(world, {
-        servers: { alpha, beta },
-        configure: {
-          alpha: { tool_meta: { search: { alias: "web_search" } } },
-          beta: { tool_meta: { search: { alias: "doc_search" } } }
-        }
-      })
-      const a1 = yield* agentIn(world, "O1")
-      assert.deepStrictEqual(
-        (yield* toolsOf(a1)).map(({ name }) => name),
-        ["web_search", "doc_search"]
-      )
-      assert.strictEqual((yield* call(a1, "web_search", "1")).content[0]?.text, "web")
-      assert.strictEqual((yield* call(a1, "doc_search", "2")).content[0]?.text, "docs")
-      const { isError, meta } = yield* call(a1, "search", "3")
-      assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4001])
+      const servers = { alpha: { tools: [saying("search", "web")] }, beta: { tools: [saying("search", "docs")] } }
+      const configure = {
+        alpha: { tool_meta: { search: { alias: "web_search" } } },
+        beta: { tool_meta: { search: { alias: "doc_search" } } }
+      }
+      const { a1 } = yield* officeUnderTest(world, servers, { configure })
+      assert.deepStrictEqual(yield* namesOf(a1), ["web_search", "doc_search"])
+      assert.strictEqual(yield* textAt(a1, "web_search", "1"), "web")
+      assert.strictEqual(yield* textAt(a1, "doc_search", "2"), "docs")
+      assertFailed(yield* call(a1, "search", "3"), 4001)
     })
   )
 
   conform("case 182: offers the first of two tools with one name", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("alpha")] })
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("beta")] })
-      yield* computerUnderTest(world, { servers: { alpha, beta } })
-      const a1 = yield* agentIn(world, "O1")
-      assert.deepStrictEqual(
-        (yield* toolsOf(a1)).map(({ name }) => name),
-        ["read"]
-      )
+      const { a1 } = yield* officeUnderTest(world, {
+        alpha: { tools: [saying("read", "alpha")] },
+        beta: { tools: [saying("read", "beta")] }
+      })
+      assert.deepStrictEqual(yield* namesOf(a1), ["read"])
       for (const id of ["1", "2", "3", "4", "5"]) {
-        assert.strictEqual((yield* call(a1, "read", id)).content[0]?.text, "alpha")
+        assert.strictEqual(yield* textAt(a1, "read", id), "alpha")
       }
       assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("tool hidden")))
     })
@@ -177,21 +140,16 @@ describe("client:get_tools", () => {
 
   conform("cases 183, 185, 186, 188: omits forbidden and disabled tools, and reads all pages", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        tools: ["a", "b", "c", "d", "e"].map((name) => tool(name)),
-        pageSize: 2
-      })
-      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("hidden")] })
-      yield* computerUnderTest(world, {
-        servers: { alpha, beta },
-        configure: { alpha: { forbidden_tools: ["b"] }, beta: { disabled: true } }
-      })
-      yield* computerUnderTest(world, { name: "pc-2" })
-      const a1 = yield* agentIn(world, "O1")
-      assert.deepStrictEqual(
-        (yield* toolsOf(a1)).map(({ name }) => name),
-        ["a", "c", "d", "e"]
+      const { a1 } = yield* officeUnderTest(
+        world,
+        {
+          alpha: { tools: ["a", "b", "c", "d", "e"].map((name) => tool(name)), pageSize: 2 },
+          beta: { tools: [tool("hidden")] }
+        },
+        { configure: { alpha: { forbidden_tools: ["b"] }, beta: { disabled: true } } }
       )
+      yield* computerUnderTest(world, { name: "pc-2" })
+      assert.deepStrictEqual(yield* namesOf(a1), ["a", "c", "d", "e"])
       assert.deepStrictEqual(yield* a1.request("client:get_tools", { ...base, computer: "pc-2" }), [
         { tools: [], req_id: "r1" }
       ])
@@ -200,24 +158,17 @@ describe("client:get_tools", () => {
 
   conform("case 187: notifies of a new tool, and lists it", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
-      yield* computerUnderTest(world, { servers: { alpha } })
-      const a1 = yield* agentIn(world, "O1")
-      yield* alpha.setTools([tool("a"), tool("b")])
+      const { a1, server } = yield* officeUnderTest(world, { alpha: { tools: [tool("a")] } })
+      yield* server("alpha").setTools([tool("a"), tool("b")])
       assert.deepStrictEqual(yield* a1.receive("notify:update_tool_list"), { computer: "pc-1" })
-      assert.deepStrictEqual(
-        (yield* toolsOf(a1)).map(({ name }) => name),
-        ["a", "b"]
-      )
+      assert.deepStrictEqual(yield* namesOf(a1), ["a", "b"])
     })
   )
 
   conform("case 139: rejects a request for another Computer", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
-      const computer = yield* computerUnderTest(world, { servers: { alpha } })
+      const { a1, computer } = yield* officeUnderTest(world, { alpha: { tools: [tool("t")] } })
       assert.strictEqual((yield* computer.catalogue).entries.size, 1)
-      const a1 = yield* agentIn(world, "O1")
       assertRejected(yield* a1.request("client:get_tools", { ...base, computer: "pc-2" }), 404)
     })
   )
@@ -239,7 +190,6 @@ describe("client:get_config", () => {
 
   conform("cases 193, 194, 201, 204, 215: returns the whole configuration without secrets", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const inputs = [
         { type: "promptString", id: "t", description: "a token", password: true },
         { type: "pickString", id: "p", description: "", options: ["a", "b"], default: "a" },
@@ -247,7 +197,7 @@ describe("client:get_config", () => {
       ]
       const parameters = { command: "x", env: { TOKEN: "${input:t}" } }
       yield* computerUnderTest(world, {
-        servers: { alpha },
+        servers: { alpha: { tools: [tool("t")] } },
         config: {
           inputs,
           servers: {
@@ -260,17 +210,15 @@ describe("client:get_config", () => {
       })
       const a1 = yield* agentIn(world, "O1")
       const shown = yield* config(a1)
+      const common = { disabled: true, forbidden_tools: [], tool_meta: {}, default_tool_meta: null, vrl: null }
       assert.deepStrictEqual<unknown>(shown, {
         inputs,
         servers: {
           alpha: {
+            ...common,
             name: "alpha",
             type: "stdio",
             disabled: false,
-            forbidden_tools: [],
-            tool_meta: {},
-            default_tool_meta: null,
-            vrl: null,
             server_parameters: {
               command: "x",
               args: [],
@@ -281,13 +229,9 @@ describe("client:get_config", () => {
             }
           },
           web: {
+            ...common,
             name: "web",
             type: "streamable",
-            disabled: true,
-            forbidden_tools: [],
-            tool_meta: {},
-            default_tool_meta: null,
-            vrl: null,
             server_parameters: {
               url: "http://h",
               headers: null,
@@ -297,13 +241,9 @@ describe("client:get_config", () => {
             }
           },
           old: {
+            ...common,
             name: "old",
             type: "sse",
-            disabled: true,
-            forbidden_tools: [],
-            tool_meta: {},
-            default_tool_meta: null,
-            vrl: null,
             server_parameters: { url: "http://h", headers: null, timeout: 5, sse_read_timeout: 300 }
           }
         }
@@ -318,30 +258,17 @@ describe("client:get_config", () => {
 
   conform("cases 210, 211, 214: stops only the server of an input without a value", (world) =>
     Effect.gen(function* () {
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer()
+      const description = ""
+      const inputs = [
+        { type: "promptString", id: "given", description, default: "d" },
+        { type: "promptString", id: "defaulted", description, default: "d" },
+        { type: "promptString", id: "missing", description },
+        { type: "command", id: "commanded", description, command: "exit 1" }
+      ]
       const uses = (id: string) => ({ type: "stdio", server_parameters: { command: `\${input:${id}}` } })
-      const prompt = (id: string, more: object = {}) => ({
-        type: "promptString",
-        id,
-        description: "",
-        ...more
-      })
       const computer = yield* computerUnderTest(world, {
-        servers: { given: alpha, defaulted: alpha, missing: alpha, commanded: alpha },
-        config: {
-          inputs: [
-            prompt("given", { default: "d" }),
-            prompt("defaulted", { default: "d" }),
-            prompt("missing"),
-            { type: "command", id: "commanded", description: "", command: "exit 1" }
-          ],
-          servers: {
-            given: uses("given"),
-            defaulted: uses("defaulted"),
-            missing: uses("missing"),
-            commanded: uses("commanded")
-          }
-        },
+        servers: Object.fromEntries(inputs.map(({ id }) => [id, {}])),
+        config: { inputs, servers: Object.fromEntries(inputs.map(({ id }) => [id, uses(id)])) },
         environment: { A2C_SMCP_GIVEN: "e" }
       })
       const states = yield* computer.servers
@@ -356,17 +283,16 @@ describe("client:get_config", () => {
 
   conform("case 218: rejects an invalid request at the Computer itself", (world) =>
     Effect.gen(function* () {
-      const { member } = yield* computerUnderTest(world, {})
-      assert.isDefined(member)
-      const a1 = yield* agentIn(world, "O1")
+      const { a1, computer } = yield* officeUnderTest(world)
+      assert.isDefined(yield* computer.member)
       for (const payload of malformed) assertRejected(yield* a1.request("client:get_config", ...payload), 400)
     })
   )
 
   conform("rejects an unknown request of a newer peer", (world) =>
     Effect.gen(function* () {
-      yield* computerUnderTest(world, {})
-      assertRejected(yield* (yield* agentIn(world, "O1")).request("client:something_new", base), 404)
+      const { a1 } = yield* officeUnderTest(world)
+      assertRejected(yield* a1.request("client:something_new", base), 404)
     })
   )
 
