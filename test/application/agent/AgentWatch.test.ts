@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { watchAgent } from "../../../src/application/agent/AgentWatch.ts"
 import { DocumentReader } from "../../../src/application/ports/files/DocumentReader.ts"
@@ -7,9 +7,10 @@ import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { maxCallsPerBatch } from "../../../src/application/shared/page/StreamBuffer.ts"
 import { maxDocumentBytes } from "../../../src/application/shared/page/documentPreview.ts"
 import { approvalCodecs, type ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
+import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 import { toolCancelled } from "../../../src/domain/tools/errorResults.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
-import type { PageCallMessage, PageCommand } from "../../../src/domain/page/PageCommand.ts"
+import type { PageCommand } from "../../../src/domain/page/PageCommand.ts"
 import { elapse, line, olga, readStream, startWatched, toolResult } from "../server/watch/watchedServer.ts"
 
 const at = { line, office: "O", computer: "pc" }
@@ -39,6 +40,16 @@ const replyTo = (event: string, value: unknown): unknown => {
   }
 }
 
+/** An Agent of the office of a Server, and its page. */
+const watchedAgent = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startWatched>>) {
+  const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
+    Layer.provide(Layer.succeed(TransportClient, server.transport)),
+    Layer.build
+  )
+  yield* elapse()
+  return yield* Effect.provide(watchAgent({ office: "O", name: "ada" }), context)
+})
+
 /** An Agent in an office with a Computer, and an open page; what else the Computer replies once the page is open. */
 const watched = Effect.fnUntraced(function* (
   answer: Effect.Effect<unknown> = Effect.succeed(toolResult("done")),
@@ -54,23 +65,11 @@ const watched = Effect.fnUntraced(function* (
             isOpen && reply !== undefined ? { req_id: Object(value)["req_id"], ...reply() } : replyTo(event, value)
           )
   })
-  const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
-    Layer.provide(Layer.succeed(TransportClient, server.transport)),
-    Layer.build
-  )
-  yield* elapse()
-  const { agent, page } = yield* Effect.provide(watchAgent({ office: "O", name: "ada" }), context)
+  const { agent, page } = yield* watchedAgent(server)
   yield* elapse()
   const stream = yield* page.open
   isOpen = true
-  return {
-    server,
-    pc,
-    agent,
-    page,
-    base: Context.get(context, Agent),
-    stream: { ...stream, ...(yield* readStream(stream)) }
-  }
+  return { server, pc, agent, page, stream: { ...stream, ...(yield* readStream(stream)) } }
 })
 
 type Watched = Effect.Success<ReturnType<typeof watched>>
@@ -81,16 +80,21 @@ const outcomes = ({ stream }: Watched) =>
 const call = { computer: "pc", tool: "fs:list", params: {} }
 
 describe("the page of an Agent", () => {
-  it.effect("answers questions of calls that nothing else answers, while it is open", () =>
+  it.effect("answers questions of calls that nothing else answers, until it is closed", () =>
     Effect.gen(function* () {
-      const { agent, pc } = yield* watched()
-      const modes = () =>
-        pc.received.flatMap(({ event, value }) =>
-          event === "client:tool_call" ? [Object(value)["input_modes"] as unknown] : []
-        )
+      const server = yield* startWatched()
+      const pc = yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("done")) })
+      const { agent, page } = yield* watchedAgent(server)
+      const calls = Effect.andThen(
+        agent.callTool(call),
+        agent.callTool({ ...call, onInput: () => Effect.never, inputModes: ["url"] })
+      )
+      yield* Effect.scoped(Effect.andThen(page.open, calls))
       yield* agent.callTool(call)
-      yield* agent.callTool({ ...call, onInput: () => Effect.never, inputModes: ["url"] })
-      assert.deepStrictEqual(modes(), [["form", "url"], ["url"]])
+      const modes = pc.received.flatMap(({ event, value }) =>
+        event === "client:tool_call" ? [Object(value)["input_modes"] as unknown] : []
+      )
+      assert.deepStrictEqual(modes, [["form", "url"], ["url"], undefined])
     })
   )
 
@@ -98,37 +102,6 @@ describe("the page of an Agent", () => {
     Effect.gen(function* () {
       const { page } = yield* watched()
       assert.deepStrictEqual(page.office, { line, office: "O" })
-    })
-  )
-
-  it.effect("starts with the members", () =>
-    Effect.gen(function* () {
-      const { stream } = yield* watched()
-      const members = stream.snapshot.members.map(({ name, role }) => `${role} ${name}`)
-      assert.sameMembers(members, ["agent ada", "computer pc"])
-    })
-  )
-
-  it.effect("shows members that enter and leave", () =>
-    Effect.gen(function* () {
-      const { server, stream } = yield* watched()
-      const late = yield* server.computer("late")
-      yield* elapse()
-      yield* late.close
-      yield* elapse()
-      assert.deepStrictEqual(
-        [stream.tagged("Entered").map(({ member }) => member.sid), stream.tagged("Left").map(({ sid }) => sid)],
-        [["computer late"], ["computer late"]]
-      )
-    })
-  )
-
-  it.effect("shows that a part of a Computer has changed", () =>
-    Effect.gen(function* () {
-      const { pc, stream } = yield* watched()
-      yield* pc.notify("server:update_desktop", { computer: "pc" })
-      yield* elapse()
-      assert.deepInclude(stream.tagged("Updated")[0], { computer: "pc", part: "desktop" })
     })
   )
 
@@ -146,62 +119,6 @@ describe("the page of an Agent", () => {
     })
   )
 
-  it.effect("shows a call that runs, and its interruption", () =>
-    Effect.gen(function* () {
-      const opened = yield* watched(Effect.never)
-      const fiber = yield* Effect.forkChild(opened.agent.callTool(call), { startImmediately: true })
-      yield* elapse()
-      yield* Fiber.interrupt(fiber)
-      yield* elapse()
-      assert.deepStrictEqual(outcomes(opened), ["fs:list: running", "fs:list: cancelled"])
-    })
-  )
-
-  it.effect("counts the calls of each second", () =>
-    Effect.gen(function* () {
-      const { agent, stream } = yield* watched()
-      yield* agent.callTool(call)
-      yield* agent.callTool(call)
-      yield* elapse("1100 millis")
-      const counts = stream
-        .tagged("Activity")
-        .flatMap(({ offices }) => offices.map(({ calls, failed }) => [calls, failed]))
-      assert.deepStrictEqual(counts, [[2, 0]])
-    })
-  )
-
-  it.effect("shows ended calls to a page that opens later", () =>
-    Effect.gen(function* () {
-      const { agent, page } = yield* watched()
-      yield* agent.callTool(call)
-      const { snapshot } = yield* page.open
-      assert.deepStrictEqual(
-        snapshot.calls.map(({ outcome }) => outcome),
-        ["ok"]
-      )
-    })
-  )
-
-  it.effect("passes the status of a call on to its caller, too", () =>
-    Effect.gen(function* () {
-      const opened = yield* watched(Effect.never)
-      const notified: Array<string> = []
-      const onStatus = ({ _tag }: { readonly _tag: string }) => Effect.sync(() => void notified.push(_tag))
-      yield* Effect.forkChild(opened.agent.callTool({ ...call, onStatus }), { startImmediately: true })
-      yield* elapse()
-      const received = opened.pc.received.find(({ event }) => event === "client:tool_call")
-      const reqId: unknown = Object(received?.value)["req_id"]
-      yield* opened.pc.notify("server:update_tool_call", {
-        computer: "pc",
-        req_id: reqId,
-        status: "waiting_for_consent"
-      })
-      yield* elapse()
-      assert.deepStrictEqual(notified, ["WaitingForConsent"])
-      assert.strictEqual(opened.stream.tagged("Call").at(-1)?.call.status?._tag, "WaitingForConsent")
-    })
-  )
-
   it.effect("opens 16 times at most", () =>
     Effect.gen(function* () {
       const { page } = yield* watched()
@@ -213,50 +130,11 @@ describe("the page of an Agent", () => {
 })
 
 describe("a command of the page of an Agent", () => {
-  const run = Effect.fnUntraced(function* (command: PageCommand) {
-    const { page } = yield* watched()
-    return yield* Effect.match(page.execute(command, olga), {
-      onSuccess: (reply): unknown => reply,
-      onFailure: ({ code }) => code
-    })
-  })
-
-  it.effect("fetches tools", () =>
+  it.effect("fetches no document without a reader", () =>
     Effect.gen(function* () {
-      const reply = Object(yield* run({ _tag: "GetTools", ...at }))
-      assert.deepStrictEqual([reply.tools[0].name, reply.startingServers], ["fs:list", []])
-    })
-  )
-
-  it.effect("fetches a desktop", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run({ _tag: "GetDesktop", ...at }), { windows: ["window://a/b\n\ntext"] })
-    })
-  )
-
-  it.effect("lists the MCP servers of a Computer, and passes on their errors", () =>
-    Effect.gen(function* () {
-      const request = { _tag: "SendMcpRequest", ...at, params: {} } as const
-      assert.deepStrictEqual(yield* run({ ...request, method: "servers/list" }), { result: { servers: [mcpServer] } })
-      assert.strictEqual(yield* run({ ...request, server: "fs", method: "prompts/get" }), 400)
-    })
-  )
-
-  it.effect("passes the error of a Computer on", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* run({ _tag: "FindDocuments", ...at, keywords: [], offset: 0 }), 404)
-    })
-  )
-
-  it.effect.each([
-    ["disconnects no member", { _tag: "Disconnect", sid: "x" }, 403],
-    ["drains no Server", { _tag: "Drain", node: "x" }, 403],
-    ["finds no call that has ended", { _tag: "CancelCall", id: "99" }, 404],
-    ["has no arguments and results", { _tag: "GetCallBody", id: "1" }, 404],
-    ["fetches no document without a reader", { _tag: "GetDocument", ...at, uri: "dpe://a/b" }, 503]
-  ] as ReadonlyArray<readonly [string, PageCommand, number]>)("%s", ([, command, code]) =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* run(command), code)
+      const { page } = yield* watched()
+      const error = yield* Effect.flip(page.execute({ _tag: "GetDocument", ...at, uri: "dpe://a/b" }, olga))
+      assert.strictEqual(error.code, 503)
     })
   )
 
@@ -278,18 +156,41 @@ describe("a command of the page of an Agent", () => {
 })
 
 describe("a call from the page of an Agent", () => {
-  const request = { ...at, tool: "fs:list", params: {}, timeout: 60 }
-
-  const read = Effect.fnUntraced(function* ({ page }: Watched) {
-    return yield* Stream.runCollect(yield* page.call(request, olga))
-  })
-
-  it.effect("is a call of the Agent", () =>
+  it.effect("has all its parts at the Computer, and all statuses in its messages", () =>
     Effect.gen(function* () {
-      const opened = yield* watched()
-      const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(read(opened))
+      const gate = yield* Deferred.make<void>()
+      const opened = yield* watched(Effect.as(Deferred.await(gate), toolResult("done")))
+      const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
+      const messages: Array<unknown> = []
+      const reading = yield* Effect.forkChild(
+        Effect.scoped(
+          Effect.flatMap(opened.page.call(request, olga), (read) =>
+            Stream.runForEach(read, (message) => Effect.sync(() => void messages.push(message)))
+          )
+        ),
+        { startImmediately: true }
+      )
+      yield* elapse()
+      const received = Object(opened.pc.received.find(({ event }) => event === "client:tool_call")?.value)
+      const { req_id: reqId, ...body } = received
+      assert.deepStrictEqual(body, {
+        agent: "ada",
+        computer: "pc",
+        tool_name: "fs:list",
+        params: { path: "/" },
+        timeout: 61,
+        input_modes: ["form", "url"]
+      })
+      const approval = { approval_id: "a1", mcp_server: "fs", tool_name: "list", wait_seconds: 9 }
+      const report = { computer: "pc", req_id: reqId, status: "waiting_for_consent", ...approval }
+      yield* opened.pc.notify("server:update_tool_call", report)
+      yield* elapse()
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(reading)
+      const awaited = { id: "a1", server: "fs", tool: "list", waitSeconds: 9 }
       assert.deepStrictEqual(messages, [
         { _tag: "Started", as: "agent", name: "ada" },
+        { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc", approval: awaited } },
         { _tag: "Result", result: toolResult("done") }
       ])
     })
@@ -297,7 +198,9 @@ describe("a call from the page of an Agent", () => {
 
   it.effect("ends with the error of the Computer", () =>
     Effect.gen(function* () {
-      const messages = yield* Effect.scoped(read(yield* watched(Effect.succeed({ code: 4005, message: "no consent" }))))
+      const { page } = yield* watched(Effect.succeed({ code: 4005, message: "no consent" }))
+      const request = { ...at, tool: "fs:list", params: {}, timeout: 60 }
+      const messages = yield* Effect.scoped(Effect.flatMap(page.call(request, olga), Stream.runCollect))
       assert.deepStrictEqual(messages.at(-1), { _tag: "Failed", error: { code: 4005, message: "no consent" } })
     })
   )
@@ -319,6 +222,15 @@ describe("a command of the page of an Agent as a whole", () => {
   } as const
   const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
   const summary = { doc_ref: "d", uri: "dpe://a/d", file_uri: "file:///d", file_type: "md", title: "D", page_count: 1 }
+  const document = {
+    docRef: "d",
+    uri: "dpe://a/d",
+    fileUri: "file:///d",
+    fileType: "md",
+    title: "D",
+    pageCount: 1,
+    server: "fs"
+  }
   const bytes = encodeUtf8("# A")
 
   /** Executes a command; the requests that its Computer receives, and what the reader of documents reads. */
@@ -352,22 +264,37 @@ describe("a command of the page of an Agent as a whole", () => {
 
   it.effect.each([
     [
+      { _tag: "GetTools", ...at },
+      { tools: [{ ...tool, params_schema: tool.inputSchema, return_schema: null }] },
+      {
+        tools: [{ name: "fs:list", description: tool.description, paramsSchema: tool.inputSchema, returnSchema: null }],
+        startingServers: [],
+        restartingServers: []
+      },
+      asked(["client:get_tools", { a2c_features: ["mcp"] }])
+    ],
+    [
+      { _tag: "GetDesktop", ...at },
+      { desktops: ["window://a/b\n\ntext"] },
+      { windows: ["window://a/b\n\ntext"] },
+      asked(["client:get_desktop", {}])
+    ],
+    [
+      { _tag: "SendMcpRequest", ...at, params: {}, method: "servers/list" },
+      { result: { servers: [mcpServer] } },
+      { result: { servers: [mcpServer] } },
+      asked(["client:mcp", { method: "servers/list", params: {}, timeout: 30 }])
+    ],
+    [
+      { _tag: "FindDocuments", ...at, keywords: [], offset: 0 },
+      { code: 404, message: "nothing here" },
+      { code: 404, message: "nothing here" },
+      asked(["client:get_finder", { keywords: [], offset: 0, limit: 20 }])
+    ],
+    [
       { _tag: "FindDocuments", ...at, keywords: ["tax"], offset: 40 },
       { documents: [{ ...summary, server: "fs" }], total_count: 41 },
-      {
-        documents: [
-          {
-            docRef: "d",
-            uri: "dpe://a/d",
-            fileUri: "file:///d",
-            fileType: "md",
-            title: "D",
-            pageCount: 1,
-            server: "fs"
-          }
-        ],
-        total: 41
-      },
+      { documents: [document], total: 41 },
       asked(["client:get_finder", { keywords: ["tax"], offset: 40, limit: 20 }])
     ],
     [
@@ -435,20 +362,23 @@ describe("a command of the page of an Agent as a whole", () => {
       })
   )
 
+  const onlyOperators = "This page belongs to an Agent: only operators of the Server may do this"
   it.effect.each([
-    [{ _tag: "Disconnect", sid: "x" }, "This page belongs to an Agent: only operators of the Server may do this"],
-    [{ _tag: "Drain", node: "x" }, "This page belongs to an Agent: only operators of the Server may do this"],
-    [{ _tag: "CancelCall", id: "99" }, "The call does not run any more"],
-    [{ _tag: "GetCallBody", id: "1" }, "An Agent does not capture arguments and results"],
+    [{ _tag: "Disconnect", sid: "x" }, 403, onlyOperators],
+    [{ _tag: "Drain", node: "x" }, 403, onlyOperators],
+    [{ _tag: "CancelCall", id: "99" }, 404, "The call does not run any more"],
+    [{ _tag: "GetCallBody", id: "1" }, 404, "An Agent does not capture arguments and results"],
     [
       { _tag: "ExplainCall", ...at, tool: "t", params: {} },
+      403,
       "Only operators of the Server learn how a Computer decides about calls"
     ]
-  ] as ReadonlyArray<readonly [PageCommand, string]>)("says why it is rejected: %j", ([command, message]) =>
-    Effect.gen(function* () {
-      const { requests, result } = yield* sent(command, {})
-      assert.deepStrictEqual([requests, Object(result).message], [[], message])
-    })
+  ] as ReadonlyArray<readonly [PageCommand, number, string]>)(
+    "says why it is rejected: %j",
+    ([command, code, message]) =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* sent(command, {}), { result: { code, message }, requests: [], reads: [] })
+      })
   )
 })
 
@@ -458,7 +388,7 @@ describe("what the page of an Agent shows", () => {
   /** Starts a call, and reports its statuses to the Agent. */
   const reporting = Effect.fnUntraced(function* (
     opened: Watched,
-    more: Partial<typeof call> & { timeout?: number } = {}
+    more: Partial<Parameters<Watched["agent"]["callTool"]>[0]> = {}
   ) {
     const fiber = yield* Effect.forkChild(opened.agent.callTool({ ...call, ...more }), { startImmediately: true })
     yield* elapse()
@@ -499,7 +429,18 @@ describe("what the page of an Agent shows", () => {
     })
   )
 
-  it.effect("has a running call in the snapshot of a page that opens later, and forgets it at its end", () =>
+  it.effect("has the status of a call, which its caller receives, too", () =>
+    Effect.gen(function* () {
+      const opened = yield* watched(Effect.never)
+      const notified: Array<string> = []
+      const onStatus = ({ _tag }: CallStatus) => Effect.sync(() => void notified.push(_tag))
+      const { report, shown } = yield* reporting(opened, { onStatus })
+      yield* report({ status: "waiting_for_consent" })
+      assert.deepStrictEqual([notified, shown()?.status?._tag], [["WaitingForConsent"], "WaitingForConsent"])
+    })
+  )
+
+  it.effect("has a running call, also for a page that opens later, and its interruption", () =>
     Effect.gen(function* () {
       const opened = yield* watched(Effect.never)
       const { fiber } = yield* reporting(opened)
@@ -507,6 +448,8 @@ describe("what the page of an Agent shows", () => {
       assert.deepStrictEqual(yield* ids, [["1", undefined]])
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(yield* ids, [["1", "cancelled"]])
+      yield* elapse()
+      assert.deepStrictEqual(outcomes(opened), ["fs:list: running", "fs:list: cancelled"])
       const late = yield* Effect.flip(opened.page.execute({ _tag: "CancelCall", id: "1" }, olga))
       assert.strictEqual(late.code, 404)
     })
@@ -596,8 +539,10 @@ describe("what the page of an Agent shows", () => {
       const { pc, server, stream } = yield* watched()
       const late = yield* server.computer("late")
       yield* elapse()
-      yield* pc.notify("server:update_config", { computer: "pc" })
-      yield* elapse()
+      for (const part of ["config", "desktop"]) {
+        yield* pc.notify(`server:update_${part}`, { computer: "pc" })
+        yield* elapse()
+      }
       yield* late.close
       yield* elapse()
       const features = { inspection: false, operatorCalls: false, approvals: true }
@@ -606,7 +551,8 @@ describe("what the page of an Agent shows", () => {
       const shown = [
         { _tag: "Entered", member },
         { _tag: "Updated", ...origin, computer: "pc", part: "config", at: 300 },
-        { _tag: "Left", sid: "computer late", at: 400 }
+        { _tag: "Updated", ...origin, computer: "pc", part: "desktop", at: 400 },
+        { _tag: "Left", sid: "computer late", at: 500 }
       ]
       assert.deepStrictEqual<unknown>(
         [...stream.tagged("Entered"), ...stream.tagged("Updated"), ...stream.tagged("Left")],
@@ -619,66 +565,6 @@ describe("what the page of an Agent shows", () => {
           { role: "computer", name: "pc", joinedAt: 100 }
         ]
       )
-    })
-  )
-
-  it.effect("does not answer questions of calls once it is closed", () =>
-    Effect.gen(function* () {
-      const server = yield* startWatched()
-      const pc = yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("done")) })
-      const context = yield* Agent.layer({ office: "O", name: "ada" }).pipe(
-        Layer.provide(Layer.succeed(TransportClient, server.transport)),
-        Layer.build
-      )
-      const { agent, page } = yield* Effect.provide(watchAgent({ office: "O", name: "ada" }), context)
-      yield* Effect.scoped(Effect.andThen(page.open, agent.callTool(call)))
-      yield* agent.callTool(call)
-      const modes = pc.received.flatMap(({ event, value }) =>
-        event === "client:tool_call" ? [Object(value)["input_modes"] as unknown] : []
-      )
-      assert.deepStrictEqual(modes, [["form", "url"], undefined])
-    })
-  )
-})
-
-describe("a call from the page of an Agent as a whole", () => {
-  it.effect("has all its parts at the Computer, and all statuses in its messages", () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const opened = yield* watched(Effect.as(Deferred.await(gate), toolResult("done")))
-      const request = { ...at, tool: "fs:list", params: { path: "/" }, timeout: 61 }
-      const messages: Array<unknown> = []
-      const reading = yield* Effect.forkChild(
-        Effect.scoped(
-          Effect.flatMap(opened.page.call(request, olga), (read) =>
-            Stream.runForEach(read, (message) => Effect.sync(() => void messages.push(message)))
-          )
-        ),
-        { startImmediately: true }
-      )
-      yield* elapse()
-      const received = Object(opened.pc.received.find(({ event }) => event === "client:tool_call")?.value)
-      const { req_id: reqId, ...body } = received
-      assert.deepStrictEqual(body, {
-        agent: "ada",
-        computer: "pc",
-        tool_name: "fs:list",
-        params: { path: "/" },
-        timeout: 61,
-        input_modes: ["form", "url"]
-      })
-      const approval = { approval_id: "a1", mcp_server: "fs", tool_name: "list", wait_seconds: 9 }
-      const report = { computer: "pc", req_id: reqId, status: "waiting_for_consent", ...approval }
-      yield* opened.pc.notify("server:update_tool_call", report)
-      yield* elapse()
-      yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.join(reading)
-      const awaited = { id: "a1", server: "fs", tool: "list", waitSeconds: 9 }
-      assert.deepStrictEqual(messages, [
-        { _tag: "Started", as: "agent", name: "ada" },
-        { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "pc", approval: awaited } },
-        { _tag: "Result", result: toolResult("done") }
-      ])
     })
   )
 })
