@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Logger, Result } from "effect"
+import { Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
-import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
+import { type AgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
-import { asObject, type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
+import { type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
+import { noReply, replyWith, requestsAt } from "./requests/requestsAt.ts"
+import { makeKnownPeers } from "../../../src/application/agent/mcpChannel.ts"
 import { firstText } from "../../firstText.ts"
-import { LinkClosed } from "../../../src/application/ports/Transport.ts"
 import type { ContentBlock } from "../../../src/domain/model/ContentBlock.ts"
 import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
 import { lineNamed } from "../../../src/domain/wire/lines.ts"
@@ -55,19 +55,8 @@ const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effe
 /** Calls a tool whose Computer answers with this JSON text. Gives the result and the sent arguments. */
 const callWith = (params: JsonObject, reply = '{"content":[]}') =>
   Effect.gen(function* () {
-    const sent: Array<unknown> = []
-    const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-      line,
-      maxBytes: () => Number.POSITIVE_INFINITY,
-      notify: () => Effect.void,
-      request: (_event, body) => {
-        sent.push(body.value())
-        return Effect.succeed([textBody(reply)])
-      }
-    }
-    const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
-    const { callTool } = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
-    return { result: yield* callTool({ computer: "pc-1", tool: "echo", params }), sent }
+    const { agent, sent } = requestsAt(() => Effect.succeed([textBody(reply)]))
+    return { result: yield* agent.callTool({ computer: "pc-1", tool: "echo", params }), sent }
   })
 
 describe("AgentRequests and large integers", () => {
@@ -123,17 +112,10 @@ describe("a list of tools of another implementation", () => {
         return_schema: { properties: { id: { enum: [1, 2 ** 60] } } },
         meta: { shard: 2 ** 60 }
       }
-      const member: Pick<OfficeMember, "line" | "request"> = {
-        line,
-        request: (_event, body) => {
-          const { req_id } = asObject(Result.getOrThrow(body.value()))
-          return Effect.succeed([textBody(JSON.stringify({ req_id, tools: [tool, { ...tool, meta: null }] }))])
-        }
-      }
+      const { agent } = requestsAt(replyWith(() => ({ tools: [tool, { ...tool, meta: null }] })))
       const lines: Array<string> = []
       const logger = Logger.layer([Logger.make(({ message }) => void lines.push(JSON.stringify(message)))])
-      const { getTools } = makeAgentRequests(member as OfficeMember, "agent-1", "O1")
-      const tools = yield* Effect.provide(Effect.andThen(getTools("pc-1"), getTools("pc-1")), logger)
+      const tools = yield* Effect.provide(Effect.andThen(agent.getTools("pc-1"), agent.getTools("pc-1")), logger)
       assert.deepStrictEqual(
         tools.map(({ meta, paramsSchema, returnSchema }) => ({ meta, paramsSchema, returnSchema })),
         [{}, undefined].map((meta) => ({
@@ -157,21 +139,12 @@ describe("AgentRequests", () => {
   for (const [call, method] of Object.entries(methods) as ReadonlyArray<[keyof typeof methods, Method]>) {
     it.effect(`sends the event of ${call} by ${method}`, () =>
       Effect.gen(function* () {
-        const events: Array<string> = []
-        const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
-        const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-          line,
-          maxBytes: () => Number.POSITIVE_INFINITY,
-          notify: () => Effect.void,
-          request: (event) => {
-            events.push(event)
-            return Effect.fail(new LinkClosed({ reason: "test" }))
-          }
-        }
-        yield* Effect.flip(
-          requestOf[method](makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers))
+        const { agent, sent } = requestsAt(noReply)
+        yield* Effect.flip(requestOf[method](agent))
+        assert.deepStrictEqual(
+          sent.map(({ event }) => event),
+          [line.calls[call]?.event]
         )
-        assert.deepStrictEqual(events, [line.calls[call]?.event])
       })
     )
   }
@@ -183,20 +156,9 @@ describe("a request of an Agent to MCP servers", () => {
     serverPassesMcp: boolean,
     send: (requests: AgentRequests) => Effect.Effect<unknown, unknown>
   ) {
-    const seconds: Array<number> = []
-    const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-      line,
-      maxBytes: () => Number.POSITIVE_INFINITY,
-      notify: () => Effect.void,
-      request: (_event, _body, timeout) => {
-        seconds.push(Duration.toSeconds(timeout))
-        return Effect.fail(new LinkClosed({ reason: "test" }))
-      }
-    }
-    const peers = { serverPassesMcp, computers: new Map([["pc-1", true]]) }
-    const requests = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
-    yield* Effect.forkChild(Effect.ignore(send(requests)), { startImmediately: true })
-    return seconds
+    const { agent, sent } = requestsAt(noReply, { serverPassesMcp })
+    yield* Effect.forkChild(Effect.ignore(send(agent)), { startImmediately: true })
+    return sent.map(({ seconds }) => seconds)
   })
 
   it.effect.each([true, false])("waits longer than its Computer, also as a tool call: %s", (serverPassesMcp) =>
@@ -220,22 +182,13 @@ describe("a chunk of an upload", () => {
   /** The sizes of the messages that an upload sends to a Server with this limit. */
   const upload = (maxBytes: number) =>
     Effect.gen(function* () {
-      const sizes: Array<number> = []
-      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-        line,
-        maxBytes: () => maxBytes,
-        notify: () => Effect.void,
-        request: (_event, body) => {
-          const sent = asObject(Result.getOrThrow(body.value()))
-          sizes.push(Buffer.byteLength(JSON.stringify(sent)))
-          const reply = { upload_id: long.uploadId, chunk_offset: sent["chunk_offset"], landing_path: "/f" }
-          return Effect.succeed([textBody(JSON.stringify({ ...reply, req_id: sent["req_id"] }))])
-        }
-      }
-      const peers = { serverPassesMcp: true, computers: new Map([[long.name, true]]) }
-      const { putBlob } = makeAgentRequests(member as OfficeMember, long.name, "O1", undefined, peers)
-      yield* putBlob(long.name, new Uint8Array(20_000), { nameHint: long.hint })
-      return sizes
+      const reply = { upload_id: long.uploadId, landing_path: "/f" }
+      const { agent, sent } = requestsAt(
+        replyWith(({ body }) => ({ ...reply, chunk_offset: body["chunk_offset"] })),
+        { agent: long.name, computer: long.name, maxBytes }
+      )
+      yield* agent.putBlob(long.name, new Uint8Array(20_000), { nameHint: long.hint })
+      return sent.map(({ body }) => Buffer.byteLength(JSON.stringify(body)))
     })
 
   it.effect.each([4096, 10_000])("has a message that fits, also with the longest names: %d bytes", (maxBytes) =>
@@ -258,27 +211,22 @@ describe("a chunk of an upload", () => {
 describe("the first request of an Agent to an MCP server", () => {
   it.effect("follows those that tell whether the Server and the Computer pass it, once", () =>
     Effect.gen(function* () {
-      const events: Array<string> = []
       const replies: { readonly [event: string]: JsonObject } = {
         "server:list_room": { sessions: [], a2c_features: ["mcp"] },
         "client:get_tools": { tools: [], a2c_features: ["mcp"] },
         "client:mcp": { result: {} }
       }
-      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-        line,
-        maxBytes: () => Number.POSITIVE_INFINITY,
-        notify: () => Effect.void,
-        request: (event, body) => {
-          events.push(event)
-          const { req_id } = asObject(Result.getOrThrow(body.value()))
-          return Effect.succeed([textBody(JSON.stringify({ ...replies[event], req_id }))])
-        }
-      }
-      const { mcpRequest } = makeAgentRequests(member as OfficeMember, "agent-1", "O1")
+      const { agent, sent } = requestsAt(
+        replyWith(({ event }) => replies[event] ?? {}),
+        { knownPeers: makeKnownPeers() }
+      )
       const request = { server: "s", method: "prompts/get", params: {} } as const
-      yield* mcpRequest("pc-1", request)
-      yield* mcpRequest("pc-1", request)
-      assert.deepStrictEqual(events, ["server:list_room", "client:get_tools", "client:mcp", "client:mcp"])
+      yield* agent.mcpRequest("pc-1", request)
+      yield* agent.mcpRequest("pc-1", request)
+      assert.deepStrictEqual(
+        sent.map(({ event }) => event),
+        ["server:list_room", "client:get_tools", "client:mcp", "client:mcp"]
+      )
     })
   )
 })
@@ -290,21 +238,10 @@ describe("the blobs of a result", () => {
   ] as const)("are read in the time for them together: %s", ([, seconds, call]) =>
     Effect.gen(function* () {
       const picture: ContentBlock = { type: "image", data: "", mimeType: "image/png", _meta: { a2c_blob_handle: "h" } }
-      const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-        line,
-        maxBytes: () => Number.POSITIVE_INFINITY,
-        notify: () => Effect.void,
-        request: (event, body) => {
-          const { req_id } = asObject(Result.getOrThrow(body.value()))
-          const result = { content: [picture, picture], isError: false }
-          const task = { tool: "show", state: "completed", createdAt: 1, updatedAt: 2, version: 3, result }
-          return event === "client:get_blob"
-            ? Effect.never
-            : Effect.succeed([textBody(JSON.stringify({ ...result, result: task, req_id }))])
-        }
-      }
-      const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
-      const agent = makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers)
+      const result = { content: [picture, picture], isError: false }
+      const task = { tool: "show", state: "completed", createdAt: 1, updatedAt: 2, version: 3, result }
+      const reply = replyWith(() => ({ ...result, result: task }))
+      const { agent } = requestsAt((sent) => (sent.event === "client:get_blob" ? Effect.never : reply(sent)))
       const calling = yield* Effect.forkChild(call(agent))
       yield* TestClock.adjust(Duration.seconds(seconds - 1))
       assert.isUndefined(calling.pollUnsafe())

@@ -1,39 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Result } from "effect"
-import { type AgentRequests, makeAgentRequests } from "../../../../src/application/agent/AgentRequests.ts"
-import { NotPermitted, type OfficeMember } from "../../../../src/application/member/OfficeMember.ts"
-import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
-import { LinkClosed, RequestTimeout, SendFailed } from "../../../../src/application/ports/Transport.ts"
+import { Duration, Effect, Fiber } from "effect"
+import type { AgentRequests } from "../../../../src/application/agent/AgentRequests.ts"
+import { NotPermitted } from "../../../../src/application/member/OfficeMember.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { RequestTimeout, SendFailed } from "../../../../src/application/ports/Transport.ts"
 import { ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
-import { lineNamed } from "../../../../src/domain/wire/lines.ts"
+import { type Answer, noReply, replyWith, requestsAt, type Sent } from "./requestsAt.ts"
 
 const lines = ["0.2", "0.3", "0.4"] as const
-type Sent = { readonly event: string; readonly body: { readonly [name: string]: unknown }; readonly seconds: number }
-
-/** Requests at a peer that answers each one with this reply; what it receives. */
-const requestsWith = (
-  lineName: (typeof lines)[number],
-  answer: (sent: Sent) => Effect.Effect<ReadonlyArray<Body>, Effect.Error<ReturnType<OfficeMember["request"]>>>,
-  serverPassesMcp = true
-) => {
-  const sent: Array<Sent> = []
-  const notified: Array<unknown> = []
-  const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
-    line: lineNamed(lineName),
-    maxBytes: () => Number.POSITIVE_INFINITY,
-    notify: (event, body) => Effect.sync(() => void notified.push([event, Result.getOrUndefined(body.value())])),
-    request: (event, body, timeout) =>
-      Effect.suspend(() => {
-        const one = { event, body: Object(Result.getOrUndefined(body.value())), seconds: Duration.toSeconds(timeout) }
-        sent.push(one)
-        return answer(one)
-      })
-  }
-  const peers = { serverPassesMcp, computers: new Map([["pc-1", true]]) }
-  return { agent: makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers), sent, notified }
-}
-
-const noReply = () => Effect.fail(new LinkClosed({ reason: "test" }))
 
 type Send = (agent: AgentRequests) => Effect.Effect<unknown, unknown>
 type Row = readonly [name: string, send: Send, event: string, body: object, seconds: number]
@@ -119,30 +93,18 @@ const rows: ReadonlyArray<Row> = [
   ],
   ...(
     [
-      [{ action: "deny" }, { action: "deny" }],
-      [
-        { action: "deny", reason: "no" },
-        { action: "deny", reason: "no" }
-      ],
-      [
-        { action: "allow", scope: "once" },
-        { action: "allow", scope: "once" }
-      ],
-      [
-        { action: "allow", scope: "tool", until: 9 },
-        { action: "allow", scope: "tool", until: 9 }
-      ],
-      [
-        { action: "allow", scope: "once", content: { name: "Ada" } },
-        { action: "allow", scope: "once", content: { name: "Ada" } }
-      ]
+      { action: "deny" },
+      { action: "deny", reason: "no" },
+      { action: "allow", scope: "once" },
+      { action: "allow", scope: "tool", until: 9 },
+      { action: "allow", scope: "once", content: { name: "Ada" } }
     ] as const
   ).map(
-    ([answer, wire]): Row => [
+    (answer): Row => [
       `decideApproval with ${JSON.stringify(answer)}`,
       ({ decideApproval }) => decideApproval("pc-1", "a", answer),
       "client:decide_approval",
-      { approval_id: "a", ...wire },
+      { approval_id: "a", ...answer },
       35
     ]
   ),
@@ -188,22 +150,13 @@ const rows: ReadonlyArray<Row> = [
 describe.each(lines)("a request of an Agent on line %s", (name) => {
   it.effect.each(rows)("has all parts: %s", ([, send, event, body, seconds]) =>
     Effect.gen(function* () {
-      const { agent, sent } = requestsWith(name, noReply)
+      const { agent, sent } = requestsAt(noReply, { line: name })
       yield* Effect.exit(send(agent))
       const seen = sent.map(({ body: { req_id, ...rest }, ...one }) => ({ ...one, hasId: req_id !== "", body: rest }))
       assert.deepStrictEqual(seen, [{ event, seconds, hasId: true, body: { ...base, ...body } }])
     })
   )
 })
-
-/** Replies with these bodies, in their order, and then with none. */
-const replies = (...values: ReadonlyArray<object>) => {
-  const left = [...values]
-  return ({ body }: Sent) => {
-    const next = left.shift()
-    return next === undefined ? noReply() : Effect.succeed([jsonBody({ req_id: body["req_id"], ...next })])
-  }
-}
 
 const passing = [
   ["in their own event", true, "client:mcp"],
@@ -213,16 +166,10 @@ const passing = [
 describe.each(lines)("a started call on line %s", (name) => {
   it.effect.each(passing)("is started, found and cancelled %s", ([, passes, event]) =>
     Effect.gen(function* () {
-      const { agent, sent } = requestsWith(
-        name,
-        ({ body }) =>
-          Effect.succeed([
-            jsonBody({
-              req_id: body["req_id"],
-              ...(passes ? { result: {} } : { content: [], structuredContent: { result: {} } })
-            })
-          ]),
-        passes
+      const reply = passes ? { result: {} } : { content: [], structuredContent: { result: {} } }
+      const { agent, sent } = requestsAt(
+        replyWith(() => reply),
+        { line: name, serverPassesMcp: passes }
       )
       const { cancel, computer, id, status } = yield* agent.startTool({ ...tool, onInput, inputModes: ["url"] })
       for (const request of [status, cancel, agent.task("pc-1", id).status, agent.task("pc-1", id).cancel])
@@ -248,10 +195,10 @@ describe.each(lines)("a started call on line %s", (name) => {
   it.effect.each(passing)("fails with the error of its Computer %s", ([, passes]) =>
     Effect.gen(function* () {
       const failure = { code: -32_000, message: "no room", data: { at: 1 } }
-      const { agent } = requestsWith(
-        name,
-        replies(passes ? { failure } : { content: [], isError: true, structuredContent: { failure } }),
-        passes
+      const reply = passes ? { failure } : { content: [], isError: true, structuredContent: { failure } }
+      const { agent } = requestsAt(
+        replyWith(() => reply),
+        { line: name, serverPassesMcp: passes }
       )
       const request = { server: "s", method: "prompts/get", params: {} } as const
       const { message, ...error } = Object(yield* Effect.flip(agent.mcpRequest("pc-1", request)))
@@ -262,15 +209,8 @@ describe.each(lines)("a started call on line %s", (name) => {
 })
 
 describe.each(lines)("a failed request of an Agent on line %s", (name) => {
-  const failureOf = (answer: Parameters<typeof requestsWith>[1], send: Send = ({ getDesktop }) => getDesktop("pc-1")) =>
-    Effect.map(Effect.flip(send(requestsWith(name, answer).agent)), (error) => Object(error) as Error)
-
-  const forbidden = {
-    code: 403,
-    message: 'A member with the role agent may not send "client:get_desktop"',
-    extra: undefined
-  }
-  const failures: ReadonlyArray<readonly [string, Parameters<typeof requestsWith>[1], object]> = [
+  const message = 'A member with the role agent may not send "client:get_desktop"'
+  const failures: ReadonlyArray<readonly [string, Answer, object]> = [
     ["an empty reply", () => Effect.succeed([]), { _tag: "BadReply", message: "The reply is empty" }],
     [
       "the reply to another request",
@@ -286,7 +226,7 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
     [
       "an event that is not permitted",
       () => Effect.fail(new NotPermitted({ event: "client:get_desktop", role: "agent" })),
-      { _tag: "ProtocolError", ...forbidden }
+      { _tag: "ProtocolError", code: 403, message, extra: undefined }
     ],
     [
       "a message that cannot be sent",
@@ -298,13 +238,13 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
     ],
     [
       "an error",
-      replies({ code: 4014, message: "no such server", mcp_server: "x", req_id: "r" }),
+      () => Effect.succeed([jsonBody({ code: 4014, message: "no such server", mcp_server: "x", req_id: "r" })]),
       { _tag: "ProtocolError", code: 4014, message: "no such server", extra: { mcp_server: "x", req_id: "r" } }
     ]
   ]
   it.effect.each(failures)("names its cause: %s", ([, answer, expected]) =>
     Effect.gen(function* () {
-      const error = yield* failureOf(answer)
+      const error = Object(yield* Effect.flip(requestsAt(answer, { line: name }).agent.getDesktop("pc-1")))
       const seen = Object.fromEntries(Object.keys(expected).map((key) => [key, Reflect.get(error, key)]))
       assert.deepStrictEqual(seen, expected)
     })
@@ -312,7 +252,7 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
 
   it.effect("is not sent with an invalid URI of a document, which the error has", () =>
     Effect.gen(function* () {
-      const { agent, sent } = requestsWith(name, noReply)
+      const { agent, sent } = requestsAt(noReply, { line: name })
       const error = yield* Effect.flip(agent.getDpe("pc-1", "http://x"))
       assert.deepInclude(Object(error), { code: 4012, extra: { uri: "http://x" } })
       assert.match(error.message, /^Invalid DPE URI "http:\/\/x": the scheme/)
@@ -322,7 +262,7 @@ describe.each(lines)("a failed request of an Agent on line %s", (name) => {
 
   it.effect("is not sent with a value that the protocol does not allow, which the error names", () =>
     Effect.gen(function* () {
-      const { agent, sent } = requestsWith(name, noReply)
+      const { agent, sent } = requestsAt(noReply, { line: name })
       const error = yield* Effect.flip(agent.getDesktop("pc-1", { size: 1.5 }))
       assert.deepInclude(Object(error), { _tag: "ProtocolError", code: 400 })
       assert.match(error.message, /desktop_?[sS]ize/)
@@ -338,7 +278,7 @@ describe.each(lines)("a call that ends before its reply, on line %s", (name) => 
 
   it.effect("is cancelled at the Computer when it is interrupted", () =>
     Effect.gen(function* () {
-      const { agent, notified, sent } = requestsWith(name, () => Effect.never)
+      const { agent, notified, sent } = requestsAt(() => Effect.never, { line: name })
       const calling = yield* Effect.forkChild(agent.callTool(tool), { startImmediately: true })
       yield* Fiber.interrupt(calling)
       assert.deepStrictEqual(notified, cancelOf(sent))
@@ -347,9 +287,8 @@ describe.each(lines)("a call that ends before its reply, on line %s", (name) => 
 
   it.effect("is cancelled at the Computer when the Agent has waited long enough", () =>
     Effect.gen(function* () {
-      const { agent, notified, sent } = requestsWith(name, () =>
-        Effect.fail(new RequestTimeout({ timeout: Duration.seconds(7) }))
-      )
+      const late = new RequestTimeout({ timeout: Duration.seconds(7) })
+      const { agent, notified, sent } = requestsAt(() => Effect.fail(late), { line: name })
       const result = yield* agent.callTool(tool)
       assert.deepStrictEqual([result.isError, result.meta?.["a2c_timeout"]], [true, true])
       assert.deepStrictEqual(notified, cancelOf(sent))
