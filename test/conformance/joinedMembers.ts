@@ -37,6 +37,13 @@ export const statusAgentIn = (world: World, office: string, name = "agent-1") =>
 export const computerIn = (world: World, office: string, name = "pc-1") =>
   joinedMember(computer(world), "computer", name, office)
 
+/** Connects `agent-1` and `pc-1`, which join the office O1. The Computer answers all requests with a given value. */
+export const agentAndComputer = Effect.fnUntraced(function* (world: World, reply?: unknown) {
+  const [a1, c1] = [yield* agentIn(world, "O1"), yield* computerIn(world, "O1")]
+  if (reply !== undefined) yield* c1.answers(() => Effect.succeed([reply]))
+  return { a1, c1 }
+})
+
 /** Sends a request without effect. Its reply means that all earlier messages are handled and delivered. */
 const settle = (peer: Peer) => peer.request("server:leave_office", { office_id: "nowhere" })
 

@@ -2,6 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import {
   agent,
+  agentAndComputer,
   agentIn,
   assertDenied,
   assertRejected,
@@ -120,8 +121,7 @@ describe("join", () => {
 
   conform("cases 037, 038, 039: notifies the others, not the new member", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       assert.deepStrictEqual(yield* a1.receive("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
       yield* a1.request("server:leave_office", { office_id: "O1" })
       yield* join(a1, "agent", "agent-1", "O1")
@@ -148,8 +148,7 @@ describe("join", () => {
 
   conform("cases 042, 047: accepts a repeated join without notifications", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       yield* settled([c1], [a1])
       const counts = [a1.received().length, c1.received().length] as const
       assert.deepStrictEqual(yield* join(a1, "agent", "agent-1", "O1"), [true, null])
@@ -161,8 +160,7 @@ describe("join", () => {
 
   conform("cases 043, 044: requires an Agent to leave before it joins another office", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       assertDenied(yield* join(a1, "agent", "agent-1", "O2"))
       yield* settled([a1], [c1])
       assert.deepStrictEqual(c1.received(), [])
@@ -180,11 +178,8 @@ describe("join", () => {
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
       assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
       assert.deepStrictEqual(yield* a3.receive("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
-      assertRejected(
-        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        4104,
-        404
-      )
+      const request = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+      assertRejected(yield* a1.request("client:get_tools", request), 4104, 404)
       yield* c1.notify("server:update_desktop", { computer: "pc-1" })
       assert.deepStrictEqual(yield* a3.receive("notify:update_desktop"), { computer: "pc-1" })
       yield* settled([a1])
@@ -194,25 +189,20 @@ describe("join", () => {
 
   conform("cases 048, 049: requires unique names of Computers within an office", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "first" }]))
+      const { a1 } = yield* agentAndComputer(world, { tools: [], req_id: "first" })
       const other = yield* computer(world)
       assert.include(assertDenied(yield* join(other, "computer", "pc-1", "O1")), "already exists")
       yield* settled([other], [a1])
       assert.strictEqual(bodiesOf(a1, "notify:enter_office").length, 1)
-      assert.deepStrictEqual(
-        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        [{ tools: [], req_id: "first" }]
-      )
+      const request = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", request), [{ tools: [], req_id: "first" }])
       assert.deepStrictEqual(yield* join(other, "computer", "pc-1", "O2"), [true, null])
     })
   )
 
   conform("case 050: keeps a Computer in its office after a rejected join", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       yield* computerIn(world, "O2")
       assertDenied(yield* join(c1, "computer", "pc-1", "O2"))
       yield* settled([c1], [a1])
@@ -223,8 +213,7 @@ describe("join", () => {
 
   conform("case 051: rejects another name in the same office", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       assertDenied(yield* join(c1, "computer", "pc-x", "O1"))
       assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1", "pc-1"])
     })
@@ -284,12 +273,8 @@ describe("join", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computer(world)
-      yield* c1.notify("server:join_office", {
-        role: "computer",
-        name: "pc-1",
-        office_id: "O1",
-        extra: { x: 1 }
-      })
+      const first = { role: "computer", name: "pc-1", office_id: "O1", extra: { x: 1 } }
+      yield* c1.notify("server:join_office", first)
       assert.deepStrictEqual(yield* a1.receive("notify:enter_office"), { office_id: "O1", computer: "pc-1" })
       const c2 = yield* computer(world)
       const more = { role: "computer", name: "pc-2", office_id: "O1", extra: { x: 1 } }

@@ -2,6 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import {
   agent,
+  agentAndComputer,
   agentIn,
   assertDenied,
   assertRejected,
@@ -19,8 +20,7 @@ const left = (computerName: string) => ({ office_id: "O1", computer: computerNam
 describe("leave and disconnect", () => {
   conform("cases 062, 064: notifies the others when a Computer leaves", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       assert.deepStrictEqual(yield* c1.request("server:leave_office", { office_id: "O1" }), [true, null])
       assert.deepStrictEqual(yield* a1.receive("notify:leave_office"), left("pc-1"))
       yield* settled([c1])
@@ -30,8 +30,7 @@ describe("leave and disconnect", () => {
 
   conform("cases 063, 065: frees the membership of an Agent that leaves", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       yield* a1.request("server:leave_office", { office_id: "O1" })
       assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
       yield* agentIn(world, "O1", "agent-2")
@@ -66,8 +65,7 @@ describe("leave and disconnect", () => {
 
   conform("case 069: frees the membership of a lost Agent", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       yield* a1.close
       assert.deepStrictEqual(yield* c1.receive("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
       yield* agentIn(world, "O1", "agent-2")
@@ -76,8 +74,7 @@ describe("leave and disconnect", () => {
 
   conform("case 070: frees the name of a Computer that left", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       yield* a1.receive("notify:enter_office")
       yield* c1.close
       yield* a1.receive("notify:leave_office")
@@ -88,8 +85,7 @@ describe("leave and disconnect", () => {
 
   conform("case 071: notifies once of a leave before a disconnect", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       const c2 = yield* computerIn(world, "O1", "pc-2")
       yield* c1.request("server:leave_office", { office_id: "O1" })
       yield* c1.close
@@ -101,8 +97,7 @@ describe("leave and disconnect", () => {
 
   conform("cases 073, 074: rejects an invalid leave with a reason", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       const bad = [...malformed, [{}], [{ office_id: 5 }], [{ office_id: "" }]]
       for (const payload of bad) assertDenied(yield* c1.request("server:leave_office", ...payload))
       yield* settled([c1], [a1])
@@ -130,13 +125,13 @@ interface Session {
 }
 const listing = (answer: ReadonlyArray<unknown>) =>
   answer[0] as { readonly sessions: ReadonlyArray<Session>; readonly req_id: string }
+const namesOf = ({ sessions }: ReturnType<typeof listing>) => sessions.map(({ name }) => name)
 const list = (office: string) => ({ agent: "agent-1", req_id: "r1", office_id: office })
 
 describe("list_room", () => {
   conform("cases 076, 078: lists the members of the office and no others", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       const c2 = yield* computerIn(world, "O1", "pc-2")
       yield* computerIn(world, "O2", "elsewhere")
       const { req_id, sessions } = listing(yield* a1.request("server:list_room", list("O1")))
@@ -148,13 +143,9 @@ describe("list_room", () => {
       ] as const
       assert.deepStrictEqual(
         sessions.toSorted((one, other) => one.name.localeCompare(other.name)),
-        expected.map(([peer, name, role]) => ({
-          sid: peer.sid(),
-          name,
-          role,
-          office_id: "O1",
-          a2c_version: "0.2.0"
-        }))
+        expected.map(([peer, name, role]) => {
+          return { sid: peer.sid(), name, role, office_id: "O1", a2c_version: "0.2.0" }
+        })
       )
     })
   )
@@ -162,11 +153,7 @@ describe("list_room", () => {
   conform("case 077: lists an Agent alone in its office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
-      const { sessions } = listing(yield* a1.request("server:list_room", list("O1")))
-      assert.deepStrictEqual(
-        sessions.map(({ name }) => name),
-        ["agent-1"]
-      )
+      assert.deepStrictEqual(namesOf(listing(yield* a1.request("server:list_room", list("O1")))), ["agent-1"])
     })
   )
 
@@ -197,11 +184,7 @@ describe("list_room", () => {
       yield* c3.close
       yield* a1.receive("notify:leave_office")
       yield* a1.receive("notify:leave_office")
-      const { sessions } = listing(yield* a1.request("server:list_room", list("O1")))
-      assert.deepStrictEqual(
-        sessions.map(({ name }) => name),
-        ["agent-1"]
-      )
+      assert.deepStrictEqual(namesOf(listing(yield* a1.request("server:list_room", list("O1")))), ["agent-1"])
     })
   )
 

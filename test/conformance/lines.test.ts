@@ -121,16 +121,8 @@ describe("protocol lines of one Server", () => {
         const agent = yield* member(world, line, "agent", "agent")
         const reply = { req_id: "r", anything: [1, { two: null }] }
         yield* computer.answers((name) => Effect.succeed(name === event ? [reply] : []))
-        const request = {
-          agent: "agent",
-          req_id: "r",
-          computer: "desk",
-          name: "skill",
-          blob_handle: "handle",
-          chunk_offset: 0,
-          eof: true,
-          blob: "AA=="
-        }
+        const chunk = { name: "skill", blob_handle: "handle", chunk_offset: 0, eof: true, blob: "AA==" }
+        const request = { agent: "agent", req_id: "r", computer: "desk", ...chunk }
         assert.deepStrictEqual(yield* agent.request(event, request), [reply])
       })
     )

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { calls, cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
-import { agent, agentIn, assertRejected, computerIn, newsSince, settled } from "./joinedMembers.ts"
+import { agent, agentAndComputer, agentIn, assertRejected, computerIn, newsSince, settled } from "./joinedMembers.ts"
 import { conform } from "./World.ts"
 
 const everyEvent = [calls, serverRequests, updates, { cancel }]
@@ -13,6 +13,9 @@ const nested = (depth: number): unknown => {
   for (let level = 0; level < depth; level++) value = [value]
   return value
 }
+
+const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+const call = { ...base, tool_name: "t", params: {}, timeout: 5 }
 
 /** These cases need fully parsed messages: errors are only found there. */
 const readInFull = { validateBytes: 16 * 1024 }
@@ -28,14 +31,7 @@ describe("security and robustness", () => {
       yield* settled(all)
       const before = all.map((peer) => peer.received().length)
       for (const event of everyEvent.filter((name) => name !== "server:join_office")) {
-        const rest = {
-          req_id: "r",
-          tool_name: "t",
-          params: {},
-          timeout: 5,
-          uri: "dpe://h/d",
-          mcp_server: "s"
-        }
+        const rest = { ...call, uri: "dpe://h/d", mcp_server: "s" }
         yield* a1.notify(event, { ...rest, agent: "agent-3", computer: "pc-1", office_id: "O2" })
         yield* a3.notify(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
         yield* c1.notify(event, { ...rest, agent: "agent-1", computer: "pc-3", office_id: "O1" })
@@ -51,9 +47,7 @@ describe("security and robustness", () => {
 
   conform("case 354: protects other members from a burst of invalid messages", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+      const { a1 } = yield* agentAndComputer(world, { tools: [], req_id: "r" })
       const rogue = yield* agent(world)
       const nonsense = [null, [], 7, "x", { agent: [] }, { office_id: { $gt: "" } }]
       for (let count = 0; count < 1000; count++) {
@@ -61,10 +55,7 @@ describe("security and robustness", () => {
         yield* rogue.notify(event, nonsense[count % nonsense.length])
       }
       yield* settled([rogue])
-      assert.deepStrictEqual(
-        yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        [{ tools: [], req_id: "r" }]
-      )
+      assert.deepStrictEqual(yield* a1.request("client:get_tools", base), [{ tools: [], req_id: "r" }])
     })
   )
 
@@ -72,30 +63,18 @@ describe("security and robustness", () => {
     "rejects hostile nesting, __proto__ members and binary data",
     (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const call = (params: unknown) => ({
-          agent: "agent-1",
-          req_id: "r",
-          computer: "pc-1",
-          tool_name: "t",
-          params,
-          timeout: 5
-        })
+        const { a1, c1 } = yield* agentAndComputer(world)
         const hostile = [
           { deep: nested(1000) },
           JSON.parse('{"a":{"__proto__":{"polluted":1}}}'),
           { bytes: new Uint8Array([1, 2, 3]) }
         ]
         for (const params of hostile) {
-          assertRejected(yield* a1.request("client:tool_call", call(params)), 400)
+          assertRejected(yield* a1.request("client:tool_call", { ...call, params }), 400)
           yield* c1.notify("server:update_desktop", { computer: "pc-1", params })
         }
-        const [denied, why] = yield* c1.request("server:join_office", {
-          role: "computer",
-          name: "x",
-          office_id: nested(1000)
-        })
+        const join = { role: "computer", name: "x", office_id: nested(1000) }
+        const [denied, why] = yield* c1.request("server:join_office", join)
         assert.deepStrictEqual([denied, typeof why], [false, "string"])
         yield* settled([a1, c1])
         assert.isFalse(c1.received().some(({ event }) => event === "client:tool_call"))
@@ -109,14 +88,10 @@ describe("security and robustness", () => {
     "blocks a hostile reply of a Computer",
     (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         for (const value of [{ deep: nested(1000) }, { bytes: new Uint8Array([1]) }]) {
           yield* c1.answers(() => Effect.succeed([value]))
-          assertRejected(
-            yield* a1.request("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-            500
-          )
+          assertRejected(yield* a1.request("client:get_tools", base), 500)
         }
       }),
     readInFull
@@ -126,9 +101,7 @@ describe("security and robustness", () => {
     "case 355: rejects a message over the limit, and keeps its sender connected",
     (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
+        const { a1, c1 } = yield* agentAndComputer(world)
         const big = { text: "x".repeat(150_000) }
         assertRejected(yield* a1.request("client:get_tools", { ...base, big }), 413)
         yield* c1.answers(() => Effect.succeed([big]))
@@ -143,7 +116,6 @@ describe("security and robustness", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O2")
-      const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
       yield* a1.request("client:get_tools", base)
       yield* c1.request("client:get_tools", base)
       yield* a1.request("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
@@ -163,14 +135,7 @@ describe("security and robustness", () => {
       yield* a1.request("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" })
       const c1 = yield* computerIn(world, "O1")
       yield* c1.answers(() => Effect.succeed([{ content: [{ type: "text", text: "s3cret-result" }] }]))
-      yield* a1.request("client:tool_call", {
-        agent: "agent-1",
-        req_id: "r",
-        computer: "pc-1",
-        tool_name: "t",
-        params: { password: "s3cret-params" },
-        timeout: 5
-      })
+      yield* a1.request("client:tool_call", { ...call, params: { password: "s3cret-params" } })
       assert.notInclude(JSON.stringify(world.logs), "s3cret")
     })
   )

@@ -1,7 +1,16 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber } from "effect"
-import { agent, agentIn, assertRejected, bodiesOf, computerIn, malformed, settled } from "./joinedMembers.ts"
-import { conform, type Peer } from "./World.ts"
+import {
+  agent,
+  agentAndComputer,
+  agentIn,
+  assertRejected,
+  bodiesOf,
+  computerIn,
+  malformed,
+  settled
+} from "./joinedMembers.ts"
+import { conform, type Peer, type World } from "./World.ts"
 
 /** Every routed event of the catalogue with a valid payload (suite §7). */
 const routed: ReadonlyArray<{ readonly event: string; readonly more: object }> = [
@@ -18,6 +27,14 @@ const zero = Duration.zero
 const base = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
 const reply = { content: [{ type: "text", text: "ok" }], isError: false, more: { x: [1] } }
 const replies = (peer: Peer, value: unknown = reply) => peer.answers(() => Effect.succeed([value]))
+/** A request of an Agent that its Computer has received, and does not answer. */
+const pendingRequest = Effect.fnUntraced(function* (world: World, event: string, payload: object) {
+  const { a1, c1 } = yield* agentAndComputer(world)
+  yield* c1.answers(() => Effect.never)
+  const asking = yield* Effect.forkChild(a1.request(event, payload))
+  yield* c1.receive(event)
+  return { a1, asking, c1 }
+})
 const requestsAt = (peer: Peer) => peer.received().filter(({ event }) => event.startsWith("client:"))
 
 for (const { event, more } of routed) {
@@ -26,9 +43,7 @@ for (const { event, more } of routed) {
   describe(event, () => {
     conform("cases 099, 120: passes request and reply unchanged", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* replies(c1)
+        const { a1, c1 } = yield* agentAndComputer(world, reply)
         assert.deepStrictEqual(yield* a1.request(event, { ...payload, unknown: { kept: true } }), [reply])
         assert.deepStrictEqual(requestsAt(c1), [{ event, body: { ...payload, unknown: { kept: true } } }])
       })
@@ -36,8 +51,7 @@ for (const { event, more } of routed) {
 
     conform("cases 100, 106: reaches only the named Computer of the office", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         const c2 = yield* computerIn(world, "O1", "pc-2")
         const twin = yield* computerIn(world, "O2", "pc-2")
         yield* replies(c2, { from: "here" })
@@ -72,9 +86,7 @@ for (const { event, more } of routed) {
 
     conform("rejects a request in the name of another member", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* replies(c1)
+        const { a1, c1 } = yield* agentAndComputer(world, reply)
         for (const name of ["agent-2", "pc-1", "Agent-1", "agent-1 ", "agent-1\n"]) {
           assertRejected(yield* a1.request(event, { ...payload, agent: name }), 403)
         }
@@ -86,9 +98,7 @@ for (const { event, more } of routed) {
 
     conform("cases 107, 108, 109: rejects an invalid request", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* replies(c1)
+        const { a1, c1 } = yield* agentAndComputer(world, reply)
         const bad = [
           ...malformed,
           ...Object.keys(base).map((key) => [
@@ -105,8 +115,7 @@ for (const { event, more } of routed) {
 
     conform("case 110: matches replies to requests in any order", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         const gates = Array.from({ length: 20 }, () => Deferred.makeUnsafe<void>())
         const all = yield* Deferred.make<void>()
         let arrived = 0
@@ -130,8 +139,7 @@ for (const { event, more } of routed) {
 
     conform("cases 111, 112: passes an error of the Computer, and rejects a reply that is not an object", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         const error = { code: 4013, message: "x", uri: "u" }
         yield* replies(c1, error)
         assert.deepStrictEqual(yield* a1.request(event, payload), [error])
@@ -146,11 +154,7 @@ for (const { event, more } of routed) {
 
     conform("case 113: fails requests at once when their Computer disconnects", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.request(event, payload))
-        yield* c1.receive(event)
+        const { asking, c1 } = yield* pendingRequest(world, event, payload)
         yield* c1.close
         assertRejected(yield* Fiber.join(asking), 404)
         assert.strictEqual(world.server.load().calls, 0)
@@ -159,11 +163,7 @@ for (const { event, more } of routed) {
 
     conform("fails requests at once when their Computer leaves", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.request(event, payload))
-        yield* c1.receive(event)
+        const { asking, c1 } = yield* pendingRequest(world, event, payload)
         yield* c1.request("server:leave_office", { office_id: "O1" })
         assertRejected(yield* Fiber.join(asking), 404)
       })
@@ -173,13 +173,11 @@ for (const { event, more } of routed) {
       "cases 114, 122: fails a request without a reply at its deadline",
       (world) =>
         Effect.gen(function* () {
-          const a1 = yield* agentIn(world, "O1")
-          const c1 = yield* computerIn(world, "O1")
+          const { a1, c1 } = yield* agentAndComputer(world)
           yield* c1.answers(() => Effect.never)
           const began = performance.now()
-          const asking = yield* Effect.forkChild(
-            a1.request(event, "timeout" in payload ? { ...payload, timeout: 1 } : payload)
-          )
+          const limited = "timeout" in payload ? { ...payload, timeout: 1 } : payload
+          const asking = yield* Effect.forkChild(a1.request(event, limited))
           yield* c1.receive(event)
           yield* world.elapse("999 millis")
           assert.isUndefined(asking.pollUnsafe())
@@ -193,8 +191,7 @@ for (const { event, more } of routed) {
 
     conform("case 115: removes all state of a disconnected Agent", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         const c2 = yield* computerIn(world, "O1", "pc-2")
         const gate = yield* Deferred.make<void>()
         yield* c1.answers(() => Effect.as(Deferred.await(gate), [reply]))
@@ -217,9 +214,7 @@ for (const { event, more } of routed) {
 
     conform("case 118: routes a request without an acknowledgement", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* replies(c1)
+        const { a1, c1 } = yield* agentAndComputer(world, reply)
         yield* a1.notify(event, payload)
         assert.deepStrictEqual(yield* c1.receive(event), payload)
         assert.deepStrictEqual(yield* a1.request(event, payload), [reply])
@@ -228,8 +223,7 @@ for (const { event, more } of routed) {
 
     conform("case 119: rejects a request to a Computer that left", (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
+        const { a1, c1 } = yield* agentAndComputer(world)
         yield* c1.request("server:leave_office", { office_id: "O1" })
         assertRejected(yield* a1.request(event, payload), 404, 4104)
       })
@@ -240,9 +234,7 @@ for (const { event, more } of routed) {
 describe("client:*", () => {
   conform("case 117: routes an unknown request", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* replies(c1)
+      const { a1, c1 } = yield* agentAndComputer(world, reply)
       assert.deepStrictEqual(yield* a1.request("client:foo", { ...base, more: [1] }), [reply])
       assert.deepStrictEqual(yield* c1.receive("client:foo"), { ...base, more: [1] })
       assertRejected(yield* a1.request("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
@@ -251,9 +243,7 @@ describe("client:*", () => {
 
   conform("rejects every request in the name of another member, known or not", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* replies(c1)
+      const { a1, c1 } = yield* agentAndComputer(world, reply)
       for (const event of ["client:foo", "client:list_finder"]) {
         assertRejected(yield* a1.request(event, { ...base, agent: "root" }), 403)
       }
@@ -264,9 +254,7 @@ describe("client:*", () => {
 
   conform("case 335: routes the Finder under both names", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* replies(c1)
+      const { a1, c1 } = yield* agentAndComputer(world, reply)
       assert.deepStrictEqual(yield* a1.request("client:list_finder", { ...base, tags: ["k"] }), [reply])
       assert.deepStrictEqual(yield* c1.receive("client:list_finder"), { ...base, tags: ["k"] })
     })
@@ -287,8 +275,7 @@ describe("client:tool_call", () => {
 
   conform("case 121: waits longer than the timeout of the call", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       const late = yield* Deferred.make<void>()
       yield* c1.answers(() => Effect.as(Deferred.await(late), [reply]))
       const asking = yield* Effect.forkChild(a1.request("client:tool_call", { ...good, timeout: 2 }))
@@ -301,9 +288,7 @@ describe("client:tool_call", () => {
 
   conform("cases 123, 124, 125: checks every field", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* replies(c1)
+      const { a1, c1 } = yield* agentAndComputer(world, reply)
       const changes = [
         ...["5", 1.5, 0, -1, 3601, null, 1e30].map((timeout) => ({ timeout })),
         ...[[], "x", null].map((params) => ({ params })),
@@ -324,11 +309,7 @@ describe("client:tool_call", () => {
     "cancels a timed-out call at its Computer",
     (world) =>
       Effect.gen(function* () {
-        const a1 = yield* agentIn(world, "O1")
-        const c1 = yield* computerIn(world, "O1")
-        yield* c1.answers(() => Effect.never)
-        const asking = yield* Effect.forkChild(a1.request("client:tool_call", { ...good, timeout: 1 }))
-        yield* c1.receive("client:tool_call")
+        const { asking, c1 } = yield* pendingRequest(world, "client:tool_call", { ...good, timeout: 1 })
         yield* world.elapse("1 second")
         assertRejected(yield* Fiber.join(asking), 408)
         assert.deepStrictEqual(yield* c1.receive("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
@@ -338,20 +319,14 @@ describe("client:tool_call", () => {
 
   conform("cancels the calls of an Agent that leaves", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
-      yield* c1.answers(() => Effect.never)
-      const asking = yield* Effect.forkChild(a1.request("client:tool_call", good))
-      yield* c1.receive("client:tool_call")
+      const { a1, asking, c1 } = yield* pendingRequest(world, "client:tool_call", good)
       yield* a1.request("server:leave_office", { office_id: "O1" })
       assertRejected(yield* Fiber.join(asking), 4103)
       assert.deepStrictEqual(yield* c1.receive("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       yield* settled([c1])
+      const last = c1.received().slice(-2)
       assert.deepStrictEqual(
-        c1
-          .received()
-          .map(({ event }) => event)
-          .slice(-2),
+        last.map(({ event }) => event),
         ["notify:tool_call_cancel", "notify:leave_office"]
       )
     })

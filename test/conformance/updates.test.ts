@@ -1,7 +1,17 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { updates } from "../../src/domain/wire/v0_2/events.ts"
-import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, settled } from "./joinedMembers.ts"
+import {
+  agent,
+  agentAndComputer,
+  agentIn,
+  bodiesOf,
+  computer,
+  computerIn,
+  malformed,
+  newsSince,
+  settled
+} from "./joinedMembers.ts"
 import { conform, type World } from "./World.ts"
 
 const updateEvents = [
@@ -17,8 +27,7 @@ const updateEvents = [
 
 /** `A1@O1, C1@O1, C2@O1, A3@O2`, with the number of messages that each received so far. */
 const office = Effect.fnUntraced(function* (world: World) {
-  const a1 = yield* agentIn(world, "O1")
-  const c1 = yield* computerIn(world, "O1")
+  const { a1, c1 } = yield* agentAndComputer(world)
   const c2 = yield* computerIn(world, "O1", "pc-2")
   const a3 = yield* agentIn(world, "O2", "agent-3")
   const all = [a1, c1, c2, a3]
@@ -57,31 +66,20 @@ describe("update_* → notify:update_*", () => {
   conform("cases 092, 093, 094: requires a valid update about its sender", (world) =>
     Effect.gen(function* () {
       const { c1, news } = yield* office(world)
-      const bad = [
-        ...malformed,
-        [{ computer: "pc-2" }],
-        [{}],
-        [{ computer: 3 }],
-        [{ computer: null }],
-        [{ computer: "" }]
-      ]
+      const bad = [...malformed, [{}], ...["pc-2", 3, null, ""].map((name) => [{ computer: name }])]
       for (const { event } of updateEvents) for (const payload of bad) yield* c1.notify(event, ...payload)
       yield* settled([c1])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
       for (const { event } of updateEvents) yield* c1.notify(event, { computer: "pc-1" })
       yield* settled([c1])
-      const notified = updateEvents.map(({ notification }) => ({
-        event: notification,
-        body: { computer: "pc-1" }
-      }))
+      const notified = updateEvents.map(({ notification }) => ({ event: notification, body: { computer: "pc-1" } }))
       assert.deepStrictEqual(yield* news, [notified, [], notified, []])
     })
   )
 
   conform("cases 095, 154: sends an empty acknowledgement on request", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       assert.deepStrictEqual(yield* c1.request("server:update_config", { computer: "pc-1" }), [])
       assert.deepStrictEqual(yield* a1.request("server:tool_call_cancel", { agent: "agent-1", req_id: "r" }), [])
       assert.deepStrictEqual(yield* a1.request("server:tool_call_cancel", { agent: "absent" }), [])
@@ -90,8 +88,7 @@ describe("update_* → notify:update_*", () => {
 
   conform("case 096: delivers fifty updates in a row", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
-      const c1 = yield* computerIn(world, "O1")
+      const { a1, c1 } = yield* agentAndComputer(world)
       for (let count = 0; count < 50; count++) yield* c1.notify("server:update_desktop", { computer: "pc-1" })
       yield* settled([c1], [a1])
       const { length } = bodiesOf(a1, "notify:update_desktop")
