@@ -71,7 +71,9 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
   return { alpha, computer, holder, links, second, started, stopped, unused }
 })
 
-const ignored = { notify: () => Effect.void }
+/** Handles the requests of a second process that shares the connection of this Agent. */
+const handlerOf = (holder: Agent["Service"]) =>
+  makeShareHandler(holder, { name: "agent-1", office: "O1" }, { notify: () => Effect.void })
 
 describe("shared office", () => {
   conform("serves the requests of a second process as those of the Agent", (world) =>
@@ -210,10 +212,9 @@ describe("shared office", () => {
     const agent = yield* second()
     const requested = yield* Deferred.make<void>()
     const go = yield* Deferred.make<void>()
-    const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("careful")] })
     yield* computerUnderTest(world, {
       name: "pc-2",
-      servers: { beta },
+      servers: { beta: { tools: [tool("careful")] } },
       configure: { beta: { default_tool_meta: null } },
       settings: {
         confirm: () => Effect.andThen(Deferred.succeed(requested, undefined), Effect.as(Deferred.await(go), true))
@@ -261,11 +262,7 @@ describe("shared office", () => {
           timeouts.push(Duration.toSeconds(timeout))
           return Effect.fail(new LinkClosed({ reason: "test" }))
         })
-      const handle = makeShareHandler(
-        { ...holder, member: { ...holder.member, request } },
-        { name: "agent-1", office: "O1" },
-        ignored
-      )
+      const handle = handlerOf({ ...holder, member: { ...holder.member, request } })
       const base = { agent: "agent-1", computer: "pc-1", req_id: "r" }
       yield* handle("client:tool_call", jsonBody({ ...base, tool_name: "echo", params: {}, timeout: 7 }))
       yield* handle("client:get_dpe", jsonBody({ ...base, uri: "dpe://a/b", timeout: 8 }))
@@ -280,16 +277,12 @@ describe("shared office", () => {
       const body = jsonBody({ agent: "agent-1", computer: "pc-1", req_id: "r" })
       for (const [failure, code] of failures) {
         const member = { ...holder.member, request: () => Effect.fail(failure) }
-        const [reply] = yield* makeShareHandler(
-          { ...holder, member },
-          { name: "agent-1", office: "O1" },
-          ignored
-        )("client:get_tools", body)
+        const [reply] = yield* handlerOf({ ...holder, member })("client:get_tools", body)
         assert.propertyVal(reply && Result.getOrThrow(reply.head), "code", code)
       }
       const timeout = new RequestTimeout({ timeout: Duration.seconds(90) })
       const member = { ...holder.member, request: () => Effect.fail(timeout) }
-      const handle = makeShareHandler({ ...holder, member }, { name: "agent-1", office: "O1" }, ignored)
+      const handle = handlerOf({ ...holder, member })
       const [late] = yield* handle("client:get_tools", body)
       assert.include(JSON.stringify(late && Result.getOrThrow(late.head)), "90")
     })
@@ -298,7 +291,7 @@ describe("shared office", () => {
   conformInMemory("rejects a Computer of the name of the Agent", (world) =>
     Effect.gen(function* () {
       const { holder } = yield* sharedOffice(world)
-      const handle = makeShareHandler(holder, { name: "agent-1", office: "O1" }, ignored)
+      const handle = handlerOf(holder)
       const join = (role: string) =>
         Effect.map(
           handle("server:join_office", jsonBody({ role, name: "agent-1", office_id: "O1" })),

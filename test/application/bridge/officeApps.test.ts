@@ -29,14 +29,8 @@ const drawing = {
 }
 
 /** An MCP server whose session is another session. */
-const serverOf = (session: McpSession): MemoryMcp.MemoryMcpServer => ({
-  connect: Effect.succeed(session),
-  setTools: () => Effect.void,
-  setResources: () => Effect.void,
-  notify: () => Effect.void,
-  crash: () => Effect.void,
-  subscriptions: () => []
-})
+const serverOf = (session: McpSession) =>
+  Effect.map(MemoryMcp.makeMemoryMcpServer(), (server) => ({ ...server, connect: Effect.succeed(session) }))
 
 const officeWith = Effect.fnUntraced(function* (
   computer: string,
@@ -133,7 +127,7 @@ describe("app in an office", () => {
     Effect.gen(function* () {
       const { session } = yield* bridged()
       assert.include(textOf(yield* session.callTool("refresh", {})), "up to date")
-      const nested = yield* officeWith("outer", serverOf(session))
+      const nested = yield* officeWith("outer", yield* serverOf(session))
       assert.include(textOf(yield* nested.session.callTool("refresh", {})), "up to date")
     })
   )
@@ -185,7 +179,7 @@ describe("app in an office", () => {
       const agent = yield* agentUnderTest(place)
       const inner = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
       yield* agent.settled
-      const outer = yield* officeWith("outer", serverOf(inner))
+      const outer = yield* officeWith("outer", yield* serverOf(inner))
       for (const [session, claiming] of [
         [inner, "desk__claim"],
         [outer.session, "outer__desk__claim"]
@@ -214,7 +208,7 @@ describe("app in an office", () => {
   it.effect("passes through an office inside an office", () =>
     Effect.gen(function* () {
       const inner = yield* bridged()
-      const { session } = yield* officeWith("outer", serverOf(inner.session))
+      const { session } = yield* officeWith("outer", yield* serverOf(inner.session))
       const listed = yield* session.listTools()
       const inOffice = "ui://outer/alpha/desk/alpha/draw/form"
       assert.deepStrictEqual(uiOf(listed, "outer__desk__draw"), { resourceUri: inOffice })

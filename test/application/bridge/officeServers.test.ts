@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
-import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpSession.ts"
+import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import { combineInstructions } from "../../../src/application/bridge/officeServers.ts"
 import { type McpMethod, McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../src/domain/json.ts"
@@ -14,9 +14,8 @@ import { makePlace } from "../../main/computers.ts"
 const prompt = { name: "greet", title: "Greet", icons: [{ src: "a.png" }], arguments: [{ name: "who" }] }
 const template = { uriTemplate: "note://{id}", name: "note" }
 
-/** The requests that reached the server, and how it answers them. */
-const answering = (requests: Array<readonly [McpMethod, JsonObject]>) => (method: McpMethod, params: JsonObject) => {
-  if (!method.endsWith("/list")) requests.push([method, params])
+/** Answers the requests to an MCP server. */
+const answer = (method: McpMethod, params: JsonObject) => {
   switch (method) {
     case "prompts/list":
       return Effect.succeed({ prompts: [prompt] })
@@ -31,19 +30,19 @@ const answering = (requests: Array<readonly [McpMethod, JsonObject]>) => (method
   }
 }
 
+/** The session of an office as MCP server. */
+const sessionOf = (agent: Agent["Service"], options: Partial<OfficeMcpSessionOptions> = {}) =>
+  Effect.provideService(makeOfficeMcpSession({ office: "O1", ...options }), Agent, agent)
+
 const bridged = Effect.fnUntraced(function* (parts: MemoryMcp.MemoryMcpServerOptions = {}) {
   const place = yield* makePlace
-  const requests: Array<readonly [McpMethod, JsonObject]> = []
-  const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-    answer: answering(requests),
-    capabilities: { prompts: true, completions: true },
-    ...parts
-  })
+  const capabilities = { prompts: true, completions: true }
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ answer, capabilities, ...parts })
   yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
   const agent = yield* agentUnderTest(place)
-  const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+  const session = yield* sessionOf(agent)
   yield* agent.settled
-  return { agent, alpha, requests, request: session.request ?? (() => Effect.die("no requests")), session }
+  return { agent, alpha, request: session.request ?? (() => Effect.die("no requests")), session }
 })
 
 describe("OfficeMcpSession with MCP servers", () => {
@@ -57,8 +56,7 @@ describe("OfficeMcpSession with MCP servers", () => {
   it.effect("names prompts as short as its tools", () =>
     Effect.gen(function* () {
       const { agent } = yield* bridged()
-      const options = { office: "O1", maxToolNameLength: 10 }
-      const { request } = yield* Effect.provideService(makeOfficeMcpSession(options), Agent, agent)
+      const { request } = yield* sessionOf(agent, { maxToolNameLength: 10 })
       const listed = yield* request?.("prompts/list", {}) ?? Effect.die("no requests")
       const [{ name }] = listed["prompts"] as readonly [{ readonly name: string }]
       assert.strictEqual(name, exposedName({ owner: "desk", tool: "greet" }, 10))
@@ -68,14 +66,10 @@ describe("OfficeMcpSession with MCP servers", () => {
   it.effect("names the second prompt of a name at a Computer by its MCP server, too", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
-      const options = { answer: answering([]), capabilities: { prompts: true } }
-      const [alpha, beta] = [
-        yield* MemoryMcp.makeMemoryMcpServer(options),
-        yield* MemoryMcp.makeMemoryMcpServer(options)
-      ]
-      yield* computerUnderTest(place, { name: "desk", servers: { alpha, beta } })
+      const prompting = { answer, capabilities: { prompts: true } }
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha: prompting, beta: prompting } })
       const agent = yield* agentUnderTest(place)
-      const { request } = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+      const { request } = yield* sessionOf(agent)
       yield* agent.settled
       const { prompts } = yield* request?.("prompts/list", {}) ?? Effect.die("no requests")
       assert.deepStrictEqual(
@@ -87,14 +81,8 @@ describe("OfficeMcpSession with MCP servers", () => {
 
   it.effect("gives each part of a resource the URI by which the office reads it", () =>
     Effect.gen(function* () {
-      const { session } = yield* bridged({
-        resources: [
-          {
-            definition: { uri: "note://1", name: "note" },
-            read: Effect.succeed(["note://1", "note://1/more"].map((uri) => ({ uri, text: "x" })))
-          }
-        ]
-      })
+      const read = Effect.succeed(["note://1", "note://1/more"].map((uri) => ({ uri, text: "x" })))
+      const { session } = yield* bridged({ resources: [{ definition: { uri: "note://1", name: "note" }, read }] })
       const contents = yield* session.readResource("mcp://desk/alpha/note://1")
       assert.deepStrictEqual(
         contents.map(({ uri }) => uri),
@@ -118,13 +106,12 @@ describe("OfficeMcpSession with MCP servers", () => {
     Effect.gen(function* () {
       const text = "0123456789".repeat(1000)
       const { agent } = yield* bridged({ tools: [tool("list", () => Effect.succeed(textResult(text)))] })
-      const options = { office: "O1", maxResult: 4096 }
-      const inner = yield* Effect.provideService(makeOfficeMcpSession(options), Agent, agent)
+      const inner = yield* sessionOf(agent, { maxResult: 4096 })
       const place = yield* makePlace
       const lab = { ...(yield* MemoryMcp.makeMemoryMcpServer({})), connect: Effect.succeed(inner) }
       yield* computerUnderTest(place, { name: "outer", servers: { lab } })
       const outer = yield* agentUnderTest(place)
-      const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, outer)
+      const session = yield* sessionOf(outer)
       yield* outer.settled
       const { content } = yield* session.callTool("outer__desk__list", {})
       const link = (content as ReadonlyArray<JsonObject>).find(({ type }) => type === "resource_link")
@@ -135,23 +122,6 @@ describe("OfficeMcpSession with MCP servers", () => {
         uri = asObject(page?.["_meta"])["a2c_next_uri"]
       }
       assert.strictEqual(read, text)
-    })
-  )
-
-  it.effect("gets a prompt by its own name, and passes the result unchanged", () =>
-    Effect.gen(function* () {
-      const { requests, request } = yield* bridged()
-      const result = yield* request("prompts/get", { name: "desk__greet", arguments: { who: "Ada" } })
-      assert.deepStrictEqual(result, { messages: [], vendor: 1 })
-      assert.deepStrictEqual(requests, [["prompts/get", { name: "greet", arguments: { who: "Ada" } }]])
-    })
-  )
-
-  it.effect("rejects an unknown prompt with the code of invalid parameters", () =>
-    Effect.gen(function* () {
-      const { request } = yield* bridged()
-      const failure = yield* Effect.flip(request("prompts/get", { name: "desk__gone" }))
-      assert.deepStrictEqual([failure.code, failure.message.includes("desk__gone")], [-32602, true])
     })
   )
 
@@ -181,24 +151,6 @@ describe("OfficeMcpSession with MCP servers", () => {
       const task = yield* session.tasks?.start("desk__echo", {}) ?? Effect.undefined
       assert.deepInclude(yield* task?.result ?? Effect.undefined, { content, isError })
       assert.include(JSON.stringify(yield* session.callTool("desk__gone", {})), "There is no tool")
-    })
-  )
-
-  it.effect("completes the arguments of prompts and of resource templates", () =>
-    Effect.gen(function* () {
-      const { requests, request } = yield* bridged()
-      const argument = { name: "who", value: "A" }
-      const byPrompt = { ref: { type: "ref/prompt", name: "desk__greet" }, argument }
-      assert.deepStrictEqual(yield* request("completion/complete", byPrompt), { completion: { values: ["Ada"] } })
-      const ref = { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" }
-      yield* request("completion/complete", { ref, argument })
-      assert.deepStrictEqual(
-        requests.map(([, params]) => params["ref"]),
-        [
-          { type: "ref/prompt", name: "greet" },
-          { type: "ref/resource", uri: "note://{id}" }
-        ]
-      )
     })
   )
 
@@ -246,20 +198,10 @@ describe("OfficeMcpSession with MCP servers", () => {
 
   it("adds at most 16 000 characters of instructions", () => {
     const server = { instructions: "x".repeat(2000), tools: [], prompts: [], templates: [], completions: false }
-    const servers = Array.from({ length: 9 }, (_, index) => ({
-      ...server,
-      id: `s${index}`,
-      implementation: { name: "s", version: "1" }
-    }))
-    const computer = {
-      servers,
-      tools: [],
-      startingServers: [],
-      restartingServers: [],
-      desktop: [],
-      documents: [],
-      skills: []
-    }
+    const implementation = { name: "s", version: "1" }
+    const servers = Array.from({ length: 9 }, (_, index) => ({ ...server, id: `s${index}`, implementation }))
+    const parts = { tools: [], desktop: [], documents: [], skills: [] }
+    const computer = { servers, startingServers: [], restartingServers: [], ...parts }
     const view = { members: [], computers: new Map([["desk", computer]]) }
     assert.lengthOf(combineInstructions("own", view), 16_000)
   })

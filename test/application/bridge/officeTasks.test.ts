@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import type * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import type { InputResponder, McpCallOptions, McpProgress } from "../../../src/application/ports/McpSession.ts"
@@ -17,11 +17,14 @@ const officeOf = Effect.fnUntraced(function* (
 ) {
   const place = yield* makePlace
   for (const one of computers) {
-    const servers = { [one.server]: yield* MemoryMcp.makeMemoryMcpServer({ tools: [one.tool] }) }
-    yield* computerUnderTest(place, { name: one.name, servers, ...cut })
+    yield* computerUnderTest(place, { name: one.name, servers: { [one.server]: { tools: [one.tool] } }, ...cut })
   }
   return place
 })
+
+/** An office with the Computer `desk`, whose MCP server `alpha` has one tool. */
+const deskWith = (it: MemoryMcp.MemoryTool, cut: Partial<Cut> = {}) =>
+  officeOf([{ name: "desk", server: "alpha", tool: it }], cut)
 
 /** The tasks of the published office, of one process. */
 const publish = Effect.fnUntraced(function* (place: Place, options: Partial<OfficeMcpSessionOptions>) {
@@ -86,7 +89,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
   it.effect("asks its host the questions of the MCP server", () =>
     Effect.gen(function* () {
       const { go, greet } = yield* asking
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: greet }])
+      const place = yield* deskWith(greet)
       const requests: Array<InputRequest> = []
       // The Computer asks the callers that announced themselves when the task was started.
       const first = yield* Scope.make()
@@ -113,7 +116,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
   it.effect("reports the progress of its call", () =>
     Effect.gen(function* () {
       const { go, greet } = yield* asking
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: greet }])
+      const place = yield* deskWith(greet)
       const reported: Array<McpProgress> = []
       const options = { onProgress: (step: McpProgress) => Effect.sync(() => void reported.push(step)) }
       const { result } = yield* taskAt(where, place, { tool: "desk__greet", options })
@@ -140,7 +143,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
   it.effect("has its large result limited", () =>
     Effect.gen(function* () {
       const long = tool("long", () => Effect.succeed(textResult("word ".repeat(20_000))))
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: long }])
+      const place = yield* deskWith(long)
       const { result } = yield* taskAt(where, place, { tool: "desk__long", office: { maxResult: 16_384 } })
       const given = yield* result
       assert.isBelow(JSON.stringify(given).length, 16_384)
@@ -150,7 +153,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
 
   it.effect("tells the host what to do about a call that needs consent", () =>
     Effect.gen(function* () {
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: tool("wipe") }], {
+      const place = yield* deskWith(tool("wipe"), {
         configure: { alpha: { default_tool_meta: { auto_apply: false } } }
       })
       const { result } = yield* taskAt(where, place, { tool: "desk__wipe" })
@@ -160,7 +163,7 @@ describe.each(places)("a task of a published office, %s", (where) => {
 
   it.effect("has the time of its start", () =>
     Effect.gen(function* () {
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: tool("work") }])
+      const place = yield* deskWith(tool("work"))
       yield* TestClock.adjust("7 seconds")
       assert.strictEqual((yield* taskAt(where, place, { tool: "desk__work" })).createdAt, 7000)
     })
@@ -171,7 +174,7 @@ describe("tasks of a published office", () => {
   it.effect("lets a task run for an hour", () =>
     Effect.gen(function* () {
       const never = tool("never", () => Effect.never)
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: never }])
+      const place = yield* deskWith(never)
       const { result } = yield* taskAt(places[0], place, { tool: "desk__never" })
       yield* TestClock.adjust("3599 seconds")
       const waiting = yield* Effect.forkChild(result, { startImmediately: true })
@@ -184,7 +187,7 @@ describe("tasks of a published office", () => {
 
   it.effect("leaves out the tools of the office itself", () =>
     Effect.gen(function* () {
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: tool("work") }])
+      const place = yield* deskWith(tool("work"))
       const tasks = yield* publish(place, {})
       assert.isUndefined(yield* tasks.start("computers_list", {}))
     })
@@ -192,7 +195,7 @@ describe("tasks of a published office", () => {
 
   it.effect.each(["nothing", "a@absent", "a@desk", "@desk", "a@"])("does not find the id %s", (id) =>
     Effect.gen(function* () {
-      const place = yield* officeOf([{ name: "desk", server: "alpha", tool: tool("work") }])
+      const place = yield* deskWith(tool("work"))
       const tasks = yield* publish(place, {})
       const failure = yield* Effect.flip(tasks.find(id))
       assert.isTrue(failure.code === -32602 || failure.code === -32603)

@@ -136,6 +136,18 @@ const published = Effect.fnUntraced(function* (
   return { session, received, hooks, view, status, settled }
 })
 
+/** The changes that the session announces to a host that watches these, by their URIs or else their tags. */
+const watched = Effect.fnUntraced(function* (session: McpSession, interest: Parameters<McpSession["watch"]>[0]) {
+  const changes: Array<string> = []
+  yield* Effect.forkScoped(
+    Stream.runForEach(yield* session.watch(interest), (one) =>
+      Effect.sync(() => void changes.push("uri" in one ? one.uri : one._tag))
+    ),
+    { startImmediately: true }
+  )
+  return changes
+})
+
 const withoutTasks = Effect.die("no tasks")
 const request = ({ request: send }: McpSession, ...args: Parameters<NonNullable<McpSession["request"]>>) =>
   send?.(...args) ?? Effect.die("no requests")
@@ -143,6 +155,7 @@ const request = ({ request: send }: McpSession, ...args: Parameters<NonNullable<
 type Send = (session: McpSession) => Effect.Effect<unknown, McpSessionError>
 type Row = readonly [name: string, send: Send, received: Received, result: unknown]
 
+const text = (line: string) => ({ type: "text", text: line })
 const argument = { name: "id", value: "1" }
 const mcp = (method: string, params: object) => ["mcpRequest", "desk", { server: "alpha", method, params }] as const
 const mcpReply = { contents: [{ uri: "note://1", text: "one" }], messages: [1] }
@@ -178,47 +191,33 @@ const rows: ReadonlyArray<Row> = [
     [mcp("prompts/get", { name: "greet", arguments: { who: "Ada" }, _meta: { a: 1 } })],
     mcpReply
   ],
-  [
-    "the completion of a prompt",
-    (session) =>
-      request(session, "completion/complete", {
-        ref: { type: "ref/prompt", name: "desk__greet", title: "Greet" },
-        argument,
-        context: { arguments: { a: "b" } }
-      }),
+  ...(
     [
-      mcp("completion/complete", {
-        ref: { type: "ref/prompt", name: "greet", title: "Greet" },
-        argument,
-        context: { arguments: { a: "b" } }
-      })
-    ],
-    mcpReply
-  ],
-  [
-    "the completion of a resource template",
-    (session) =>
-      request(session, "completion/complete", {
-        ref: { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" },
-        argument,
-        context: { arguments: { a: "b" } }
-      }),
-    [
-      mcp("completion/complete", {
-        ref: { type: "ref/resource", uri: "note://{id}" },
-        argument,
-        context: { arguments: { a: "b" } }
-      })
-    ],
-    mcpReply
-  ],
+      [
+        "the completion of a prompt",
+        { type: "ref/prompt", name: "desk__greet", title: "Greet" },
+        { type: "ref/prompt", name: "greet", title: "Greet" }
+      ],
+      [
+        "the completion of a resource template",
+        { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" },
+        { type: "ref/resource", uri: "note://{id}" }
+      ]
+    ] as const
+  ).map(([title, ref, refAtServer]): Row => {
+    const rest = { argument, context: { arguments: { a: "b" } } }
+    return [
+      title,
+      (session) => request(session, "completion/complete", { ref, ...rest }),
+      [mcp("completion/complete", { ref: refAtServer, ...rest })],
+      mcpReply
+    ]
+  }),
   [
     "the desktop of one Computer",
     ({ callTool }) => callTool("desktop_get", { computer: "desk", size: 2, window: "window://app/notes" }),
     [["getDesktop", "desk", { size: 2, window: "window://app/notes" }]],
-    {
-      content: ["Computer desk: 1 window", "window://app/notes\n\nhello"].map((text) => ({ type: "text", text }))
-    }
+    { content: ["Computer desk: 1 window", "window://app/notes\n\nhello"].map(text) }
   ],
   [
     "the desktops of all Computers",
@@ -233,7 +232,7 @@ const rows: ReadonlyArray<Row> = [
         "window://app/notes\n\nhello",
         "Computer desk: 1 window",
         "window://app/notes\n\nhello"
-      ].map((text) => ({ type: "text", text }))
+      ].map(text)
     }
   ],
   [
@@ -458,19 +457,12 @@ describe("a request of the host while the view of the office is refreshed", () =
 })
 
 describe("what is not in a published office", () => {
+  const missing = (uri: string) => `There is no resource ${uri} in this office`
+  const gone = "mcp://gone/alpha/note://1"
+  const ref = { type: "ref/resource", uri: "x" }
   const failures: ReadonlyArray<readonly [string, Send, number, string]> = [
-    [
-      "a resource",
-      ({ readResource }) => readResource("note://1"),
-      -32_002,
-      "There is no resource note://1 in this office"
-    ],
-    [
-      "a resource of an absent Computer",
-      ({ readResource }) => readResource("mcp://gone/alpha/note://1"),
-      -32_002,
-      "There is no resource mcp://gone/alpha/note://1 in this office"
-    ],
+    ["a resource", ({ readResource }) => readResource("note://1"), -32_002, missing("note://1")],
+    ["a resource of an absent Computer", ({ readResource }) => readResource(gone), -32_002, missing(gone)],
     [
       "a prompt",
       (session) => request(session, "prompts/get", { name: "desk__bye" }),
@@ -479,7 +471,7 @@ describe("what is not in a published office", () => {
     ],
     [
       "the completion of another thing",
-      (session) => request(session, "completion/complete", { ref: { type: "ref/resource", uri: "x" }, argument }),
+      (session) => request(session, "completion/complete", { ref, argument }),
       -32_602,
       "'ref' must name a prompt or a resource template of this office"
     ],
@@ -497,21 +489,20 @@ describe("what is not in a published office", () => {
   it.effect("is named in the texts of the tools of the office", () =>
     Effect.gen(function* () {
       const { session, view } = yield* published()
-      const textOf = (name: string, params: Parameters<McpSession["callTool"]>[1]) =>
+      const textAt = (name: string, params: Parameters<McpSession["callTool"]>[1]) =>
         Effect.map(session.callTool(name, params), (result) => firstText(result as never))
-      assert.strictEqual(yield* textOf("computers_list", {}), "attic: 1 tool\ndesk: 1 tool")
-      assert.strictEqual(
-        yield* textOf("desktop_get", { computer: "gone" }),
-        "There is no Computer 'gone' here, only attic, desk"
-      )
+      assert.strictEqual(yield* textAt("computers_list", {}), "attic: 1 tool\ndesk: 1 tool")
+      const absent = yield* session.callTool("desktop_get", { computer: "gone" })
+      const hint = "There is no Computer 'gone' here, only attic, desk"
+      assert.deepInclude(absent, { content: [{ type: "text", text: hint }], isError: true })
       yield* SubscriptionRef.set(view, officeWith(new Map([["desk", { ...desk, tools: undefined }]])))
-      assert.strictEqual(yield* textOf("computers_list", {}), "desk: tools not loaded yet")
+      assert.strictEqual(yield* textAt("computers_list", {}), "desk: tools not loaded yet")
       yield* SubscriptionRef.set(view, officeWith(new Map()))
       for (const name of ["computers_list", "desktop_get"])
-        assert.strictEqual(yield* textOf(name, {}), "No Computer is in this office.")
+        assert.strictEqual(yield* textAt(name, {}), "No Computer is in this office.")
       for (const params of [{}, { name: 7 }, { name: "desk__echo", arguments: [] }])
         assert.strictEqual(
-          yield* textOf("tools_call", params),
+          yield* textAt("tools_call", params),
           "Expected {name, arguments}: the name of a tool, and an object"
         )
     })
@@ -685,12 +676,7 @@ describe("the session of a published office", () => {
     ([, change, expected]) =>
       Effect.gen(function* () {
         const { session, view } = yield* published()
-        const changes: Array<string> = []
-        const stream = yield* session.watch({ tools: true, resources: true, prompts: true, uris: [uri] })
-        yield* Effect.forkScoped(
-          Stream.runForEach(stream, (one) => Effect.sync(() => void changes.push("uri" in one ? one.uri : one._tag))),
-          { startImmediately: true }
-        )
+        const changes = yield* watched(session, { tools: true, resources: true, prompts: true, uris: [uri] })
         yield* SubscriptionRef.set(view, changed(change))
         yield* settle
         yield* SubscriptionRef.set(view, changed({ ...change }))
@@ -744,12 +730,7 @@ describe("the session of a published office", () => {
   it.effect("announces the MCP servers that the search of tools names", () =>
     Effect.gen(function* () {
       const { session, view } = yield* published({ tools: "search" })
-      const changes: Array<string> = []
-      const stream = yield* session.watch({ tools: true, resources: true, prompts: true, uris: [] })
-      yield* Effect.forkScoped(
-        Stream.runForEach(stream, (one) => Effect.sync(() => void changes.push(one._tag))),
-        { startImmediately: true }
-      )
+      const changes = yield* watched(session, { tools: true, resources: true, prompts: true, uris: [] })
       yield* SubscriptionRef.set(view, changed({ servers: [server, other] }))
       yield* settle
       const { items } = yield* session.listTools()
@@ -761,12 +742,7 @@ describe("the session of a published office", () => {
   it.effect("announces to a host only what it watches", () =>
     Effect.gen(function* () {
       const { session, view } = yield* published()
-      const changes: Array<string> = []
-      const stream = yield* session.watch({ tools: false, resources: false, uris: ["window://attic.app/notes"] })
-      yield* Effect.forkScoped(
-        Stream.runForEach(stream, (one) => Effect.sync(() => void changes.push(one._tag))),
-        { startImmediately: true }
-      )
+      const changes = yield* watched(session, { tools: false, resources: false, uris: ["window://attic.app/notes"] })
       yield* SubscriptionRef.set(
         view,
         changed({ tools: [], servers: [], skills: [], desktop: ["window://app/notes\n\nbye"] })

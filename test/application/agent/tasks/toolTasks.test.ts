@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as MemoryMcp from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeAgentRequests } from "../../../../src/application/agent/AgentRequests.ts"
 import { makeKnownPeers } from "../../../../src/application/agent/mcpChannel.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
@@ -26,10 +25,32 @@ const makeWorld = Effect.gen(function* () {
       Effect.onInterrupt(() => Effect.sync(() => void cancelled++))
     )
   )
-  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [work] })
-  const desk = yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+  const desk = yield* computerUnderTest(place, { name: "desk", servers: { alpha: { tools: [work] } } })
   return { place, desk, started, done, runs: () => runs, cancelled: () => cancelled }
 })
+
+/** An Agent of that office that has started the tool. */
+const runningTask = Effect.fnUntraced(function* (options: { readonly timeout?: number } = {}) {
+  const world = yield* makeWorld
+  const agent = yield* agentUnderTest(world.place)
+  const task = yield* agent.startTool({ computer: "desk", tool: "work", ...options })
+  yield* Deferred.await(world.started)
+  return { ...world, task }
+})
+
+/** A task of an Agent that has left. Its Computer stays. */
+const abandonedTask = Effect.gen(function* () {
+  const world = yield* makeWorld
+  const scope = yield* Scope.make()
+  const agent = yield* Scope.provide(agentUnderTest(world.place), scope)
+  const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
+  yield* Deferred.await(world.started)
+  yield* Scope.close(scope, Exit.void)
+  return { ...world, id }
+})
+
+const data = "AAAA".repeat(100_000)
+const draw = tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] }))
 
 describe("tool tasks", () => {
   it.effect("gives the result of its call, and its state before", () =>
@@ -84,8 +105,7 @@ describe("tool tasks", () => {
           Effect.map((answer) => textResult(JSON.stringify(answer)))
         )
       )
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [greet] })
-      yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha: { tools: [greet] } } })
       const first = yield* Scope.make()
       const agent = yield* Scope.provide(agentUnderTest(place), first)
       const onInput = () => Effect.succeed({ action: "accept", content: { name: "Ada" } } as const)
@@ -108,8 +128,7 @@ describe("tool tasks", () => {
           textResult(action)
         )
       )
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [greet] })
-      yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+      yield* computerUnderTest(place, { name: "desk", servers: { alpha: { tools: [greet] } } })
       const agent = yield* agentUnderTest(place)
       const onInput = () => Effect.succeed({ action: "accept", content: {} } as const)
       const { result } = yield* agent.startTool({ computer: "desk", tool: "greet", onInput })
@@ -122,10 +141,7 @@ describe("tool tasks", () => {
   it.effect("has the large data of its result, not handles", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
-      const data = "AAAA".repeat(100_000)
-      const draw = tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] }))
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [draw] })
-      yield* computerUnderTest(place, { name: "desk", protocol: "0.3", servers: { alpha } })
+      yield* computerUnderTest(place, { name: "desk", protocol: "0.3", servers: { alpha: { tools: [draw] } } })
       const agent = yield* agentUnderTest(place, { protocol: "0.3" })
       const [exposed] = yield* agent.getTools("desk")
       const { result } = yield* agent.startTool({ computer: "desk", tool: exposed?.name ?? "" })
@@ -135,12 +151,7 @@ describe("tool tasks", () => {
 
   it.effect("survives the Agent that started it, and its result is fetched by its id", () =>
     Effect.gen(function* () {
-      const { cancelled, done, place, runs, started } = yield* makeWorld
-      const first = yield* Scope.make()
-      const agent = yield* Scope.provide(agentUnderTest(place), first)
-      const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
-      yield* Deferred.await(started)
-      yield* Scope.close(first, Exit.void)
+      const { cancelled, done, id, place, runs } = yield* abandonedTask
       yield* Deferred.succeed(done, undefined)
       const later = yield* agentUnderTest(place)
       const result = yield* later.task("desk", id).result
@@ -172,10 +183,7 @@ describe("tool tasks", () => {
 
   it.effect("is cancelled by its handle, also at the MCP server", () =>
     Effect.gen(function* () {
-      const { cancelled, place, started } = yield* makeWorld
-      const agent = yield* agentUnderTest(place)
-      const task = yield* agent.startTool({ computer: "desk", tool: "work" })
-      yield* Deferred.await(started)
+      const { cancelled, task } = yield* runningTask()
       yield* task.cancel
       const { meta } = yield* task.result
       assert.strictEqual(meta?.["a2c_cancelled"], true)
@@ -185,12 +193,7 @@ describe("tool tasks", () => {
 
   it.effect("belongs to the Agent that started it", () =>
     Effect.gen(function* () {
-      const { place, started } = yield* makeWorld
-      const first = yield* Scope.make()
-      const agent = yield* Scope.provide(agentUnderTest(place), first)
-      const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
-      yield* Deferred.await(started)
-      yield* Scope.close(first, Exit.void)
+      const { id, place } = yield* abandonedTask
       const other = yield* agentUnderTest(place, { name: "agent-2" })
       const failure = yield* Effect.flip(other.task("desk", id).result)
       assert.strictEqual(failure._tag, "TaskLost")
@@ -199,9 +202,7 @@ describe("tool tasks", () => {
 
   it.effect("is forgotten an hour after its end, and says so", () =>
     Effect.gen(function* () {
-      const { done, place } = yield* makeWorld
-      const agent = yield* agentUnderTest(place)
-      const task = yield* agent.startTool({ computer: "desk", tool: "work" })
+      const { done, task } = yield* runningTask()
       yield* Deferred.succeed(done, undefined)
       yield* task.result
       yield* TestClock.adjust("59 minutes")
@@ -214,10 +215,7 @@ describe("tool tasks", () => {
 
   it.effect("ends with a timeout like a call", () =>
     Effect.gen(function* () {
-      const { place, started } = yield* makeWorld
-      const agent = yield* agentUnderTest(place)
-      const task = yield* agent.startTool({ computer: "desk", tool: "work", timeout: 7 })
-      yield* Deferred.await(started)
+      const { task } = yield* runningTask({ timeout: 7 })
       yield* TestClock.adjust("7 seconds")
       assert.strictEqual((yield* task.result).meta?.["a2c_timeout"], true)
     })
@@ -225,10 +223,7 @@ describe("tool tasks", () => {
 
   it.effect("runs for longer than one request waits", () =>
     Effect.gen(function* () {
-      const { done, place, started } = yield* makeWorld
-      const agent = yield* agentUnderTest(place)
-      const task = yield* agent.startTool({ computer: "desk", tool: "work", timeout: 600 })
-      yield* Deferred.await(started)
+      const { done, task } = yield* runningTask({ timeout: 600 })
       const waiting = yield* Effect.forkChild(task.result)
       yield* TestClock.adjust("65 seconds")
       assert.isUndefined(waiting.pollUnsafe())
@@ -241,13 +236,10 @@ describe("tool tasks", () => {
 describe("a task of a Computer that leaves its office", () => {
   /** A Computer that has left while its task ran, and is in another office, with an Agent of the same name. */
   const moved = Effect.gen(function* () {
-    const world = yield* makeWorld
-    const agent = yield* agentUnderTest(world.place)
-    const task = yield* agent.startTool({ computer: "desk", tool: "work" })
-    yield* Deferred.await(world.started)
+    const world = yield* runningTask()
     yield* world.desk.leave
     yield* world.desk.join({ office: "O2" })
-    return { ...world, task, next: yield* agentUnderTest(world.place, { office: "O2" }) }
+    return { ...world, next: yield* agentUnderTest(world.place, { office: "O2" }) }
   })
 
   it.effect("is cancelled", () => Effect.map(moved, ({ cancelled }) => assert.strictEqual(cancelled(), 1)))
@@ -287,10 +279,11 @@ describe("a blob of a Computer that leaves its office", () => {
   it.effect("is gone for an Agent of the same name in its next office", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
-      const data = "AAAA".repeat(100_000)
-      const draw = tool("draw", () => Effect.succeed({ content: [{ type: "image", mimeType: "image/png", data }] }))
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [draw] })
-      const desk = yield* computerUnderTest(place, { name: "desk", protocol: "0.3", servers: { alpha } })
+      const desk = yield* computerUnderTest(place, {
+        name: "desk",
+        protocol: "0.3",
+        servers: { alpha: { tools: [draw] } }
+      })
       const agent = yield* agentUnderTest(place, { protocol: "0.3" })
       const [exposed] = yield* agent.getTools("desk")
       const { content } = yield* agent.callTool({ computer: "desk", tool: exposed?.name ?? "", blobs: "keep" })
