@@ -4,26 +4,9 @@ import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { computerIn, settled } from "./joinedMembers.ts"
-import { agentUnderTest, computerUnderTest, hangingTool, resource, textResult, tool } from "./members.ts"
-import { conform, type World } from "./World.ts"
+import { agentUnderTest, computerUnderTest, hangingTool, resource, scriptedOffice, textResult, tool } from "./members.ts"
+import { conform } from "./World.ts"
 
-/**
- * Our Agent in the office of a raw Computer, which replies to the automatic requests of our Agent, and with `answers` to
- * others.
- */
-const scriptedOffice = Effect.fnUntraced(function* (
-  world: World,
-  answers: (event: string, body: Record<string, unknown>) => unknown = () => undefined
-) {
-  const c1 = yield* computerIn(world, "O1")
-  yield* c1.answers((event, given) => {
-    const body = given as Record<string, unknown>
-    const { req_id } = body
-    const usual = event === "client:get_desktop" ? { desktops: [], req_id } : { tools: [], req_id }
-    return Effect.succeed([answers(event, body) ?? usual])
-  })
-  return { c1, agent: yield* agentUnderTest(world) }
-})
 const forEver = Duration.hours(1)
 
 describe("Agent", () => {

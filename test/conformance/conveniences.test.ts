@@ -5,7 +5,7 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import type { ResolvedDpe } from "../../src/application/computer/ComputerSettings.ts"
 import { DocumentReader, DocumentUnreadable } from "../../src/application/ports/files/DocumentReader.ts"
 import { computerIn } from "./joinedMembers.ts"
-import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "./members.ts"
+import { agentUnderTest, computerUnderTest, resource, scriptedOffice, textResult, tool } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
 const report = resource("dpe://com.ex.docs/rpt")
@@ -36,34 +36,14 @@ describe("call without a Computer", () => {
 
   conform("refreshes the tools once before it fails without an owner", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
       let listings = 0
-      yield* c1.answers((event, given) => {
-        const { req_id } = given as { readonly req_id: string }
-        if (event !== "client:get_tools") return Effect.succeed([{ desktops: [], req_id }])
-        listings++
-        return Effect.succeed([{ tools: [], req_id }])
+      const { agent } = yield* scriptedOffice(world, (event) => {
+        if (event === "client:get_tools") listings++
+        return undefined
       })
-      const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.callTool({ tool: "fly" }))
       assert.strictEqual(error.message, 'No Computer of this office has a tool "fly"')
       assert.strictEqual(listings, 2)
-    })
-  )
-
-  conform("finds a tool that was added without a notification", (world) =>
-    Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      let listings = 0
-      yield* c1.answers((event, given) => {
-        const { req_id } = given as { readonly req_id: string }
-        if (event === "client:tool_call") return Effect.succeed([textResult("flown")])
-        if (event !== "client:get_tools") return Effect.succeed([{ desktops: [], req_id }])
-        const fly = { name: "fly", description: "", params_schema: {}, return_schema: null }
-        return Effect.succeed([{ tools: listings++ === 0 ? [] : [fly], req_id }])
-      })
-      const agent = yield* agentUnderTest(world)
-      assert.isFalse((yield* agent.callTool({ tool: "fly" })).isError)
     })
   )
 })
@@ -116,13 +96,10 @@ describe("allResources", () => {
 
   conform("keeps what came when a page or a cursor repeats", (world) =>
     Effect.gen(function* () {
-      const c1 = yield* computerIn(world, "O1")
-      yield* c1.answers((_event, given) => {
-        const { req_id } = given as { readonly req_id: string }
-        const resources = [{ uri: "window://one", name: "one" }]
-        return Effect.succeed([{ tools: [], desktops: [], resources, next_cursor: "again", req_id }])
-      })
-      const agent = yield* agentUnderTest(world)
+      const resources = [{ uri: "window://one", name: "one" }]
+      const { agent } = yield* scriptedOffice(world, (event, { req_id }) =>
+        event === "client:get_resources" ? { resources, next_cursor: "again", req_id } : undefined
+      )
       const listed = yield* agent.allResources("pc-1", "alpha")
       assert.deepStrictEqual(
         listed.map(({ uri }) => uri),

@@ -241,11 +241,13 @@ for (const [engine, makeServer] of engines) {
       ["https://a2c.example:444", listed],
       ["http://evil-localhost:7070", listed]
     ] as const) {
-      it.live(`rejects a page of ${origin} when ${allowedOrigins === undefined ? "no origin" : String(allowedOrigins)} is listed`, () =>
-        Effect.gen(function* () {
-          const url = yield* serve({ ...(allowedOrigins !== undefined && { allowedOrigins }) })
-          assert.deepStrictEqual(yield* statuses(url, origin), [403, 403])
-        }).pipe(Effect.scoped)
+      it.live(
+        `rejects a page of ${origin} when ${allowedOrigins === undefined ? "no origin" : String(allowedOrigins)} is listed`,
+        () =>
+          Effect.gen(function* () {
+            const url = yield* serve({ ...(allowedOrigins !== undefined && { allowedOrigins }) })
+            assert.deepStrictEqual(yield* statuses(url, origin), [403, 403])
+          }).pipe(Effect.scoped)
       )
     }
 

@@ -11,7 +11,7 @@ import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { LineName } from "../../src/domain/wire/lines.ts"
-import { agentIn } from "./joinedMembers.ts"
+import { agentIn, computerIn } from "./joinedMembers.ts"
 import type { World } from "./World.ts"
 
 /** The services of a world that our members need. */
@@ -177,3 +177,21 @@ export const firstOpen = <A>({ approvals }: Approvals<A>): Effect.Effect<A> =>
 /** Waits until no call waits for an approval or an answer. */
 export const noneOpen = ({ approvals }: Approvals<unknown>) =>
   Effect.asVoid(Stream.runHead(Stream.filter(approvals, (all) => all.length === 0)))
+
+/**
+ * Our Agent in the office of a raw Computer, which replies to the automatic requests of our Agent, and with `answers` to
+ * others.
+ */
+export const scriptedOffice = Effect.fnUntraced(function* (
+  world: World,
+  answers: (event: string, body: Record<string, unknown>) => unknown = () => undefined
+) {
+  const c1 = yield* computerIn(world, "O1")
+  yield* c1.answers((event, given) => {
+    const body = given as Record<string, unknown>
+    const { req_id } = body
+    const usual = event === "client:get_desktop" ? { desktops: [], req_id } : { tools: [], req_id }
+    return Effect.succeed([answers(event, body) ?? usual])
+  })
+  return { c1, agent: yield* agentUnderTest(world) }
+})
