@@ -4,7 +4,15 @@ import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { computerIn, settled } from "./joinedMembers.ts"
-import { agentUnderTest, computerUnderTest, hangingTool, resource, scriptedOffice, textResult, tool } from "./members.ts"
+import {
+  agentUnderTest,
+  computerUnderTest,
+  hangingTool,
+  resource,
+  scriptedOffice,
+  textResult,
+  tool
+} from "./members.ts"
 import { conform } from "./World.ts"
 
 const forEver = Duration.hours(1)
