@@ -14,6 +14,7 @@ import {
 } from "../../src/application/ports/Transport.ts"
 import { engines } from "./socketio/engines.ts"
 import { loopbackAddress } from "../loopbackAddress.ts"
+import { until } from "../until.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
@@ -105,47 +106,53 @@ const request = (link: Link, event: string, value: unknown = {}, timeout = minut
 const failureOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
+/** The handlers of both ends of a link; both echo by default. */
+interface Handlers {
+  readonly onServer?: MessageHandler
+  readonly onMember?: MessageHandler
+}
+
 /** The contract of every transport. */
 const contract = (name: string, start: Open) => {
-  const promise = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(body))
+  /** A site with one member, and the Server's end of its link. */
+  const linked = Effect.fnUntraced(function* ({ onMember, onServer }: Handlers = {}) {
+    const site = yield* start(onServer)
+    const member = yield* site.connect(onMember)
+    const { closed, link: server } = yield* site.accepted
+    return { site, member, server, closed: Deferred.await(closed) }
+  })
+  type Linked = Effect.Success<ReturnType<typeof linked>>
+  const live = (
+    title: string,
+    handlers: Handlers,
+    body: (linked: Linked) => Effect.fn.Return<void, unknown, Scope.Scope>
+  ) => it.live(title, () => Effect.flatMap(linked(handlers), Effect.fnUntraced(body)))
 
   describe(name, () => {
-    promise(
-      "sends requests in both directions and delivers reply values in order",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const member = yield* site.connect()
-        const { link: server } = yield* site.accepted
-        for (const link of [member, server]) {
-          assert.deepStrictEqual(yield* request(link, "one", { a: ["ü", 1, null] }), [{ a: ["ü", 1, null] }])
-          assert.deepStrictEqual(yield* request(link, "two", { a: 1 }), [{ a: 1 }, null])
-          assert.deepStrictEqual(yield* request(link, "nothing"), [])
-        }
-        assert.strictEqual(member.id, server.id)
-      })
-    )
+    live("sends requests in both directions and delivers reply values in order", {}, function* ({ member, server }) {
+      for (const link of [member, server]) {
+        assert.deepStrictEqual(yield* request(link, "one", { a: ["ü", 1, null] }), [{ a: ["ü", 1, null] }])
+        assert.deepStrictEqual(yield* request(link, "two", { a: 1 }), [{ a: 1 }, null])
+        assert.deepStrictEqual(yield* request(link, "nothing"), [])
+      }
+      assert.strictEqual(member.id, server.id)
+    })
 
-    promise(
-      "interrupts the admission of a member that leaves",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const until = (count: number) => Effect.repeat(Effect.sleep(1), { until: () => site.judged() === count })
-        const attempt = yield* Effect.forkChild(Effect.scoped(site.connect(echo, { odd: true })), {
-          startImmediately: true
-        })
-        yield* until(1)
-        yield* Fiber.interrupt(attempt)
-        yield* until(0)
+    live("interrupts the admission of a member that leaves", {}, function* ({ site }) {
+      const attempt = yield* Effect.forkChild(Effect.scoped(site.connect(echo, { odd: true })), {
+        startImmediately: true
       })
-    )
+      yield* until(() => site.judged() === 1)
+      yield* Fiber.interrupt(attempt)
+      yield* until(() => site.judged() === 0)
+    })
 
-    promise(
-      "delivers messages in order",
+    it.live("delivers messages in order", () =>
       Effect.gen(function* () {
         const received: Array<unknown> = []
-        const site = yield* start((_, body) => Effect.sync(() => [jsonBody(received.push(valueOf(body)))]))
-        const member = yield* site.connect()
+        const { member } = yield* linked({
+          onServer: (_, body) => Effect.sync(() => [jsonBody(received.push(valueOf(body)))])
+        })
         for (let count = 1; count < 50; count++) yield* member.notify("count", jsonBody(count))
         yield* request(member, "last", 50)
         assert.deepStrictEqual(
@@ -155,54 +162,48 @@ const contract = (name: string, start: Open) => {
       })
     )
 
-    promise(
+    const onNever: MessageHandler = (event, body) => (event === "never" ? Effect.never : Effect.succeed([body]))
+    live(
       "fails a request without a reply at its timeout and keeps the link",
-      Effect.gen(function* () {
-        const site = yield* start((event, body) => (event === "never" ? Effect.never : Effect.succeed([body])))
-        const member = yield* site.connect()
+      { onServer: onNever },
+      function* ({ member }) {
         assert.strictEqual(
           yield* failureOf(member.request("never", jsonBody({}), Duration.millis(50))),
           "RequestTimeout"
         )
         assert.deepStrictEqual(yield* request(member, "one", 1), [1])
-      })
+      }
     )
 
-    promise(
-      "extends a request at its timeout, in both directions",
-      Effect.gen(function* () {
-        const answering: MessageHandler = (event, body) =>
-          event === "late" ? Effect.delay(Effect.succeed([body]), "150 millis") : Effect.never
-        const site = yield* start(answering)
-        const member = yield* site.connect(answering)
-        const { link: server } = yield* site.accepted
-        for (const link of [member, server]) {
-          let extensions = 0
-          const extend = () => (extensions++ === 0 ? Duration.seconds(20) : Duration.zero)
-          const late = yield* link.request("late", jsonBody(1), Duration.millis(40), extend)
-          assert.deepStrictEqual(late.map(valueOf), [1])
-          assert.strictEqual(extensions, 1)
-          let left = 2
-          const finite = () => (left-- > 0 ? Duration.millis(10) : Duration.zero)
-          const never = link.request("never", jsonBody({}), Duration.millis(10), finite)
-          assert.strictEqual(yield* failureOf(never), "RequestTimeout")
-          assert.strictEqual(left, -1)
-        }
-      })
-    )
+    const onLate: MessageHandler = (event, body) =>
+      event === "late" ? Effect.delay(Effect.succeed([body]), "150 millis") : Effect.never
+    const late = { onServer: onLate, onMember: onLate }
+    live("extends a request at its timeout, in both directions", late, function* ({ member, server }) {
+      for (const link of [member, server]) {
+        let extensions = 0
+        const extend = () => (extensions++ === 0 ? Duration.seconds(20) : Duration.zero)
+        const late = yield* link.request("late", jsonBody(1), Duration.millis(40), extend)
+        assert.deepStrictEqual(late.map(valueOf), [1])
+        assert.strictEqual(extensions, 1)
+        let left = 2
+        const finite = () => (left-- > 0 ? Duration.millis(10) : Duration.zero)
+        const never = link.request("never", jsonBody({}), Duration.millis(10), finite)
+        assert.strictEqual(yield* failureOf(never), "RequestTimeout")
+        assert.strictEqual(left, -1)
+      }
+    })
 
-    promise(
-      "ends pending requests at the other end when a member closes",
+    it.live("ends pending requests at the other end when a member closes", () =>
       Effect.gen(function* () {
         const stopped = yield* Deferred.make<void>()
         const reached = yield* Deferred.make<void>()
-        const site = yield* start(() =>
+        const scope = yield* Scope.make()
+        const onServer = () =>
           Deferred.succeed(reached, undefined).pipe(
             Effect.andThen(Effect.never),
             Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
           )
-        )
-        const scope = yield* Scope.make()
+        const site = yield* start(onServer)
         const member = yield* Scope.provide(
           site.connect(() => Effect.never),
           scope
@@ -221,88 +222,68 @@ const contract = (name: string, start: Open) => {
       })
     )
 
-    promise(
+    const silent = { onServer: () => Effect.never }
+    live(
       "closes links and accepts no members when the server stops",
-      Effect.gen(function* () {
-        const site = yield* start(() => Effect.never)
-        const member = yield* site.connect()
-        const { closed, link: server } = yield* site.accepted
+      silent,
+      function* ({ closed, member, server, site }) {
         const asking = yield* Effect.forkChild(failureOf(member.request("x", jsonBody({}), minute)))
         yield* site.stop
         assert.strictEqual(yield* server.closed, "server_shutdown")
         assert.strictEqual(yield* Fiber.join(asking), "LinkClosed")
-        yield* Deferred.await(closed)
+        yield* closed
         assert.isString(yield* member.closed)
         assert.strictEqual(yield* failureOf(Effect.scoped(site.connect())), "Unreachable")
-      })
+      }
     )
 
-    promise(
+    live(
       "closes a link of one member at the server for its reason, and no other",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const [member, other] = [yield* site.connect(), yield* site.connect()]
-        const { closed, link: server } = yield* site.accepted
+      {},
+      function* ({ closed, member, server, site }) {
+        const other = yield* site.connect()
         yield* server.close("idle")
         assert.strictEqual(yield* server.closed, "idle")
-        yield* Deferred.await(closed)
+        yield* closed
         yield* member.closed
         assert.deepStrictEqual(yield* request(other, "one", 1), [1])
-      })
+      }
     )
 
-    promise(
-      "hands over the version, the credentials and the address of a member",
-      Effect.gen(function* () {
-        const site = yield* start()
-        yield* site.connect(echo, { key: "mine" })
-        const { handshake } = yield* site.accepted
-        const { auth, remoteAddress, version } = handshake
-        assert.deepStrictEqual([auth, version], [{ key: "mine" }, { major: 0, minor: 2, patch: 0 }])
-        assert.match(remoteAddress, /127\.0\.0\.1$|^memory$/)
-      })
-    )
+    live("hands over the version, the credentials and the address of a member", {}, function* ({ site }) {
+      yield* site.connect(echo, { key: "mine" })
+      const { auth, remoteAddress, version } = (yield* site.accepted).handshake
+      assert.deepStrictEqual([auth, version], [{ key: "mine" }, { major: 0, minor: 2, patch: 0 }])
+      assert.match(remoteAddress, /127\.0\.0\.1$|^memory$/)
+    })
 
-    promise(
-      "reports the reason of a rejected admission",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const refused = yield* Effect.flip(site.connect(echo, { bad: true }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: 401, message: "not you" })
-      })
-    )
+    live("reports the reason of a rejected admission", {}, function* ({ site }) {
+      const refused = yield* Effect.flip(site.connect(echo, { bad: true }))
+      assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: 401, message: "not you" })
+    })
 
-    promise(
-      "rejects bodies that it cannot send",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const member = yield* site.connect()
-        assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
-        assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "SendFailed")
-        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "SendFailed")
-        const large = "ü".repeat(40_000)
-        assert.deepStrictEqual(yield* request(member, "one", large), [large])
-      })
-    )
+    live("rejects bodies that it cannot send", {}, function* ({ member }) {
+      assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
+      assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "SendFailed")
+      assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "SendFailed")
+      const large = "ü".repeat(40_000)
+      assert.deepStrictEqual(yield* request(member, "one", large), [large])
+    })
 
-    promise(
-      "turns hostile values into invalid bodies, in requests and in replies",
-      Effect.gen(function* () {
-        const hostile = JSON.parse('{"__proto__":{}}') as unknown
-        const site = yield* start((_, body) => Effect.succeed([jsonBody(valueOf(body))]))
-        const member = yield* site.connect(() => Effect.succeed([jsonBody(hostile)]))
-        const { link: server } = yield* site.accepted
-        assert.deepStrictEqual(yield* request(member, "x", hostile), ["fault 400"])
-        assert.deepStrictEqual(yield* request(server, "x"), ["fault 400"])
-      })
-    )
+    const hostile = JSON.parse('{"__proto__":{}}') as unknown
+    const odd: Handlers = {
+      onServer: (_, body) => Effect.succeed([jsonBody(valueOf(body))]),
+      onMember: () => Effect.succeed([jsonBody(hostile)])
+    }
+    live("turns hostile values into invalid bodies, in requests and in replies", odd, function* ({ member, server }) {
+      assert.deepStrictEqual(yield* request(member, "x", hostile), ["fault 400"])
+      assert.deepStrictEqual(yield* request(server, "x"), ["fault 400"])
+    })
 
-    promise(
+    live(
       "delivers a name with an escape unchanged after a text with a backslash as name",
-      Effect.gen(function* () {
-        const site = yield* start()
-        const member = yield* site.connect()
-        const { link: server } = yield* site.accepted
+      {},
+      function* ({ member, server }) {
         for (const [first, link] of [
           ["of the member", member],
           ["of the server", server]
@@ -311,23 +292,18 @@ const contract = (name: string, start: Open) => {
           const [reply] = yield* request(link, "one", { [first]: 1, "\n": 2 })
           assert.deepStrictEqual(Object.keys(reply as JsonObject), [first, "\n"])
         }
-      })
+      }
     )
 
-    promise(
-      "ignores the late reply of a cancelled request",
+    it.live("ignores the late reply of a cancelled request", () =>
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()
         const reached = yield* Deferred.make<void>()
-        const site = yield* start((event, body) =>
-          event === "slow"
-            ? Deferred.succeed(reached, undefined).pipe(
-                Effect.andThen(Deferred.await(gate)),
-                Effect.as([jsonBody("late")])
-              )
-            : Effect.succeed([body])
-        )
-        const member = yield* site.connect()
+        const waiting = Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(gate))
+        const { member } = yield* linked({
+          onServer: (event, body) =>
+            event === "slow" ? Effect.as(waiting, [jsonBody("late")]) : Effect.succeed([body])
+        })
         const slow = yield* Effect.forkChild(member.request("slow", jsonBody({}), minute))
         yield* Deferred.await(reached)
         yield* Fiber.interrupt(slow)
@@ -336,15 +312,11 @@ const contract = (name: string, start: Open) => {
       })
     )
 
-    promise(
-      "sends an empty reply when a handler fails, and keeps the link",
-      Effect.gen(function* () {
-        const site = yield* start((event, body) => (event === "bug" ? Effect.die("a bug") : Effect.succeed([body])))
-        const member = yield* site.connect()
-        assert.deepStrictEqual(yield* request(member, "bug"), [])
-        assert.deepStrictEqual(yield* request(member, "one", 1), [1])
-      })
-    )
+    const onBug: MessageHandler = (event, body) => (event === "bug" ? Effect.die("a bug") : Effect.succeed([body]))
+    live("sends an empty reply when a handler fails, and keeps the link", { onServer: onBug }, function* ({ member }) {
+      assert.deepStrictEqual(yield* request(member, "bug"), [])
+      assert.deepStrictEqual(yield* request(member, "one", 1), [1])
+    })
   })
 }
 
@@ -357,13 +329,11 @@ describe("Transport", () => {
   }
 
   it.live("delivers the disconnect of a polling member before its process ends", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const site = yield* overSocketIo(RelayServer.layer, ["polling"])()
-        yield* Effect.scoped(site.connect())
-        const { closed } = yield* site.accepted
-        assert.isTrue(yield* Deferred.isDone(closed))
-      })
-    )
+    Effect.gen(function* () {
+      const site = yield* overSocketIo(RelayServer.layer, ["polling"])()
+      yield* Effect.scoped(site.connect())
+      const { closed } = yield* site.accepted
+      assert.isTrue(yield* Deferred.isDone(closed))
+    })
   )
 })

@@ -17,70 +17,52 @@ const remove = (server: string) => CredentialStore.use((store) => store.remove(s
 
 /** The contract of every {@link CredentialStore}. */
 const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
-  const promise = (title: string, body: Effect.Effect<void, unknown, CredentialStore>) =>
-    it.live(title, () => Effect.provide(body, Layer.fresh(store)))
+  const live = (title: string, body: () => Effect.fn.Return<void, unknown, CredentialStore>) =>
+    it.live(title, () => Effect.provide(Effect.gen(body), Layer.fresh(store)))
 
   describe(name, () => {
-    promise(
-      "starts empty and accepts a removal without credentials",
-      Effect.gen(function* () {
-        yield* remove("github")
-        assert.deepStrictEqual(yield* read("github"), Option.none())
-      })
-    )
+    live("starts empty and accepts a removal without credentials", function* () {
+      yield* remove("github")
+      assert.deepStrictEqual(yield* read("github"), Option.none())
+    })
 
-    promise(
-      "returns the latest credentials",
-      Effect.gen(function* () {
-        yield* write("github", "first")
-        yield* write("github", '{"tökens":"\\u0000"}')
-        assert.deepStrictEqual(yield* read("github"), Option.some('{"tökens":"\\u0000"}'))
-      })
-    )
+    live("returns the latest credentials", function* () {
+      yield* write("github", "first")
+      yield* write("github", '{"tökens":"\\u0000"}')
+      assert.deepStrictEqual(yield* read("github"), Option.some('{"tökens":"\\u0000"}'))
+    })
 
-    promise(
-      "separates the credentials of servers",
-      Effect.gen(function* () {
-        yield* write("a", "of a")
-        yield* write("b", "of b")
-        yield* remove("a")
-        assert.deepStrictEqual([yield* read("a"), yield* read("b")], [Option.none(), Option.some("of b")])
-      })
-    )
+    live("separates the credentials of servers", function* () {
+      yield* write("a", "of a")
+      yield* write("b", "of b")
+      yield* remove("a")
+      assert.deepStrictEqual([yield* read("a"), yield* read("b")], [Option.none(), Option.some("of b")])
+    })
 
-    promise(
-      "accepts any text as the name of a server",
-      Effect.gen(function* () {
-        const names = ["__proto__", "constructor", "toString", "", "a/../b", "ü"]
-        assert.isTrue((yield* Effect.forEach(names, read)).every(Option.isNone))
-        yield* Effect.forEach(names, (server) => write(server, `of ${server}`))
-        assert.deepStrictEqual(
-          yield* Effect.forEach(names, read),
-          names.map((server) => Option.some(`of ${server}`))
-        )
-      })
-    )
+    live("accepts any text as the name of a server", function* () {
+      const names = ["__proto__", "constructor", "toString", "", "a/../b", "ü"]
+      assert.isTrue((yield* Effect.forEach(names, read)).every(Option.isNone))
+      yield* Effect.forEach(names, (server) => write(server, `of ${server}`))
+      assert.deepStrictEqual(
+        yield* Effect.forEach(names, read),
+        names.map((server) => Option.some(`of ${server}`))
+      )
+    })
 
-    promise(
-      "keeps all concurrent writes",
-      Effect.gen(function* () {
-        const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
-        yield* Effect.forEach(names, (server) => write(server, server), { concurrency: "unbounded" })
-        assert.deepStrictEqual(
-          yield* Effect.forEach(names, read),
-          names.map((server) => Option.some(server))
-        )
-      })
-    )
+    live("keeps all concurrent writes", function* () {
+      const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
+      yield* Effect.forEach(names, (server) => write(server, server), { concurrency: "unbounded" })
+      assert.deepStrictEqual(
+        yield* Effect.forEach(names, read),
+        names.map((server) => Option.some(server))
+      )
+    })
 
-    promise(
-      "prints no credentials",
-      Effect.gen(function* () {
-        yield* write("github", "s3cret")
-        const found = yield* CredentialStore.use((one) => one.read("github"))
-        assert.notInclude(`${String(found)} ${JSON.stringify(found)}`, "s3cret")
-      })
-    )
+    live("prints no credentials", function* () {
+      yield* write("github", "s3cret")
+      const found = yield* CredentialStore.use((one) => one.read("github"))
+      assert.notInclude(`${String(found)} ${JSON.stringify(found)}`, "s3cret")
+    })
   })
 }
 
@@ -90,8 +72,8 @@ describe("CredentialStore", () => {
 })
 
 describe("the credentials file", () => {
-  const promise = (title: string, body: (path: string) => Effect.Effect<void, unknown>) =>
-    it.live(title, () => Effect.scoped(Effect.flatMap(somewhere, body)))
+  const live = (title: string, body: (path: string) => Effect.fn.Return<void, unknown>) =>
+    it.live(title, () => Effect.flatMap(somewhere, Effect.fnUntraced(body)))
   const at = (path: string) => Effect.provide(FileCredentialStore.layer({ path }))
   const put = (path: string, text: string, mode = 0o600) => {
     mkdirSync(join(path, ".."), { recursive: true })
@@ -99,99 +81,79 @@ describe("the credentials file", () => {
     chmodSync(path, mode)
   }
 
-  promise("is readable by its owner only, as its folder", (path) =>
-    Effect.gen(function* () {
-      yield* write("github", "s3cret").pipe(at(path))
-      const modes = [path, join(path, "..")].map((one) => (statSync(one).mode & 0o777).toString(8))
-      assert.deepStrictEqual(modes, ["600", "700"])
-    })
-  )
+  live("is readable by its owner only, as its folder", function* (path) {
+    yield* write("github", "s3cret").pipe(at(path))
+    const modes = [path, join(path, "..")].map((one) => (statSync(one).mode & 0o777).toString(8))
+    assert.deepStrictEqual(modes, ["600", "700"])
+  })
 
-  promise("outlives the store", (path) =>
-    Effect.gen(function* () {
-      yield* write("github", "s3cret").pipe(at(path))
-      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("s3cret"))
-    })
-  )
+  live("outlives the store", function* (path) {
+    yield* write("github", "s3cret").pipe(at(path))
+    assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("s3cret"))
+  })
 
-  promise("keeps credentials with escapes after names of several bytes", (path) =>
-    Effect.gen(function* () {
-      put(path, String.raw`{"version":1,"servers":{"üüü":"\n","":"x"}}`)
-      assert.deepStrictEqual(yield* read("üüü").pipe(at(path)), Option.some("\n"))
-    })
-  )
+  live("keeps credentials with escapes after names of several bytes", function* (path) {
+    put(path, String.raw`{"version":1,"servers":{"üüü":"\n","":"x"}}`)
+    assert.deepStrictEqual(yield* read("üüü").pipe(at(path)), Option.some("\n"))
+  })
 
-  promise("keeps all concurrent writes of several stores", (path) =>
-    Effect.gen(function* () {
-      const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
-      yield* Effect.forEach(names, (server) => write(server, server).pipe(at(path)), {
-        concurrency: "unbounded"
-      })
-      const found = yield* Effect.forEach(names, read).pipe(at(path))
-      assert.isTrue(found.every(Option.isSome))
+  live("keeps all concurrent writes of several stores", function* (path) {
+    const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
+    yield* Effect.forEach(names, (server) => write(server, server).pipe(at(path)), {
+      concurrency: "unbounded"
     })
-  )
+    const found = yield* Effect.forEach(names, read).pipe(at(path))
+    assert.isTrue(found.every(Option.isSome))
+  })
 
-  promise("changes atomically and leaves no other file", (path) =>
-    Effect.gen(function* () {
-      yield* write("github", "first").pipe(at(path))
-      const before = statSync(path).ino
-      yield* write("github", "second").pipe(at(path))
-      assert.notStrictEqual(statSync(path).ino, before)
-      assert.deepStrictEqual(readdirSync(join(path, "..")), ["credentials.json"])
-    })
-  )
+  live("changes atomically and leaves no other file", function* (path) {
+    yield* write("github", "first").pipe(at(path))
+    const before = statSync(path).ino
+    yield* write("github", "second").pipe(at(path))
+    assert.notStrictEqual(statSync(path).ino, before)
+    assert.deepStrictEqual(readdirSync(join(path, "..")), ["credentials.json"])
+  })
 
-  promise("fails when a file is in place of its folder", (path) =>
-    Effect.gen(function* () {
-      put(join(path, ".."), "a file")
-      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
-      assert.include(failure.message, path)
-      assert.notInclude(failure.message, "s3cret")
-    })
-  )
+  live("fails when a file is in place of its folder", function* (path) {
+    put(join(path, ".."), "a file")
+    const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
+    assert.include(failure.message, path)
+    assert.notInclude(failure.message, "s3cret")
+  })
 
-  promise("is not taken for a missing file when its folder is a file", (path) =>
-    Effect.gen(function* () {
-      put(join(path, ".."), "a file")
-      const failure = yield* Effect.flip(read("github").pipe(at(path)))
-      assert.match(failure.message, /Cannot read .*ENOTDIR/)
-    })
-  )
+  live("is not taken for a missing file when its folder is a file", function* (path) {
+    put(join(path, ".."), "a file")
+    const failure = yield* Effect.flip(read("github").pipe(at(path)))
+    assert.match(failure.message, /Cannot read .*ENOTDIR/)
+  })
 
-  promise("fails when the new file cannot replace it, and leaves no other file", (path) =>
-    Effect.gen(function* () {
-      const parent = join(path, "..")
-      // A file cannot replace the folder itself.
-      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${parent}/.`)))
-      assert.match(failure.message, /Cannot write /)
-      assert.notInclude(failure.message, "s3cret")
-      assert.deepStrictEqual(readdirSync(parent), [])
-    })
-  )
+  live("fails when the new file cannot replace it, and leaves no other file", function* (path) {
+    const parent = join(path, "..")
+    // A file cannot replace the folder itself.
+    const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${parent}/.`)))
+    assert.match(failure.message, /Cannot write /)
+    assert.notInclude(failure.message, "s3cret")
+    assert.deepStrictEqual(readdirSync(parent), [])
+  })
 
-  promise("fails with the error of the write when no file was made", (path) =>
-    Effect.gen(function* () {
-      // The name is that of a folder, which does not exist.
-      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${path}/`)))
-      assert.match(failure.message, /Cannot write .*ENOENT.* open /)
-    })
-  )
+  live("fails with the error of the write when no file was made", function* (path) {
+    // The name is that of a folder, which does not exist.
+    const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${path}/`)))
+    assert.match(failure.message, /Cannot write .*ENOENT.* open /)
+  })
 
   for (const mode of [0o644, 0o640, 0o620, 0o602]) {
-    promise(`is refused with mode ${mode.toString(8)}`, (path) =>
-      Effect.gen(function* () {
-        const text = '{"version":1,"servers":{"github":"s3cret"}}'
-        put(path, text, mode)
-        const outcomes = [read("github"), write("github", "x"), remove("github")]
-        for (const outcome of outcomes) {
-          const failure = yield* Effect.flip(Effect.asVoid(outcome).pipe(at(path)))
-          assert.include(failure.message, path)
-          assert.include(failure.message, `mode 0${mode.toString(8)}`)
-        }
-        assert.strictEqual(readFileSync(path, "utf8"), text)
-      })
-    )
+    live(`is refused with mode ${mode.toString(8)}`, function* (path) {
+      const text = '{"version":1,"servers":{"github":"s3cret"}}'
+      put(path, text, mode)
+      const outcomes = [read("github"), write("github", "x"), remove("github")]
+      for (const outcome of outcomes) {
+        const failure = yield* Effect.flip(Effect.asVoid(outcome).pipe(at(path)))
+        assert.include(failure.message, path)
+        assert.include(failure.message, `mode 0${mode.toString(8)}`)
+      }
+      assert.strictEqual(readFileSync(path, "utf8"), text)
+    })
   }
 
   it.live.each([
@@ -215,28 +177,24 @@ describe("the credentials file", () => {
       assert.notInclude(failure.message, "s3cre")
       yield* Effect.flip(write("other", "x").pipe(at(path)))
       assert.strictEqual(readFileSync(path, "utf8"), text)
-    }).pipe(Effect.scoped)
-  )
-
-  promise("does not grow beyond the size limit of reads", (path) =>
-    Effect.gen(function* () {
-      yield* write("github", "kept").pipe(at(path))
-      yield* Effect.flip(write("other", "x".repeat(1024 * 1024)).pipe(at(path)))
-      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("kept"))
     })
   )
 
-  promise("accepts exactly 1 MiB, and no byte more", (path) =>
-    Effect.gen(function* () {
-      yield* write("github", "").pipe(at(path))
-      const rest = 1024 * 1024 - statSync(path).size
-      yield* write("github", "x".repeat(rest)).pipe(at(path))
-      assert.strictEqual(statSync(path).size, 1024 * 1024)
-      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("x".repeat(rest)))
-      const failure = yield* Effect.flip(write("github", "x".repeat(rest + 1)).pipe(at(path)))
-      assert.match(failure.message, /Cannot write .*1048576 bytes/)
-    })
-  )
+  live("does not grow beyond the size limit of reads", function* (path) {
+    yield* write("github", "kept").pipe(at(path))
+    yield* Effect.flip(write("other", "x".repeat(1024 * 1024)).pipe(at(path)))
+    assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("kept"))
+  })
+
+  live("accepts exactly 1 MiB, and no byte more", function* (path) {
+    yield* write("github", "").pipe(at(path))
+    const rest = 1024 * 1024 - statSync(path).size
+    yield* write("github", "x".repeat(rest)).pipe(at(path))
+    assert.strictEqual(statSync(path).size, 1024 * 1024)
+    assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("x".repeat(rest)))
+    const failure = yield* Effect.flip(write("github", "x".repeat(rest + 1)).pipe(at(path)))
+    assert.match(failure.message, /Cannot write .*1048576 bytes/)
+  })
 
   it("stands in the user's configuration folder by default", () => {
     const { defaultCredentialPath } = FileCredentialStore

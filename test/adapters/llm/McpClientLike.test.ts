@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { McpClientError } from "../../../src/adapters/llm/McpClientError.ts"
 import { makeMcpClient, withSignal } from "../../../src/adapters/llm/McpClientLike.ts"
@@ -11,6 +11,9 @@ const started = Effect.gen(function* () {
   const tools = yield* makeTools
   return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
+type Started = Effect.Success<typeof started>
+const effect = (title: string, body: (started: Started) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.flatMap(started, Effect.fnUntraced(body)))
 
 /** The rejection of a promise. */
 const rejection = (promise: Promise<unknown>) =>
@@ -27,223 +30,166 @@ const failure = (promise: Promise<unknown>) =>
   )
 
 describe("McpClientLike", () => {
-  it.effect("lists one page of tools unchanged", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { nextCursor, tools } = yield* Effect.promise(() => client.listTools())
-      assert.strictEqual(nextCursor, "2")
-      assert.deepStrictEqual(tools[0], {
-        name: "echo",
-        description: "Tool echo",
-        inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
-        annotations: { readOnlyHint: true },
-        _meta: { "vendor/hint": "fast" }
-      })
+  effect("lists one page of tools unchanged", function* ({ client }) {
+    const { nextCursor, tools } = yield* Effect.promise(() => client.listTools())
+    assert.strictEqual(nextCursor, "2")
+    assert.deepStrictEqual(tools[0], {
+      name: "echo",
+      description: "Tool echo",
+      inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+      annotations: { readOnlyHint: true },
+      _meta: { "vendor/hint": "fast" }
     })
-  )
+  })
 
-  it.effect("continues at a cursor", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { tools } = yield* Effect.promise(() => client.listTools({ cursor: "2" }))
-      assert.deepStrictEqual(
-        tools.map(({ name }) => name),
-        ["measure", "break"]
-      )
-    })
-  )
+  effect("continues at a cursor", function* ({ client }) {
+    const { tools } = yield* Effect.promise(() => client.listTools({ cursor: "2" }))
+    assert.deepStrictEqual(
+      tools.map(({ name }) => name),
+      ["measure", "break"]
+    )
+  })
 
-  it.effect("lists the tools of all pages", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const tools = yield* Effect.promise(() => client.allTools())
-      assert.deepStrictEqual(
-        tools.map(({ name }) => name),
-        names
-      )
-    })
-  )
+  effect("lists the tools of all pages", function* ({ client }) {
+    const tools = yield* Effect.promise(() => client.allTools())
+    assert.deepStrictEqual(
+      tools.map(({ name }) => name),
+      names
+    )
+  })
 
-  it.effect("omits invalid tools and completes a schema without type", () =>
-    Effect.gen(function* () {
-      const { client, server } = yield* started
-      const run = () => Effect.succeed({})
-      yield* server.setTools([
-        { definition: { name: "bare" }, run },
-        { definition: { name: "untyped", inputSchema: {} }, run }
-      ])
-      assert.deepStrictEqual(yield* Effect.promise(() => client.allTools()), [
-        { name: "untyped", inputSchema: { type: "object" } }
-      ])
-    })
-  )
+  effect("omits invalid tools and completes a schema without type", function* ({ client, server }) {
+    const run = () => Effect.succeed({})
+    yield* server.setTools([
+      { definition: { name: "bare" }, run },
+      { definition: { name: "untyped", inputSchema: {} }, run }
+    ])
+    assert.deepStrictEqual(yield* Effect.promise(() => client.allTools()), [
+      { name: "untyped", inputSchema: { type: "object" } }
+    ])
+  })
 
-  it.effect("calls a tool and gives its result untouched", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const result = yield* Effect.promise(() => client.callTool({ name: "echo", arguments: { text: "hello" } }))
-      assert.deepStrictEqual(result, { content: [{ type: "text", text: "hello" }], _meta: { "x/y": 1 } })
-    })
-  )
+  effect("calls a tool and gives its result untouched", function* ({ client }) {
+    const result = yield* Effect.promise(() => client.callTool({ name: "echo", arguments: { text: "hello" } }))
+    assert.deepStrictEqual(result, { content: [{ type: "text", text: "hello" }], _meta: { "x/y": 1 } })
+  })
 
-  it.effect("returns images", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { content } = yield* Effect.promise(() => client.callTool({ name: "paint" }))
-      assert.deepStrictEqual(content, [{ type: "image", data: dot, mimeType: "image/png" }])
-    })
-  )
+  effect("returns images", function* ({ client }) {
+    const { content } = yield* Effect.promise(() => client.callTool({ name: "paint" }))
+    assert.deepStrictEqual(content, [{ type: "image", data: dot, mimeType: "image/png" }])
+  })
 
-  it.effect("returns a tool failure as a result", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { isError } = yield* Effect.promise(() => client.callTool({ name: "break" }))
-      assert.isTrue(isError)
-    })
-  )
+  effect("returns a tool failure as a result", function* ({ client }) {
+    const { isError } = yield* Effect.promise(() => client.callTool({ name: "break" }))
+    assert.isTrue(isError)
+  })
 
-  it.effect("fails with the code and the message of the peer", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { code, message } = yield* failure(client.callTool({ name: "refuse" }))
-      assert.deepStrictEqual([code, message], [-32602, "no such screw"])
-    })
-  )
+  effect("fails with the code and the message of the peer", function* ({ client }) {
+    const { code, message } = yield* failure(client.callTool({ name: "refuse" }))
+    assert.deepStrictEqual([code, message], [-32602, "no such screw"])
+  })
 
-  it.effect("rejects a result without content blocks", () =>
-    Effect.gen(function* () {
-      const { client, server } = yield* started
-      yield* server.setTools([{ definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }])
-      const { code, message } = yield* failure(client.callTool({ name: "odd" }))
-      assert.strictEqual(code, -32603)
-      assert.include(message, "'odd'")
-    })
-  )
+  effect("rejects a result without content blocks", function* ({ client, server }) {
+    yield* server.setTools([{ definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }])
+    const { code, message } = yield* failure(client.callTool({ name: "odd" }))
+    assert.strictEqual(code, -32603)
+    assert.include(message, "'odd'")
+  })
 
-  it.effect("reports progress", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const received: Array<unknown> = []
-      const onprogress = (progress: unknown) => void received.push(progress)
-      yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
-      assert.deepStrictEqual(received, [{ progress: 1, total: 2 }])
-    })
-  )
+  effect("reports progress", function* ({ client }) {
+    const received: Array<unknown> = []
+    const onprogress = (progress: unknown) => void received.push(progress)
+    yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
+    assert.deepStrictEqual(received, [{ progress: 1, total: 2 }])
+  })
 
-  it.effect("returns the result although the progress listener throws", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const onprogress = () => {
-        throw new Error("a listener's own mistake")
-      }
-      const { content } = yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
-      assert.deepStrictEqual(content, [{ type: "text", text: "stepped" }])
-    })
-  )
+  effect("returns the result although the progress listener throws", function* ({ client }) {
+    const onprogress = () => {
+      throw new Error("a listener's own mistake")
+    }
+    const { content } = yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
+    assert.deepStrictEqual(content, [{ type: "text", text: "stepped" }])
+  })
 
-  it.effect("cancels the tool on abort and fails with the signal's reason", () =>
-    Effect.gen(function* () {
-      const { client, started: running, stopped } = yield* started
+  effect(
+    "cancels the tool on abort and fails with the signal's reason",
+    function* ({ client, started: running, stopped }) {
       const controller = giveUp()
       const call = client.callTool({ name: "wait" }, undefined, { signal: controller.signal })
       yield* running
       controller.abort()
       assert.strictEqual(yield* rejection(call), controller.signal.reason)
       yield* stopped
-    })
+    }
   )
 
-  it.effect("fails with an Error for any abort reason", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      const { code, message } = yield* failure(client.ping({ signal: AbortSignal.abort("changed my mind") }))
-      assert.strictEqual(code, -32001)
-      assert.include(message, "changed my mind")
-    })
-  )
+  effect("fails with an Error for any abort reason", function* ({ client }) {
+    const { code, message } = yield* failure(client.ping({ signal: AbortSignal.abort("changed my mind") }))
+    assert.strictEqual(code, -32001)
+    assert.include(message, "changed my mind")
+  })
 
-  it.effect("sends no request after an abort", () =>
-    Effect.gen(function* () {
-      const { client, server } = yield* started
-      let calls = 0
-      const run = () => Effect.sync(() => ({ content: [], calls: ++calls }))
-      yield* server.setTools([{ definition: { name: "count" }, run }])
-      yield* rejection(client.callTool({ name: "count" }, undefined, { signal: AbortSignal.abort() }))
-      assert.strictEqual(calls, 0)
-    })
-  )
+  effect("sends no request after an abort", function* ({ client, server }) {
+    let calls = 0
+    const run = () => Effect.sync(() => ({ content: [], calls: ++calls }))
+    yield* server.setTools([{ definition: { name: "count" }, run }])
+    yield* rejection(client.callTool({ name: "count" }, undefined, { signal: AbortSignal.abort() }))
+    assert.strictEqual(calls, 0)
+  })
 
-  it.effect("cancels the tool after a timeout", () =>
-    Effect.gen(function* () {
-      const { client, started: running, stopped } = yield* started
-      const call = client.callTool({ name: "wait" }, undefined, { timeout: 5000 })
-      const failing = yield* Effect.forkChild(failure(call), { startImmediately: true })
-      yield* running
-      yield* TestClock.adjust("5 seconds")
-      const { code, message } = yield* Fiber.join(failing)
-      assert.strictEqual(code, -32001)
-      assert.include(message, "5000 ms")
-      yield* stopped
-    })
-  )
+  effect("cancels the tool after a timeout", function* ({ client, started: running, stopped }) {
+    const call = client.callTool({ name: "wait" }, undefined, { timeout: 5000 })
+    const failing = yield* Effect.forkChild(failure(call), { startImmediately: true })
+    yield* running
+    yield* TestClock.adjust("5 seconds")
+    const { code, message } = yield* Fiber.join(failing)
+    assert.strictEqual(code, -32001)
+    assert.include(message, "5000 ms")
+    yield* stopped
+  })
 
-  it.effect("fails as closed when its session closes", () =>
-    Effect.gen(function* () {
-      const { client, server, started: running } = yield* started
-      const call = client.callTool({ name: "wait" })
-      yield* running
-      yield* server.crash("the workshop burned down")
-      const { code, message } = yield* failure(call)
-      assert.deepStrictEqual([code, message], [-32000, "the workshop burned down"])
-    })
-  )
+  effect("fails as closed when its session closes", function* ({ client, server, started: running }) {
+    const call = client.callTool({ name: "wait" })
+    yield* running
+    yield* server.crash("the workshop burned down")
+    const { code, message } = yield* failure(call)
+    assert.deepStrictEqual([code, message], [-32000, "the workshop burned down"])
+  })
 
-  it.effect("aborts running requests and rejects new ones after close", () =>
-    Effect.gen(function* () {
-      const { client, started: running, stopped } = yield* started
-      const call = client.callTool({ name: "wait" })
-      yield* running
-      yield* Effect.promise(() => client.close())
-      assert.strictEqual((yield* failure(call)).code, -32000)
-      yield* stopped
-      assert.strictEqual((yield* failure(client.listTools())).code, -32000)
-    })
-  )
+  effect("aborts running requests and rejects new ones after close", function* ({ client, started: running, stopped }) {
+    const call = client.callTool({ name: "wait" })
+    yield* running
+    yield* Effect.promise(() => client.close())
+    assert.strictEqual((yield* failure(call)).code, -32000)
+    yield* stopped
+    assert.strictEqual((yield* failure(client.listTools())).code, -32000)
+  })
 
-  it.effect("leaves its session open on close", () =>
-    Effect.gen(function* () {
-      const { client, session } = yield* started
-      yield* Effect.promise(() => client.close())
-      yield* session.ping
-    })
-  )
+  effect("leaves its session open on close", function* ({ client, session }) {
+    yield* Effect.promise(() => client.close())
+    yield* session.ping
+  })
 
-  it.effect("lists and reads resources", () =>
-    Effect.gen(function* () {
-      const { client } = yield* started
-      assert.deepStrictEqual(yield* Effect.promise(() => client.listResources()), {
-        resources: [{ uri: "note://one", name: "one" }]
-      })
-      assert.deepStrictEqual(yield* Effect.promise(() => client.readResource({ uri: "note://one" })), {
-        contents: [{ uri: "note://one", text: "first" }]
-      })
+  effect("lists and reads resources", function* ({ client }) {
+    assert.deepStrictEqual(yield* Effect.promise(() => client.listResources()), {
+      resources: [{ uri: "note://one", name: "one" }]
     })
-  )
+    assert.deepStrictEqual(yield* Effect.promise(() => client.readResource({ uri: "note://one" })), {
+      contents: [{ uri: "note://one", text: "first" }]
+    })
+  })
 
-  it.effect("omits invalid resource contents", () =>
-    Effect.gen(function* () {
-      const { client, server } = yield* started
-      const good = { uri: "note://two", blob: "aGk=" }
-      yield* server.setResources([
-        {
-          definition: { uri: "note://two", name: "two" },
-          read: Effect.succeed([good, { uri: "note://two" }])
-        }
-      ])
-      const { contents } = yield* Effect.promise(() => client.readResource({ uri: "note://two" }))
-      assert.deepStrictEqual(contents, [good])
-    })
-  )
+  effect("omits invalid resource contents", function* ({ client, server }) {
+    const good = { uri: "note://two", blob: "aGk=" }
+    yield* server.setResources([
+      {
+        definition: { uri: "note://two", name: "two" },
+        read: Effect.succeed([good, { uri: "note://two" }])
+      }
+    ])
+    const { contents } = yield* Effect.promise(() => client.readResource({ uri: "note://two" }))
+    assert.deepStrictEqual(contents, [good])
+  })
 
   it.effect("reports the name and the capabilities of the peer", () =>
     Effect.gen(function* () {
@@ -253,16 +199,13 @@ describe("McpClientLike", () => {
     })
   )
 
-  it.effect("aborts all requests with the signal of withSignal", () =>
-    Effect.gen(function* () {
-      const { client, started: running, stopped } = yield* started
-      const controller = giveUp()
-      const call = withSignal(client, controller.signal).callTool({ name: "wait" })
-      yield* running
-      controller.abort()
-      assert.strictEqual(yield* rejection(call), controller.signal.reason)
-      yield* stopped
-      yield* Effect.promise(() => client.ping())
-    })
-  )
+  effect("aborts all requests with the signal of withSignal", function* ({ client, started: running, stopped }) {
+    const controller = giveUp()
+    const call = withSignal(client, controller.signal).callTool({ name: "wait" })
+    yield* running
+    controller.abort()
+    assert.strictEqual(yield* rejection(call), controller.signal.reason)
+    yield* stopped
+    yield* Effect.promise(() => client.ping())
+  })
 })

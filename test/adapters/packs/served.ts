@@ -158,8 +158,8 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
 export const live = (
   title: string,
   options: Partial<ServeToolsOptions>,
-  body: (world: Served) => Effect.Effect<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.scoped(Effect.flatMap(served(options), body)))
+  body: (world: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.flatMap(served(options), Effect.fnUntraced(body)))
 
 export interface Answered {
   readonly status: number

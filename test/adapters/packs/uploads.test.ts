@@ -21,100 +21,88 @@ const upload = (url: string, data: FormData) => request(url, { method: "POST", b
 const hang = ["do", "hang"] as const
 
 describe("multipart form", () => {
-  live("contains texts, lists of texts, and files, which stay on disk during the call", {}, (world) =>
-    Effect.gen(function* () {
-      const bytes = randomBytes(3 * mebibyte)
-      const client = yield* Effect.forkChild(
-        upload(
-          `${world.url}/tools/form`,
-          form(
-            hang,
-            ["字", "値"],
-            ["list", "1"],
-            ["list", "2"],
-            ["file", new File([bytes], "../../etc/a b.PNG", { type: "image/png" })],
-            ["more", new File(["{}"], "one.json", { type: "application/json" })],
-            ["more", new File([], "two", { type: "" })]
-          )
+  live("contains texts, lists of texts, and files, which stay on disk during the call", {}, function* (world) {
+    const bytes = randomBytes(3 * mebibyte)
+    const client = yield* Effect.forkChild(
+      upload(
+        `${world.url}/tools/form`,
+        form(
+          hang,
+          ["字", "値"],
+          ["list", "1"],
+          ["list", "2"],
+          ["file", new File([bytes], "../../etc/a b.PNG", { type: "image/png" })],
+          ["more", new File(["{}"], "one.json", { type: "application/json" })],
+          ["more", new File([], "two", { type: "" })]
         )
       )
-      const { params, files, form: isForm } = yield* Queue.take(world.calls)
-      assert.isTrue(isForm)
-      assert.deepStrictEqual(params, { do: "hang", 字: "値", list: ["1", "2"] })
-      const [file] = files["file"] ?? []
-      assert.include(file, { filename: "a b.PNG", contentType: "image/png", size: bytes.byteLength })
-      assert.match(file?.path ?? "", /\.PNG$/)
-      assert.isTrue(readFileSync(file?.path ?? "").equals(bytes))
-      assert.deepStrictEqual(
-        files["more"]?.map(({ contentType, filename, size }) => [filename, contentType, size]),
-        [
-          ["one.json", "application/json", 2],
-          ["two", "application/octet-stream", 0]
-        ]
-      )
-      assert.strictEqual(statSync(dirname(file?.path ?? "")).mode & 0o777, 0o700)
-      assert.strictEqual(statSync(file?.path ?? "").mode & 0o777, 0o600)
-      yield* Deferred.succeed(world.release, undefined)
-      assert.strictEqual((yield* Fiber.join(client)).status, 200)
-      assert.deepStrictEqual(yield* world.uploads, [])
-    })
-  )
+    )
+    const { params, files, form: isForm } = yield* Queue.take(world.calls)
+    assert.isTrue(isForm)
+    assert.deepStrictEqual(params, { do: "hang", 字: "値", list: ["1", "2"] })
+    const [file] = files["file"] ?? []
+    assert.include(file, { filename: "a b.PNG", contentType: "image/png", size: bytes.byteLength })
+    assert.match(file?.path ?? "", /\.PNG$/)
+    assert.isTrue(readFileSync(file?.path ?? "").equals(bytes))
+    assert.deepStrictEqual(
+      files["more"]?.map(({ contentType, filename, size }) => [filename, contentType, size]),
+      [
+        ["one.json", "application/json", 2],
+        ["two", "application/octet-stream", 0]
+      ]
+    )
+    assert.strictEqual(statSync(dirname(file?.path ?? "")).mode & 0o777, 0o700)
+    assert.strictEqual(statSync(file?.path ?? "").mode & 0o777, 0o600)
+    yield* Deferred.succeed(world.release, undefined)
+    assert.strictEqual((yield* Fiber.join(client)).status, 200)
+    assert.deepStrictEqual(yield* world.uploads, [])
+  })
 
-  live("leaves no file after a failed call", {}, ({ calls, uploads, url }) =>
-    Effect.gen(function* () {
-      const { status } = yield* upload(`${url}/tools/form`, form(["do", "failed"], ["file", new File(["x"], "a")]))
-      assert.strictEqual(status, 500)
-      assert.strictEqual((yield* Queue.take(calls)).files["file"]?.length, 1)
-      assert.deepStrictEqual(yield* uploads, [])
-    })
-  )
+  live("leaves no file after a failed call", {}, function* ({ calls, uploads, url }) {
+    const { status } = yield* upload(`${url}/tools/form`, form(["do", "failed"], ["file", new File(["x"], "a")]))
+    assert.strictEqual(status, 500)
+    assert.strictEqual((yield* Queue.take(calls)).files["file"]?.length, 1)
+    assert.deepStrictEqual(yield* uploads, [])
+  })
 
-  live("leaves no file after a defect", {}, ({ uploads, url }) =>
-    Effect.gen(function* () {
-      const data = form(["do", "die"], ["file", new File(["x"], "a")])
-      assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 500)
-      assert.deepStrictEqual(yield* uploads, [])
-    })
-  )
+  live("leaves no file after a defect", {}, function* ({ uploads, url }) {
+    const data = form(["do", "die"], ["file", new File(["x"], "a")])
+    assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 500)
+    assert.deepStrictEqual(yield* uploads, [])
+  })
 
-  live("leaves no file after its client disconnects during the call", {}, (world) =>
-    Effect.gen(function* () {
-      const client = yield* asking(`${world.url}/tools/form`, {
-        method: "POST",
-        body: form(hang, ["file", new File(["x"], "a")])
-      })
-      yield* Queue.take(world.calls)
-      assert.strictEqual((yield* world.uploads).length, 2)
-      yield* Fiber.interrupt(client)
-      yield* Deferred.await(world.interrupted)
-      yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
+  live("leaves no file after its client disconnects during the call", {}, function* (world) {
+    const client = yield* asking(`${world.url}/tools/form`, {
+      method: "POST",
+      body: form(hang, ["file", new File(["x"], "a")])
     })
-  )
+    yield* Queue.take(world.calls)
+    assert.strictEqual((yield* world.uploads).length, 2)
+    yield* Fiber.interrupt(client)
+    yield* Deferred.await(world.interrupted)
+    yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
+  })
 
-  live("leaves no file after its client disconnects during the upload", {}, (world) =>
-    Effect.gen(function* () {
-      const { port } = new URL(world.url)
-      const socket = connect(Number(port))
-      socket.write(
-        "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
-          "Content-Length: 100000\r\n\r\n" +
-          '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome of it'
-      )
-      yield* Effect.repeat(world.uploads, { until: (there) => there.length === 2 })
-      socket.destroy()
-      yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
-      assert.strictEqual(yield* Queue.size(world.calls), 0)
-    })
-  )
+  live("leaves no file after its client disconnects during the upload", {}, function* (world) {
+    const { port } = new URL(world.url)
+    const socket = connect(Number(port))
+    socket.write(
+      "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
+        "Content-Length: 100000\r\n\r\n" +
+        '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsome of it'
+    )
+    yield* Effect.repeat(world.uploads, { until: (there) => there.length === 2 })
+    socket.destroy()
+    yield* Effect.repeat(world.uploads, { until: (left) => left.length === 0 })
+    assert.strictEqual(yield* Queue.size(world.calls), 0)
+  })
 
-  live("accepts an empty file input of a web page", {}, ({ calls, uploads, url }) =>
-    Effect.gen(function* () {
-      const data = form(["text", "a"], ["file", new File([], "")])
-      assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 200)
-      assert.deepStrictEqual((yield* Queue.take(calls)).files, {})
-      assert.deepStrictEqual(yield* uploads, [])
-    })
-  )
+  live("accepts an empty file input of a web page", {}, function* ({ calls, uploads, url }) {
+    const data = form(["text", "a"], ["file", new File([], "")])
+    assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 200)
+    assert.deepStrictEqual((yield* Queue.take(calls)).files, {})
+    assert.deepStrictEqual(yield* uploads, [])
+  })
 
   const emptyInput = (name: string) =>
     `Content-Disposition: form-data; name="${name}"; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n`
@@ -145,16 +133,14 @@ describe("multipart form", () => {
       ["an empty file with the name of its input", [fileInput("file", "file", "")], {}, { file: ["file"] }],
       ["two files", [fileInput("more", "a", ""), fileInput("more", "b", "x")], {}, { more: ["a", "b"] }]
     ] as const) {
-      live(`takes ${title} from ${browser}`, {}, ({ calls, uploads, url }) =>
-        Effect.gen(function* () {
-          assert.strictEqual((yield* postForm(`${url}/tools/form`, ...parts)).status, 200)
-          const call = yield* Queue.take(calls)
-          assert.deepStrictEqual(call.params, params)
-          const names = Object.entries(call.files).map(([name, all]) => [name, all.map(({ filename }) => filename)])
-          assert.deepStrictEqual(Object.fromEntries(names), files)
-          assert.deepStrictEqual(yield* uploads, [])
-        })
-      )
+      live(`takes ${title} from ${browser}`, {}, function* ({ calls, uploads, url }) {
+        assert.strictEqual((yield* postForm(`${url}/tools/form`, ...parts)).status, 200)
+        const call = yield* Queue.take(calls)
+        assert.deepStrictEqual(call.params, params)
+        const names = Object.entries(call.files).map(([name, all]) => [name, all.map(({ filename }) => filename)])
+        assert.deepStrictEqual(Object.fromEntries(names), files)
+        assert.deepStrictEqual(yield* uploads, [])
+      })
     }
   }
 
@@ -162,15 +148,13 @@ describe("multipart form", () => {
     ["a file for a parameter of another type", ["text", new File(["x"], "a")], "has no file parameter of this name"],
     ["two files for one parameter", ["file", new File(["x"], "b")], "accepts one file here"]
   ] as const) {
-    live(`fails with ${what}`, {}, ({ uploads, url }) =>
-      Effect.gen(function* () {
-        const { body, status } = yield* upload(`${url}/tools/form`, form(["file", new File(["x"], "a")], entry))
-        assert.strictEqual(status, 422)
-        assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
-        assert.include(JSON.stringify(body), expected)
-        assert.deepStrictEqual(yield* uploads, [])
-      })
-    )
+    live(`fails with ${what}`, {}, function* ({ uploads, url }) {
+      const { body, status } = yield* upload(`${url}/tools/form`, form(["file", new File(["x"], "a")], entry))
+      assert.strictEqual(status, 422)
+      assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
+      assert.include(JSON.stringify(body), expected)
+      assert.deepStrictEqual(yield* uploads, [])
+    })
   }
 
   for (const [what, body, expected] of [
@@ -183,67 +167,55 @@ describe("multipart form", () => {
     ],
     ["has malformed parts", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "malformed"]
   ] as const) {
-    live(`fails when it ${what}`, {}, ({ url }) =>
-      Effect.gen(function* () {
-        const answer = yield* post(`${url}/tools/form`, body, {
-          "Content-Type": "multipart/form-data; boundary=b"
-        })
-        assert.strictEqual(answer.status, 400)
-        assert.include(JSON.stringify(answer.body), expected)
+    live(`fails when it ${what}`, {}, function* ({ url }) {
+      const answer = yield* post(`${url}/tools/form`, body, {
+        "Content-Type": "multipart/form-data; boundary=b"
       })
-    )
+      assert.strictEqual(answer.status, 400)
+      assert.include(JSON.stringify(answer.body), expected)
+    })
   }
 
-  live("fails without a boundary", {}, ({ url }) =>
-    Effect.gen(function* () {
-      const answer = yield* post(`${url}/tools/form`, "x", { "Content-Type": "multipart/form-data" })
-      assert.strictEqual(answer.status, 400)
-    })
-  )
+  live("fails without a boundary", {}, function* ({ url }) {
+    const answer = yield* post(`${url}/tools/form`, "x", { "Content-Type": "multipart/form-data" })
+    assert.strictEqual(answer.status, 400)
+  })
 
-  live("ignores bytes after its end, and keeps the connection", {}, ({ url }) =>
-    Effect.gen(function* () {
-      const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\nmore'
-      const request = (more: string) =>
-        "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
-        `Transfer-Encoding: chunked\r\n${more}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
-      const both = yield* raw(url, request("") + request("Connection: close\r\n"))
-      assert.match(both, /^HTTP\/1.1 200 .*HTTP\/1.1 200 /s)
-    })
-  )
+  live("ignores bytes after its end, and keeps the connection", {}, function* ({ url }) {
+    const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\nmore'
+    const request = (more: string) =>
+      "POST /tools/form HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n" +
+      `Transfer-Encoding: chunked\r\n${more}\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    const both = yield* raw(url, request("") + request("Connection: close\r\n"))
+    assert.match(both, /^HTTP\/1.1 200 .*HTTP\/1.1 200 /s)
+  })
 
-  live("accepts URL encoding when it has no files", {}, ({ calls, url }) =>
-    Effect.gen(function* () {
-      const body = new URLSearchParams([
-        ["text", "字 &"],
-        ["list", "1"],
-        ["list", "2"]
-      ])
-      const { status } = yield* request(`${url}/tools/form`, { method: "POST", body })
-      assert.strictEqual(status, 200)
-      const { params, form: isForm } = yield* Queue.take(calls)
-      assert.deepStrictEqual(params, { text: "字 &", list: ["1", "2"] })
-      assert.isTrue(isForm)
-    })
-  )
+  live("accepts URL encoding when it has no files", {}, function* ({ calls, url }) {
+    const body = new URLSearchParams([
+      ["text", "字 &"],
+      ["list", "1"],
+      ["list", "2"]
+    ])
+    const { status } = yield* request(`${url}/tools/form`, { method: "POST", body })
+    assert.strictEqual(status, 200)
+    const { params, form: isForm } = yield* Queue.take(calls)
+    assert.deepStrictEqual(params, { text: "字 &", list: ["1", "2"] })
+    assert.isTrue(isForm)
+  })
 
-  live("accepts JSON when it requires no file", {}, ({ calls, url }) =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* post(`${url}/tools/form`, { n: 1 })).status, 200)
-      const { params, form: isForm } = yield* Queue.take(calls)
-      assert.deepStrictEqual(params, { n: 1 })
-      assert.isFalse(isForm)
-    })
-  )
+  live("accepts JSON when it requires no file", {}, function* ({ calls, url }) {
+    assert.strictEqual((yield* post(`${url}/tools/form`, { n: 1 })).status, 200)
+    const { params, form: isForm } = yield* Queue.take(calls)
+    assert.deepStrictEqual(params, { n: 1 })
+    assert.isFalse(isForm)
+  })
 
   for (const type of ["application/json", "application/x-www-form-urlencoded", "text/plain"]) {
-    live(`needs the required file, which excludes ${type}`, {}, ({ url }) =>
-      Effect.gen(function* () {
-        const { body, status } = yield* post(`${url}/tools/needs`, "{}", { "Content-Type": type })
-        assert.strictEqual(status, 415)
-        assert.include(JSON.stringify(body), "'file' is required")
-      })
-    )
+    live(`needs the required file, which excludes ${type}`, {}, function* ({ url }) {
+      const { body, status } = yield* post(`${url}/tools/needs`, "{}", { "Content-Type": type })
+      assert.strictEqual(status, 415)
+      assert.include(JSON.stringify(body), "'file' is required")
+    })
   }
 })
 
@@ -263,34 +235,28 @@ describe("form limit", () => {
     ["a field above 1 MiB", {}, () => form(["a", "x".repeat(mebibyte + 1)]), 413],
     ["too much text", {}, () => form(...Array.from({ length: 9 }, () => ["a", "x".repeat(mebibyte)] as const)), 413]
   ] as const) {
-    live(`answers ${status} to ${what}`, options, ({ calls, uploads, url }) =>
-      Effect.gen(function* () {
-        assert.strictEqual((yield* upload(`${url}/tools/form`, data())).status, status)
-        assert.strictEqual(yield* Queue.size(calls), status === 200 ? 1 : 0)
-        assert.deepStrictEqual(yield* uploads, [])
-      })
-    )
+    live(`answers ${status} to ${what}`, options, function* ({ calls, uploads, url }) {
+      assert.strictEqual((yield* upload(`${url}/tools/form`, data())).status, status)
+      assert.strictEqual(yield* Queue.size(calls), status === 200 ? 1 : 0)
+      assert.deepStrictEqual(yield* uploads, [])
+    })
   }
 
-  live("applies to URL-encoded fields", {}, ({ url }) =>
-    Effect.gen(function* () {
-      const body = new URLSearchParams(Array.from({ length: 257 }, () => ["a", ""] as [string, string]))
-      assert.strictEqual((yield* request(`${url}/tools/form`, { method: "POST", body })).status, 413)
-    })
-  )
+  live("applies to URL-encoded fields", {}, function* ({ url }) {
+    const body = new URLSearchParams(Array.from({ length: 257 }, () => ["a", ""] as [string, string]))
+    assert.strictEqual((yield* request(`${url}/tools/form`, { method: "POST", body })).status, 413)
+  })
 
-  live("answers 503 to a form beside 32 others", {}, (world) =>
-    Effect.gen(function* () {
-      yield* Effect.forEach(Array.from({ length: 32 }), () =>
-        asking(`${world.url}/tools/form`, { method: "POST", body: form(hang) })
-      )
-      yield* Queue.takeN(world.calls, 32)
-      const { headers, status } = yield* upload(`${world.url}/tools/form`, form(["a", ""]))
-      assert.strictEqual(status, 503)
-      assert.isTrue(headers.has("retry-after"))
-      yield* Deferred.succeed(world.release, undefined)
-    })
-  )
+  live("answers 503 to a form beside 32 others", {}, function* (world) {
+    yield* Effect.forEach(Array.from({ length: 32 }), () =>
+      asking(`${world.url}/tools/form`, { method: "POST", body: form(hang) })
+    )
+    yield* Queue.takeN(world.calls, 32)
+    const { headers, status } = yield* upload(`${world.url}/tools/form`, form(["a", ""]))
+    assert.strictEqual(status, 503)
+    assert.isTrue(headers.has("retry-after"))
+    yield* Deferred.succeed(world.release, undefined)
+  })
 })
 
 describe("upload of 1 GiB", () => {
@@ -345,19 +311,17 @@ describe("upload of 1 GiB", () => {
     ["with its length", { "Content-Length": String(size) }, 16 * mebibyte],
     ["without its length", { "Transfer-Encoding": "chunked" }, 140 * mebibyte]
   ] as const) {
-    live(`gets 413 ${how}, before it is sent or stored completely`, {}, ({ calls, folder, uploads, url }) =>
-      Effect.gen(function* () {
-        const { peak, result } = yield* peakDuring(
-          uploads,
-          (name) => statSync(`${folder}/${name}`, { throwIfNoEntry: false })?.size ?? 0,
-          pour(url, headers)
-        )
-        assert.strictEqual(result.status, 413)
-        assert.isBelow(result.sent, most)
-        assert.isBelow(peak, 101 * mebibyte)
-        assert.deepStrictEqual(yield* uploads, [])
-        assert.strictEqual(yield* Queue.size(calls), 0)
-      })
-    )
+    live(`gets 413 ${how}, before it is sent or stored completely`, {}, function* ({ calls, folder, uploads, url }) {
+      const { peak, result } = yield* peakDuring(
+        uploads,
+        (name) => statSync(`${folder}/${name}`, { throwIfNoEntry: false })?.size ?? 0,
+        pour(url, headers)
+      )
+      assert.strictEqual(result.status, 413)
+      assert.isBelow(result.sent, most)
+      assert.isBelow(peak, 101 * mebibyte)
+      assert.deepStrictEqual(yield* uploads, [])
+      assert.strictEqual(yield* Queue.size(calls), 0)
+    })
   }
 })

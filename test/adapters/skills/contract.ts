@@ -37,11 +37,14 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
     const rejection = (content: StagedContent) => Effect.map(Effect.flip(fixture(content)), ({ message }) => message)
     return { ...world, files, textOf, reasonOf, fixture, rejection }
   })
+  type Opened = Effect.Success<typeof opened>
+  const effect = (title: string, body: (world: Opened) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.effect(title, () => Effect.flatMap(opened, Effect.fnUntraced(body)))
 
   describe(`${name}: folders`, () => {
-    it.effect("lists folders and links to folders by name, without files and hidden ones", () =>
-      Effect.gen(function* () {
-        const { files, folder, link, write } = yield* opened
+    effect(
+      "lists folders and links to folders by name, without files and hidden ones",
+      function* ({ files, folder, link, write }) {
         yield* write("b/SKILL.md", "")
         yield* write("a/deep/file", "")
         yield* write(".git/config", "")
@@ -50,29 +53,23 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
         yield* link("c", "a/deep")
         yield* link("broken", "none")
         assert.deepStrictEqual(yield* files.listFolders(folder), ["a", "b", "c"])
-      })
+      }
     )
 
-    it.effect("lists nothing in a missing folder", () =>
-      Effect.gen(function* () {
-        const { files, folder } = yield* opened
-        assert.deepStrictEqual(yield* files.listFolders(`${folder}/none`), [])
-      })
-    )
+    effect("lists nothing in a missing folder", function* ({ files, folder }) {
+      assert.deepStrictEqual(yield* files.listFolders(`${folder}/none`), [])
+    })
 
-    it.effect("resolves a folder below a root, and the root itself", () =>
-      Effect.gen(function* () {
-        const { files, folder, link, write } = yield* opened
-        yield* write("root/a/b/file", "")
-        yield* link("other", "root/a")
-        assert.strictEqual(yield* files.resolveFolder(`${folder}/root`, "a/b"), `${folder}/root/a/b`)
-        assert.strictEqual(yield* files.resolveFolder(`${folder}/other`, "."), `${folder}/root/a`)
-      })
-    )
+    effect("resolves a folder below a root, and the root itself", function* ({ files, folder, link, write }) {
+      yield* write("root/a/b/file", "")
+      yield* link("other", "root/a")
+      assert.strictEqual(yield* files.resolveFolder(`${folder}/root`, "a/b"), `${folder}/root/a/b`)
+      assert.strictEqual(yield* files.resolveFolder(`${folder}/other`, "."), `${folder}/root/a`)
+    })
 
-    it.effect("resolves no file, no missing folder and no folder outside of the root", () =>
-      Effect.gen(function* () {
-        const { files, folder, link, reasonOf, write } = yield* opened
+    effect(
+      "resolves no file, no missing folder and no folder outside of the root",
+      function* ({ files, folder, link, reasonOf, write }) {
         yield* write("root/file", "")
         yield* write("secret/file", "")
         yield* link("root/out", "../secret")
@@ -82,53 +79,47 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
           "not_found",
           "traversal"
         ])
-      })
+      }
     )
   })
 
   describe(`${name}: file`, () => {
-    it.effect("is read in parts, fewer bytes at its end", () =>
-      Effect.gen(function* () {
-        const { files, folder, write } = yield* opened
-        yield* write("root/a/file.txt", "0123456789")
-        const { path, read, size } = yield* files.open(`${folder}/root`, "a/file.txt")
-        assert.deepStrictEqual([path, size], ["a/file.txt", 10])
-        const parts = yield* Effect.forEach(
-          [
-            [0, 4],
-            [8, 4],
-            [10, 4]
-          ] as const,
-          ([offset, length]) => read(offset, length)
-        )
-        assert.deepStrictEqual(parts.map(decode), ["0123", "89", ""])
-      })
-    )
+    effect("is read in parts, fewer bytes at its end", function* ({ files, folder, write }) {
+      yield* write("root/a/file.txt", "0123456789")
+      const { path, read, size } = yield* files.open(`${folder}/root`, "a/file.txt")
+      assert.deepStrictEqual([path, size], ["a/file.txt", 10])
+      const parts = yield* Effect.forEach(
+        [
+          [0, 4],
+          [8, 4],
+          [10, 4]
+        ] as const,
+        ([offset, length]) => read(offset, length)
+      )
+      assert.deepStrictEqual(parts.map(decode), ["0123", "89", ""])
+    })
 
-    it.effect("has another version after a change, and its old version is not readable", () =>
-      Effect.gen(function* () {
-        const { files, folder, reasonOf, write } = yield* opened
+    effect(
+      "has another version after a change, and its old version is not readable",
+      function* ({ files, folder, reasonOf, write }) {
         yield* write("file", "one")
         const before = yield* files.open(folder, "file")
         assert.strictEqual((yield* files.open(folder, "file")).version, before.version)
         yield* write("file", "longer")
         assert.strictEqual(yield* reasonOf(before.read(0, 3)), "changed")
         assert.notStrictEqual((yield* files.open(folder, "file")).version, before.version)
-      })
+      }
     )
 
-    it.effect("has the path of its target when it is a link below the root", () =>
-      Effect.gen(function* () {
-        const { files, folder, link, write } = yield* opened
-        yield* write("root/.env", "secret")
-        yield* link("root/readme.md", ".env")
-        assert.strictEqual((yield* files.open(`${folder}/root`, "readme.md")).path, ".env")
-      })
-    )
+    effect("has the path of its target when it is a link below the root", function* ({ files, folder, link, write }) {
+      yield* write("root/.env", "secret")
+      yield* link("root/readme.md", ".env")
+      assert.strictEqual((yield* files.open(`${folder}/root`, "readme.md")).path, ".env")
+    })
 
-    it.effect("is not readable through a link out of the root, not even when it is missing there", () =>
-      Effect.gen(function* () {
-        const { files, folder, link, reasonOf, write } = yield* opened
+    effect(
+      "is not readable through a link out of the root, not even when it is missing there",
+      function* ({ files, folder, link, reasonOf, write }) {
         yield* write("root/SKILL.md", "")
         yield* write("rooted/file", "secret")
         yield* write("secret/file", "secret")
@@ -145,90 +136,74 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
           reasons,
           paths.map(() => "traversal")
         )
-      })
+      }
     )
 
-    it.effect("is not found when it is missing or a folder", () =>
-      Effect.gen(function* () {
-        const { files, folder, reasonOf, write } = yield* opened
-        yield* write("root/a/file", "")
-        const paths = ["none", "a", "a/file/deeper", "none/file"]
-        const reasons = yield* Effect.forEach(paths, (path) =>
-          reasonOf(Effect.scoped(files.open(`${folder}/root`, path)))
-        )
-        assert.deepStrictEqual(
-          reasons,
-          paths.map(() => "not_found")
-        )
-      })
-    )
+    effect("is not found when it is missing or a folder", function* ({ files, folder, reasonOf, write }) {
+      yield* write("root/a/file", "")
+      const paths = ["none", "a", "a/file/deeper", "none/file"]
+      const reasons = yield* Effect.forEach(paths, (path) =>
+        reasonOf(Effect.scoped(files.open(`${folder}/root`, path)))
+      )
+      assert.deepStrictEqual(
+        reasons,
+        paths.map(() => "not_found")
+      )
+    })
   })
 
   describe(`${name}: stage`, () => {
-    it.effect("holds the given files", () =>
-      Effect.gen(function* () {
-        const { fixture, textOf } = yield* opened
-        const root = yield* fixture({
-          _tag: "Files",
-          files: [
-            { path: "SKILL.md", bytes: encodeUtf8("main") },
-            { path: "scripts/run.sh", bytes: encodeUtf8("run") }
-          ]
-        })
-        assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/run.sh"], (path) => textOf(root, path)), [
+    effect("holds the given files", function* ({ fixture, textOf }) {
+      const root = yield* fixture({
+        _tag: "Files",
+        files: [
+          { path: "SKILL.md", bytes: encodeUtf8("main") },
+          { path: "scripts/run.sh", bytes: encodeUtf8("run") }
+        ]
+      })
+      assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/run.sh"], (path) => textOf(root, path)), [
+        "main",
+        "run"
+      ])
+    })
+
+    effect("unpacks ZIP and tar archives, with or without a folder around their files", function* ({ files, textOf }) {
+      const zip = yield* zipOf([
+        Zip.directory("scripts/"),
+        Zip.file("SKILL.md", "main", { method: "Deflate" }),
+        Zip.file("scripts/a.py", "a")
+      ])
+      const tar = yield* tarGzOf([Tar.directory("./"), Tar.file("./SKILL.md", "main"), Tar.file("./scripts/a.py", "a")])
+      const wrapped = yield* tarGzOf([
+        Tar.directory("pdf/"),
+        Tar.file("pdf/scripts/a.py", "a"),
+        Tar.file("pdf/SKILL.md", "main")
+      ])
+      const contents = [
+        { _tag: "Archive", format: "zip", bytes: zip },
+        { _tag: "Archive", format: "tar.gz", bytes: tar },
+        { _tag: "Archive", format: "tar.gz", bytes: wrapped }
+      ] as const
+      for (const [index, content] of contents.entries()) {
+        const root = yield* files.stage(`s${index}`, "pdf", content)
+        assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/a.py"], (path) => textOf(root, path)), [
           "main",
-          "run"
+          "a"
         ])
-      })
-    )
+      }
+    })
 
-    it.effect("unpacks ZIP and tar archives, with or without a folder around their files", () =>
-      Effect.gen(function* () {
-        const { files, textOf } = yield* opened
-        const zip = yield* zipOf([
-          Zip.directory("scripts/"),
-          Zip.file("SKILL.md", "main", { method: "Deflate" }),
-          Zip.file("scripts/a.py", "a")
-        ])
-        const tar = yield* tarGzOf([
-          Tar.directory("./"),
-          Tar.file("./SKILL.md", "main"),
-          Tar.file("./scripts/a.py", "a")
-        ])
-        const wrapped = yield* tarGzOf([
-          Tar.directory("pdf/"),
-          Tar.file("pdf/scripts/a.py", "a"),
-          Tar.file("pdf/SKILL.md", "main")
-        ])
-        const contents = [
-          { _tag: "Archive", format: "zip", bytes: zip },
-          { _tag: "Archive", format: "tar.gz", bytes: tar },
-          { _tag: "Archive", format: "tar.gz", bytes: wrapped }
-        ] as const
-        for (const [index, content] of contents.entries()) {
-          const root = yield* files.stage(`s${index}`, "pdf", content)
-          assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/a.py"], (path) => textOf(root, path)), [
-            "main",
-            "a"
-          ])
-        }
-      })
-    )
+    effect("replaces the files of a skill in its place", function* ({ reasonOf, fixture, textOf }) {
+      const first = yield* fixture({ _tag: "Files", files: [{ path: "old", bytes: encodeUtf8("1") }] })
+      const second = yield* fixture({ _tag: "Files", files: [{ path: "new", bytes: encodeUtf8("2") }] })
+      assert.strictEqual(second, first)
+      assert.strictEqual(yield* textOf(first, "new"), "2")
+      assert.strictEqual(yield* reasonOf(textOf(first, "old")), "not_found")
+    })
 
-    it.effect("replaces the files of a skill in its place", () =>
-      Effect.gen(function* () {
-        const { reasonOf, fixture, textOf } = yield* opened
-        const first = yield* fixture({ _tag: "Files", files: [{ path: "old", bytes: encodeUtf8("1") }] })
-        const second = yield* fixture({ _tag: "Files", files: [{ path: "new", bytes: encodeUtf8("2") }] })
-        assert.strictEqual(second, first)
-        assert.strictEqual(yield* textOf(first, "new"), "2")
-        assert.strictEqual(yield* reasonOf(textOf(first, "old")), "not_found")
-      })
-    )
-
-    it.effect("keeps the files of other skills and servers, also of those whose names differ in case", () =>
-      Effect.gen(function* () {
-        const { files, textOf } = yield* opened
+    effect(
+      "keeps the files of other skills and servers, also of those whose names differ in case",
+      function* ({ files, textOf }) {
         const content = (text: string) =>
           ({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8(text) }] }) as const
         const roots = yield* Effect.forEach(
@@ -250,100 +225,82 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
           "a b x",
           "a.b x"
         ])
-      })
+      }
     )
 
-    it.effect("keeps the previous files when the new ones are rejected", () =>
-      Effect.gen(function* () {
-        const { rejection, fixture, textOf } = yield* opened
-        const root = yield* fixture({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8("1") }] })
-        yield* rejection({ _tag: "Archive", format: "zip", bytes: encodeUtf8("not an archive") })
-        assert.strictEqual(yield* textOf(root, "file"), "1")
-      })
-    )
+    effect("keeps the previous files when the new ones are rejected", function* ({ rejection, fixture, textOf }) {
+      const root = yield* fixture({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8("1") }] })
+      yield* rejection({ _tag: "Archive", format: "zip", bytes: encodeUtf8("not an archive") })
+      assert.strictEqual(yield* textOf(root, "file"), "1")
+    })
 
-    it.effect("rejects paths out of the skill", () =>
-      Effect.gen(function* () {
-        const { rejection } = yield* opened
-        const archives: ReadonlyArray<StagedContent> = [
-          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a/../../x", "1")]) },
-          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("/etc/x") },
-          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("a\\..\\x") },
-          { _tag: "Archive", format: "zip", bytes: yield* zipOf([Zip.file("../x", "1")]) },
-          { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("/etc/x") },
-          { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("C:/x") },
-          { _tag: "Files", files: [{ path: "../x", bytes: encodeUtf8("1") }] }
-        ]
-        for (const archive of archives) assert.include(yield* rejection(archive), "leads out of it")
-      })
-    )
+    effect("rejects paths out of the skill", function* ({ rejection }) {
+      const archives: ReadonlyArray<StagedContent> = [
+        { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a/../../x", "1")]) },
+        { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("/etc/x") },
+        { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("a\\..\\x") },
+        { _tag: "Archive", format: "zip", bytes: yield* zipOf([Zip.file("../x", "1")]) },
+        { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("/etc/x") },
+        { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("C:/x") },
+        { _tag: "Files", files: [{ path: "../x", bytes: encodeUtf8("1") }] }
+      ]
+      for (const archive of archives) assert.include(yield* rejection(archive), "leads out of it")
+    })
 
-    it.effect("rejects links", () =>
-      Effect.gen(function* () {
-        const { rejection } = yield* opened
-        const archives: ReadonlyArray<StagedContent> = [
-          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.symlink("link", "/etc/passwd")]) },
-          {
-            _tag: "Archive",
-            format: "tar.gz",
-            bytes: yield* tarGzOf([Tar.file("SKILL.md", "1"), Tar.hardlink("link", "SKILL.md")])
-          },
-          { _tag: "Archive", format: "zip", bytes: yield* zipWithLink }
-        ]
-        for (const archive of archives) assert.include(yield* rejection(archive), "neither a file nor a folder")
-      })
-    )
+    effect("rejects links", function* ({ rejection }) {
+      const archives: ReadonlyArray<StagedContent> = [
+        { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.symlink("link", "/etc/passwd")]) },
+        {
+          _tag: "Archive",
+          format: "tar.gz",
+          bytes: yield* tarGzOf([Tar.file("SKILL.md", "1"), Tar.hardlink("link", "SKILL.md")])
+        },
+        { _tag: "Archive", format: "zip", bytes: yield* zipWithLink }
+      ]
+      for (const archive of archives) assert.include(yield* rejection(archive), "neither a file nor a folder")
+    })
 
-    it.effect("rejects more bytes than allowed, before it unpacks them", () =>
-      Effect.gen(function* () {
-        const { rejection } = yield* opened
-        const zeros = new Uint8Array(skillLimits.maxStagedBytes / 2 + 1)
-        const archives: ReadonlyArray<StagedContent> = [
-          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a", zeros), Tar.file("b", zeros)]) },
-          {
-            _tag: "Archive",
-            format: "zip",
-            bytes: yield* zipOf([
-              Zip.file("a", zeros, { method: "Deflate" }),
-              Zip.file("b", zeros, { method: "Deflate" })
-            ])
-          },
-          {
-            _tag: "Files",
-            files: [
-              { path: "a", bytes: zeros },
-              { path: "b", bytes: zeros }
-            ]
-          }
-        ]
-        for (const archive of archives) assert.include(yield* rejection(archive), "more than 67108864 bytes")
-      })
-    )
+    effect("rejects more bytes than allowed, before it unpacks them", function* ({ rejection }) {
+      const zeros = new Uint8Array(skillLimits.maxStagedBytes / 2 + 1)
+      const archives: ReadonlyArray<StagedContent> = [
+        { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a", zeros), Tar.file("b", zeros)]) },
+        {
+          _tag: "Archive",
+          format: "zip",
+          bytes: yield* zipOf([
+            Zip.file("a", zeros, { method: "Deflate" }),
+            Zip.file("b", zeros, { method: "Deflate" })
+          ])
+        },
+        {
+          _tag: "Files",
+          files: [
+            { path: "a", bytes: zeros },
+            { path: "b", bytes: zeros }
+          ]
+        }
+      ]
+      for (const archive of archives) assert.include(yield* rejection(archive), "more than 67108864 bytes")
+    })
 
-    it.effect("rejects too many files, and too many folders in each other", () =>
-      Effect.gen(function* () {
-        const { rejection } = yield* opened
-        const many = Array.from({ length: skillLimits.maxFiles + 1 }, (_, index) => Zip.file(`f${index}`, ""))
-        const bytes = yield* zipOf(many)
-        assert.include(yield* rejection({ _tag: "Archive", format: "zip", bytes }), "more than 2000 files")
-        const deep = yield* tarGzOf([Tar.file(`${"d/".repeat(skillLimits.maxDepth)}file`, "1")])
-        assert.include(yield* rejection({ _tag: "Archive", format: "tar.gz", bytes: deep }), "too deep")
-      })
-    )
+    effect("rejects too many files, and too many folders in each other", function* ({ rejection }) {
+      const many = Array.from({ length: skillLimits.maxFiles + 1 }, (_, index) => Zip.file(`f${index}`, ""))
+      const bytes = yield* zipOf(many)
+      assert.include(yield* rejection({ _tag: "Archive", format: "zip", bytes }), "more than 2000 files")
+      const deep = yield* tarGzOf([Tar.file(`${"d/".repeat(skillLimits.maxDepth)}file`, "1")])
+      assert.include(yield* rejection({ _tag: "Archive", format: "tar.gz", bytes: deep }), "too deep")
+    })
 
-    it.effect("rejects damaged archives", () =>
-      Effect.gen(function* () {
-        const { rejection } = yield* opened
-        const whole = yield* tarGzOf([Tar.file("SKILL.md", "x".repeat(5000))])
-        const archives: ReadonlyArray<StagedContent> = [
-          { _tag: "Archive", format: "tar.gz", bytes: whole.subarray(0, whole.length - 20) },
-          { _tag: "Archive", format: "tar.gz", bytes: encodeUtf8("text") },
-          { _tag: "Archive", format: "zip", bytes: new Uint8Array(0) },
-          { _tag: "Archive", format: "zip", bytes: (yield* zipOf([Zip.file("a", "0123456789")])).subarray(0, 35) }
-        ]
-        for (const archive of archives) assert.include(yield* rejection(archive), "the archive is rejected")
-      })
-    )
+    effect("rejects damaged archives", function* ({ rejection }) {
+      const whole = yield* tarGzOf([Tar.file("SKILL.md", "x".repeat(5000))])
+      const archives: ReadonlyArray<StagedContent> = [
+        { _tag: "Archive", format: "tar.gz", bytes: whole.subarray(0, whole.length - 20) },
+        { _tag: "Archive", format: "tar.gz", bytes: encodeUtf8("text") },
+        { _tag: "Archive", format: "zip", bytes: new Uint8Array(0) },
+        { _tag: "Archive", format: "zip", bytes: (yield* zipOf([Zip.file("a", "0123456789")])).subarray(0, 35) }
+      ]
+      for (const archive of archives) assert.include(yield* rejection(archive), "the archive is rejected")
+    })
   })
 
   describe(`${name}: watch`, () => {

@@ -9,8 +9,8 @@ import { ByteConnector, type ByteLink, ByteListener } from "../../../src/applica
 
 const host = "127.0.0.1"
 const world = Layer.merge(TcpListener.layer, TcpConnector.layer)
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope | ByteListener | ByteConnector>) =>
-  it.live(title, () => Effect.provide(Effect.scoped(body), world))
+type TcpTest = () => Effect.fn.Return<void, unknown, Scope.Scope | ByteListener | ByteConnector>
+const live = (title: string, body: TcpTest) => it.live(title, () => Effect.provide(Effect.gen(body), world))
 
 const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 const happens = (socket: Socket, event: string) =>
@@ -47,84 +47,66 @@ const pair = Effect.gen(function* () {
 })
 
 describe("TCP", () => {
-  live(
-    "reports a reset and fails blocked sends at once",
-    Effect.gen(function* () {
-      const { link, peer } = yield* accepted()
-      const sending = yield* begin(Effect.flip(link.send(new Uint8Array(32 * 1024 ** 2))))
-      const reading = yield* begin(Stream.runDrain(link.bytes))
-      peer.resetAndDestroy()
-      assert.strictEqual((yield* Fiber.join(sending)).message, "Connection closed: connection reset")
-      yield* Fiber.join(reading)
-      assert.strictEqual(yield* link.closed, "connection reset")
-    })
-  )
+  live("reports a reset and fails blocked sends at once", function* () {
+    const { link, peer } = yield* accepted()
+    const sending = yield* begin(Effect.flip(link.send(new Uint8Array(32 * 1024 ** 2))))
+    const reading = yield* begin(Stream.runDrain(link.bytes))
+    peer.resetAndDestroy()
+    assert.strictEqual((yield* Fiber.join(sending)).message, "Connection closed: connection reset")
+    yield* Fiber.join(reading)
+    assert.strictEqual(yield* link.closed, "connection reset")
+  })
 
-  live(
-    "delivers bytes that arrived before a reset",
-    Effect.gen(function* () {
-      const { link, peer } = yield* accepted()
-      const words = new Uint8Array(10 * 1024).fill(7)
-      yield* Effect.callback<void>((resume) => void peer.write(words, () => resume(Effect.void)))
-      peer.resetAndDestroy()
-      assert.strictEqual(yield* link.closed, "connection reset")
-      assert.deepStrictEqual(yield* Stream.runCollect(link.bytes), [words])
-    })
-  )
+  live("delivers bytes that arrived before a reset", function* () {
+    const { link, peer } = yield* accepted()
+    const words = new Uint8Array(10 * 1024).fill(7)
+    yield* Effect.callback<void>((resume) => void peer.write(words, () => resume(Effect.void)))
+    peer.resetAndDestroy()
+    assert.strictEqual(yield* link.closed, "connection reset")
+    assert.deepStrictEqual(yield* Stream.runCollect(link.bytes), [words])
+  })
 
-  live(
-    "receives bytes after its own end",
-    Effect.gen(function* () {
-      const { link, peer, release } = yield* accepted()
-      peer.end("question")
-      assert.strictEqual(yield* Stream.mkString(Stream.decodeText(link.bytes)), "question")
-      const received: Array<string> = []
-      peer.setEncoding("utf8").on("data", (text: string) => received.push(text))
-      yield* turn
-      yield* link.send(Buffer.from("answer"))
-      const ended = yield* begin(happens(peer, "end"))
-      yield* release
-      yield* Fiber.join(ended)
-      assert.deepStrictEqual(received, ["answer"])
-      assert.strictEqual(yield* link.closed, "closed by peer")
-    })
-  )
+  live("receives bytes after its own end", function* () {
+    const { link, peer, release } = yield* accepted()
+    peer.end("question")
+    assert.strictEqual(yield* Stream.mkString(Stream.decodeText(link.bytes)), "question")
+    const received: Array<string> = []
+    peer.setEncoding("utf8").on("data", (text: string) => received.push(text))
+    yield* turn
+    yield* link.send(Buffer.from("answer"))
+    const ended = yield* begin(happens(peer, "end"))
+    yield* release
+    yield* Fiber.join(ended)
+    assert.deepStrictEqual(received, ["answer"])
+    assert.strictEqual(yield* link.closed, "closed by peer")
+  })
 
-  live(
-    "delivers the last bytes to a late reader that keeps sending",
-    Effect.gen(function* () {
-      const { link, near, release } = yield* pair
-      const words = new Uint8Array(100 * 1024).fill(7)
-      yield* begin(near.send(new Uint8Array(16 * 1024 ** 2)))
-      yield* link.send(words)
-      yield* release
-      yield* link.closed
-      assert.deepStrictEqual(new Uint8Array(Buffer.concat(yield* Stream.runCollect(near.bytes))), words)
-    })
-  )
+  live("delivers the last bytes to a late reader that keeps sending", function* () {
+    const { link, near, release } = yield* pair
+    const words = new Uint8Array(100 * 1024).fill(7)
+    yield* begin(near.send(new Uint8Array(16 * 1024 ** 2)))
+    yield* link.send(words)
+    yield* release
+    yield* link.closed
+    assert.deepStrictEqual(new Uint8Array(Buffer.concat(yield* Stream.runCollect(near.bytes))), words)
+  })
 
-  live(
-    "shows IPv4 addresses as such on a dual-stack listener",
-    Effect.gen(function* () {
-      const { link } = yield* accepted("::")
-      assert.strictEqual(link.remoteAddress, host)
-    })
-  )
+  live("shows IPv4 addresses as such on a dual-stack listener", function* () {
+    const { link } = yield* accepted("::")
+    assert.strictEqual(link.remoteAddress, host)
+  })
 
-  live(
-    "explains an invalid port",
-    Effect.gen(function* () {
-      const to = { host, port: 65_536 }
-      const failures = [
-        yield* Effect.flip(ByteConnector.use((connector) => connector.connect(to))),
-        yield* Effect.flip(ByteListener.use(({ listen }) => listen({ ...to, maxConnections: 1 }, () => Effect.void)))
-      ]
-      assert.deepStrictEqual(
-        failures.map(({ message }) => message),
-        ["Cannot reach 127.0.0.1:65536: invalid port", "Cannot listen on 127.0.0.1:65536: invalid port"]
-      )
-    })
-  )
+  live("explains an invalid port", function* () {
+    const to = { host, port: 65_536 }
+    const failures = [
+      yield* Effect.flip(ByteConnector.use((connector) => connector.connect(to))),
+      yield* Effect.flip(ByteListener.use(({ listen }) => listen({ ...to, maxConnections: 1 }, () => Effect.void)))
+    ]
+    assert.deepStrictEqual(
+      failures.map(({ message }) => message),
+      ["Cannot reach 127.0.0.1:65536: invalid port", "Cannot listen on 127.0.0.1:65536: invalid port"]
+    )
+  })
 
   /** A port that accepts no connection: its program never calls accept, and its queue is full. */
   const silentPort = Effect.gen(function* () {
@@ -168,16 +150,13 @@ describe("TCP", () => {
     }).pipe(Effect.scoped, Effect.provide(world))
   )
 
-  live(
-    "leaves no resources after an interrupted connect",
-    Effect.gen(function* () {
-      while (handles() > 0) yield* turn // of tests before this one
-      const port = yield* silentPort
-      const before = handles()
-      const connecting = yield* begin(ByteConnector.use((connector) => connector.connect({ host, port })))
-      assert.isAbove(handles(), before)
-      yield* Fiber.interrupt(connecting)
-      while (handles() > before) yield* turn
-    })
-  )
+  live("leaves no resources after an interrupted connect", function* () {
+    while (handles() > 0) yield* turn // of tests before this one
+    const port = yield* silentPort
+    const before = handles()
+    const connecting = yield* begin(ByteConnector.use((connector) => connector.connect({ host, port })))
+    assert.isAbove(handles(), before)
+    yield* Fiber.interrupt(connecting)
+    while (handles() > before) yield* turn
+  })
 })

@@ -51,81 +51,73 @@ const linklessSite = makeNodeSite(
 
 const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)
 
+/** Declares tests that begin with a site. */
+const onSite =
+  (makeSite: Effect.Effect<Site, never, Scope.Scope>) =>
+  (title: string, body: (site: Site) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.flatMap(makeSite, Effect.fnUntraced(body)))
+
 /** The contract of every {@link LandingFolder}. */
 const contract = (name: string, makeSite: Effect.Effect<Site, never, Scope.Scope>) => {
-  const site = (title: string, body: (site: Site) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(Effect.flatMap(makeSite, body)))
-
+  const live = onSite(makeSite)
   describe(name, () => {
-    site("writes a file under its name only when it is finished", ({ folder, landing, names, read }) =>
-      Effect.gen(function* () {
+    live("writes a file under its name only when it is finished", function* ({ folder, landing, names, read }) {
+      const part = yield* landing.openPart(folder)
+      yield* part.append(bytes(1, 2))
+      yield* part.append(bytes(3))
+      assert.notInclude(names(), "a.bin")
+      const path = yield* part.finish("a.bin")
+      assert.strictEqual(path, `${folder}/a.bin`)
+      assert.deepStrictEqual(names(), ["a.bin"])
+      assert.deepStrictEqual(read(path), bytes(1, 2, 3))
+    })
+
+    live("takes a free name where the name is taken", function* ({ folder, landing, read, write }) {
+      write("a.bin", bytes(9))
+      const paths: Array<string> = []
+      for (const value of [1, 2]) {
         const part = yield* landing.openPart(folder)
-        yield* part.append(bytes(1, 2))
-        yield* part.append(bytes(3))
-        assert.notInclude(names(), "a.bin")
-        const path = yield* part.finish("a.bin")
-        assert.strictEqual(path, `${folder}/a.bin`)
-        assert.deepStrictEqual(names(), ["a.bin"])
-        assert.deepStrictEqual(read(path), bytes(1, 2, 3))
-      })
-    )
+        yield* part.append(bytes(value))
+        paths.push(yield* part.finish("a.bin"))
+      }
+      assert.deepStrictEqual(paths, [`${folder}/a (2).bin`, `${folder}/a (3).bin`])
+      assert.deepStrictEqual(read(`${folder}/a.bin`), bytes(9))
+      assert.deepStrictEqual(paths.map(read), [bytes(1), bytes(2)])
+    })
 
-    site("takes a free name where the name is taken", ({ folder, landing, read, write }) =>
-      Effect.gen(function* () {
-        write("a.bin", bytes(9))
-        const paths: Array<string> = []
-        for (const value of [1, 2]) {
-          const part = yield* landing.openPart(folder)
-          yield* part.append(bytes(value))
-          paths.push(yield* part.finish("a.bin"))
-        }
-        assert.deepStrictEqual(paths, [`${folder}/a (2).bin`, `${folder}/a (3).bin`])
-        assert.deepStrictEqual(read(`${folder}/a.bin`), bytes(9))
-        assert.deepStrictEqual(paths.map(read), [bytes(1), bytes(2)])
-      })
-    )
+    live("leaves nothing of a discarded part", function* ({ folder, landing, names }) {
+      const part = yield* landing.openPart(folder)
+      yield* part.append(bytes(1))
+      yield* part.discard
+      yield* part.discard
+      assert.deepStrictEqual(names(), [])
+    })
 
-    site("leaves nothing of a discarded part", ({ folder, landing, names }) =>
-      Effect.gen(function* () {
-        const part = yield* landing.openPart(folder)
-        yield* part.append(bytes(1))
-        yield* part.discard
-        yield* part.discard
-        assert.deepStrictEqual(names(), [])
-      })
-    )
+    live("keeps a finished file that is discarded", function* ({ folder, landing, names }) {
+      const part = yield* landing.openPart(folder)
+      yield* part.append(bytes(1))
+      yield* part.finish("a.bin")
+      yield* part.discard
+      assert.deepStrictEqual(names(), ["a.bin"])
+    })
 
-    site("keeps a finished file that is discarded", ({ folder, landing, names }) =>
-      Effect.gen(function* () {
-        const part = yield* landing.openPart(folder)
-        yield* part.append(bytes(1))
-        yield* part.finish("a.bin")
-        yield* part.discard
-        assert.deepStrictEqual(names(), ["a.bin"])
-      })
-    )
+    live("collects the parts of an earlier run and nothing else", function* ({ folder, landing, names, write }) {
+      write("mine.part", bytes(1))
+      write("a.bin", bytes(1))
+      const abandoned = yield* landing.openPart(folder)
+      yield* abandoned.append(bytes(1))
+      assert.strictEqual(yield* landing.collectOrphans(folder), 1)
+      assert.sameMembers([...names()], ["mine.part", "a.bin"])
+      yield* abandoned.discard
+    })
 
-    site("collects the parts of an earlier run and nothing else", ({ folder, landing, names, write }) =>
-      Effect.gen(function* () {
-        write("mine.part", bytes(1))
-        write("a.bin", bytes(1))
-        const abandoned = yield* landing.openPart(folder)
-        yield* abandoned.append(bytes(1))
-        assert.strictEqual(yield* landing.collectOrphans(folder), 1)
-        assert.sameMembers([...names()], ["mine.part", "a.bin"])
-        yield* abandoned.discard
-      })
-    )
-
-    site("fails to finish a part that is gone", ({ folder, landing, names }) =>
-      Effect.gen(function* () {
-        const part = yield* landing.openPart(folder)
-        yield* part.append(bytes(1))
-        yield* landing.collectOrphans(folder)
-        assert.strictEqual((yield* Effect.flip(part.finish("a.bin")))._tag, "LandingFailed")
-        assert.deepStrictEqual(names(), [])
-      })
-    )
+    live("fails to finish a part that is gone", function* ({ folder, landing, names }) {
+      const part = yield* landing.openPart(folder)
+      yield* part.append(bytes(1))
+      yield* landing.collectOrphans(folder)
+      assert.strictEqual((yield* Effect.flip(part.finish("a.bin")))._tag, "LandingFailed")
+      assert.deepStrictEqual(names(), [])
+    })
   })
 }
 
@@ -134,55 +126,44 @@ contract("NodeLandingFolder", nodeSite)
 contract("NodeLandingFolder without hard links", linklessSite)
 
 describe("NodeLandingFolder", () => {
-  const node = (title: string, body: (site: Site) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.scoped(Effect.flatMap(nodeSite, body)))
+  const live = onSite(nodeSite)
 
-  node("writes files that only the owner can access", ({ folder, landing }) =>
-    Effect.gen(function* () {
-      const part = yield* landing.openPart(folder)
-      assert.strictEqual(statSync(join(folder, readdirSync(folder)[0] ?? "")).mode & 0o777, 0o600)
-      assert.strictEqual(statSync(yield* part.finish("a")).mode & 0o777, 0o600)
-    })
-  )
+  live("writes files that only the owner can access", function* ({ folder, landing }) {
+    const part = yield* landing.openPart(folder)
+    assert.strictEqual(statSync(join(folder, readdirSync(folder)[0] ?? "")).mode & 0o777, 0o600)
+    assert.strictEqual(statSync(yield* part.finish("a")).mode & 0o777, 0o600)
+  })
 
-  node("creates a missing folder, for the owner alone", ({ folder, landing }) =>
-    Effect.gen(function* () {
-      const inner = join(folder, "new", "inner")
-      assert.strictEqual(yield* landing.collectOrphans(inner), 0)
-      const part = yield* landing.openPart(inner)
-      yield* part.finish("a")
-      assert.strictEqual(statSync(inner).mode & 0o777, 0o700)
-    })
-  )
+  live("creates a missing folder, for the owner alone", function* ({ folder, landing }) {
+    const inner = join(folder, "new", "inner")
+    assert.strictEqual(yield* landing.collectOrphans(inner), 0)
+    const part = yield* landing.openPart(inner)
+    yield* part.finish("a")
+    assert.strictEqual(statSync(inner).mode & 0o777, 0o700)
+  })
 
-  node("states the real path of a linked folder", ({ folder, landing }) =>
-    Effect.gen(function* () {
-      const alias = join(dirname(folder), "alias")
-      symlinkSync(folder, alias)
-      const part = yield* landing.openPart(alias)
-      assert.strictEqual(yield* part.finish("a"), join(folder, "a"))
-    })
-  )
+  live("states the real path of a linked folder", function* ({ folder, landing }) {
+    const alias = join(dirname(folder), "alias")
+    symlinkSync(folder, alias)
+    const part = yield* landing.openPart(alias)
+    assert.strictEqual(yield* part.finish("a"), join(folder, "a"))
+  })
 
-  node("never writes through a symbolic link", ({ folder, landing }) =>
-    Effect.gen(function* () {
-      const victim = join(dirname(folder), "victim")
-      symlinkSync(victim, join(folder, "a"))
-      const part = yield* landing.openPart(folder)
-      yield* part.append(bytes(1))
-      assert.strictEqual(yield* part.finish("a"), join(folder, "a (2)"))
-      assert.throws(() => lstatSync(victim))
-      assert.isTrue(lstatSync(join(folder, "a")).isSymbolicLink())
-    })
-  )
+  live("never writes through a symbolic link", function* ({ folder, landing }) {
+    const victim = join(dirname(folder), "victim")
+    symlinkSync(victim, join(folder, "a"))
+    const part = yield* landing.openPart(folder)
+    yield* part.append(bytes(1))
+    assert.strictEqual(yield* part.finish("a"), join(folder, "a (2)"))
+    assert.throws(() => lstatSync(victim))
+    assert.isTrue(lstatSync(join(folder, "a")).isSymbolicLink())
+  })
 
-  node("fails with the path when the folder is a file", ({ folder, landing }) =>
-    Effect.gen(function* () {
-      const file = join(folder, "file")
-      writeFileSync(file, "")
-      const { message } = yield* Effect.flip(landing.openPart(file))
-      assert.include(message, file)
-      assert.include((yield* Effect.flip(landing.collectOrphans(file))).message, file)
-    })
-  )
+  live("fails with the path when the folder is a file", function* ({ folder, landing }) {
+    const file = join(folder, "file")
+    writeFileSync(file, "")
+    const { message } = yield* Effect.flip(landing.openPart(file))
+    assert.include(message, file)
+    assert.include((yield* Effect.flip(landing.collectOrphans(file))).message, file)
+  })
 })

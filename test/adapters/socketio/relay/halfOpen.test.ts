@@ -54,31 +54,27 @@ const upgrade = (url: string, sid: string): Effect.Effect<WebSocket, never, Scop
     return socket
   })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 10_000)
+type Site = Effect.Success<ReturnType<typeof site>>
+const live = (
+  title: string,
+  options: RelayServer.RelayServerOptions,
+  body: (site: Site) => Effect.fn.Return<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.flatMap(site(options), Effect.fnUntraced(body)), 10_000)
 
 describe("a stale connection", () => {
-  live(
-    "closes after an upgrade to WebSocket during a pending ping",
-    Effect.gen(function* () {
-      const { far, url } = yield* site(keepalive)
-      const { poll, sid } = yield* openPolling(url)
-      assert.strictEqual(yield* poll, "2")
-      yield* upgrade(url, sid)
-      assert.strictEqual(yield* (yield* far).closed, "keepalive_timeout")
-    })
-  )
+  live("closes after an upgrade to WebSocket during a pending ping", keepalive, function* ({ far, url }) {
+    const { poll, sid } = yield* openPolling(url)
+    assert.strictEqual(yield* poll, "2")
+    yield* upgrade(url, sid)
+    assert.strictEqual(yield* (yield* far).closed, "keepalive_timeout")
+  })
 
-  live(
-    "closes soon although its member does not poll",
-    Effect.gen(function* () {
-      const { far, gone, url } = yield* site({})
-      yield* openPolling(url)
-      const began = performance.now()
-      yield* (yield* far).close("enough")
-      yield* gone
-      // The default keepalive timeout is longer.
-      assert.isBelow(performance.now() - began, 15_000)
-    })
-  )
+  live("closes soon although its member does not poll", {}, function* ({ far, gone, url }) {
+    yield* openPolling(url)
+    const began = performance.now()
+    yield* (yield* far).close("enough")
+    yield* gone
+    // The default keepalive timeout is longer.
+    assert.isBelow(performance.now() - began, 15_000)
+  })
 })
