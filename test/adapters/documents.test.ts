@@ -1,13 +1,11 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Layer } from "effect"
 import * as HttpDocuments from "../../src/adapters/dpe/HttpDocumentReader.ts"
 import * as NodeDocuments from "../../src/adapters/dpe/NodeDocumentReader.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 import { makeVictim } from "./http/victim.ts"
 import { DocumentReader } from "../../src/application/ports/files/DocumentReader.ts"
 
@@ -18,40 +16,26 @@ const serverUrl = "http://127.0.0.1:7070"
 const inFolders = (folders: ReadonlyArray<string>) => NodeDocuments.layer({ serverUrl, folders })
 
 /** A web server: `/whole` has seven bytes, `/endless` never ends, other paths answer 404. */
-const web: Effect.Effect<string, never, Scope.Scope> = Effect.map(
-  Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const http = createServer(({ url }, response) => {
-        if (url === "/whole") return response.writeHead(200, { "content-type": "text/x" }).end("content")
-        if (url !== "/endless") return response.writeHead(404).end()
-        const more = () => {
-          while (response.write("x".repeat(100)));
-        }
-        response.on("drain", more)
-        more()
-        return response
-      })
-      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
-    }),
-    (http) =>
-      Effect.callback<void>((resume) => {
-        http.close(() => resume(Effect.void))
-        http.closeAllConnections()
-      })
-  ),
-  (http) => `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+const web = Effect.map(
+  makeVictim(({ url }, response) => {
+    if (url === "/whole") return void response.writeHead(200, { "content-type": "text/x" }).end("content")
+    if (url !== "/endless") return void response.writeHead(404).end()
+    const more = () => {
+      while (response.write("x".repeat(100)));
+    }
+    response.on("drain", more)
+    more()
+  }),
+  ({ url }) => url
 )
 
-const folder = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const root = await mkdtemp(join(tmpdir(), "documents-"))
-    await mkdir(join(root, "open"))
-    await writeFile(join(root, "open", "a b.txt"), "content")
-    await writeFile(join(root, "secret.txt"), "secret")
-    await symlink(join(root, "secret.txt"), join(root, "open", "way out"))
-    return root
-  }),
-  (root) => Effect.promise(() => rm(root, { recursive: true, force: true }))
+const folder = Effect.tap(temporaryFolder, (root) =>
+  Effect.sync(() => {
+    mkdirSync(join(root, "open"))
+    writeFileSync(join(root, "open", "a b.txt"), "content")
+    writeFileSync(join(root, "secret.txt"), "secret")
+    symlinkSync(join(root, "secret.txt"), join(root, "open", "way out"))
+  })
 )
 const fileUri = (...path: ReadonlyArray<string>) => pathToFileURL(join(...path)).href
 

@@ -3,14 +3,14 @@ import { readFileSync } from "node:fs"
 import http from "node:http"
 import { inspect, promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Logger } from "effect"
+import { Effect, Logger } from "effect"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
-import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
+import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { makeProxy } from "./http/proxy.ts"
 import { makeVictim } from "./http/victim.ts"
 import { type Sender, senders } from "./requestSenders.ts"
+import { connectLink, ignoreMessage, serveQueue } from "./socketio/links.ts"
 
 type Environment = Record<string, string>
 
@@ -27,17 +27,7 @@ const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/first.${name
 const identity = { cert: pem("cert"), key: pem("key") }
 
 const startServer = (options: RelayServer.RelayServerOptions = {}) =>
-  TransportServer.use(({ serve }) => serve(() => Effect.succeed(() => Effect.succeed([])))).pipe(
-    Effect.map(({ url }) => new URL(url)),
-    Effect.provide(Layer.provide(RelayServer.layer(options), ServerMetrics.layerNone), { local: true })
-  )
-
-const join = (options: SocketIoClient.SocketIoClientOptions) =>
-  Effect.gen(function* () {
-    const context = yield* Layer.build(Layer.fresh(SocketIoClient.layer(options)))
-    const { connect } = Context.get(context, TransportClient)
-    return yield* connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
-  })
+  Effect.map(serveQueue(RelayServer.layer(options)), ({ url }) => new URL(url))
 
 describe("a proxy of the environment", () => {
   // Key sets need https beyond loopback.
@@ -73,7 +63,7 @@ describe("a proxy of the environment", () => {
         const proxy = yield* makeProxy
         const { host, href } = yield* startServer({ tls: identity })
         yield* useProxies({ HTTPS_PROXY: proxy.url })
-        yield* join({ url: href, transports: [transport], ca: identity.cert })
+        yield* connectLink({ url: href, transports: [transport], ca: identity.cert })
         assert.deepStrictEqual([...new Set(proxy.requests)], [`CONNECT ${host}`])
       })
     )
@@ -86,7 +76,7 @@ describe("a proxy of the environment", () => {
   ] as const)("is named without its password when it is down: %s", ([variable, scheme, proxy]) =>
     Effect.gen(function* () {
       yield* useProxies({ [variable]: `http://user:sesame@${proxy}` })
-      const { message } = yield* Effect.flip(join({ url: `${scheme}://peer.example:9` }))
+      const { message } = yield* Effect.flip(connectLink({ url: `${scheme}://peer.example:9` }))
       assert.include(message, `: the proxy ${proxy}: `)
       assert.notInclude(message, "sesame")
     })
@@ -118,7 +108,7 @@ describe("a proxy of the environment", () => {
       const proxy = yield* makeProxy
       const { port } = yield* startServer()
       yield* useProxies({ HTTP_PROXY: proxy.url })
-      const link = yield* join({ url: `http://server.example:${port}` })
+      const link = yield* connectLink({ url: `http://server.example:${port}` })
       assert.notStrictEqual(link.id, "")
       assert.match(proxy.requests[0] ?? "", /^GET http:\/\/server\.example:\d+\/smcp\/\?/)
     })
@@ -147,7 +137,7 @@ describe("a proxy of the environment", () => {
       yield* useProxies({ HTTP_PROXY: proxy.url })
       const layer = SocketIoClient.layerOnSocket("/nonexistent/a2c.sock")
       yield* TransportClient.use(({ connect }) =>
-        connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
+        connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: ignoreMessage })
       ).pipe(Effect.provide(layer), Effect.exit)
       assert.deepStrictEqual(proxy.requests, [])
     })

@@ -7,11 +7,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { vi } from "vitest"
 import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } from "effect"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
-import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
+import type * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import type { TlsIdentity } from "../../src/adapters/http/tlsServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
@@ -19,6 +18,7 @@ import { Observability } from "../../src/application/server/observability/Observ
 import { serverLayer } from "../../src/main/layers/serverLayer.ts"
 import { temporaryFile } from "../main/processes.ts"
 import { a2cInProcess } from "../main/cli/inProcess.ts"
+import { connectLink } from "./socketio/links.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
@@ -48,65 +48,62 @@ const serve = Effect.fnUntraced(function* (options: RelayServer.RelayServerOptio
   return { url: Context.get(context, Server).url, logs }
 })
 
+type Served = Effect.Success<ReturnType<typeof serve>>
+const live = (
+  title: string,
+  options: RelayServer.RelayServerOptions,
+  body: (served: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
+) => it.live(title, () => Effect.flatMap(serve(options), Effect.fnUntraced(body)))
+
 const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
-  TransportClient.use((transport) =>
-    transport.connect({ version: PROTOCOL_VERSION, auth: {}, onMessage: () => Effect.succeed([]) })
-  ).pipe(Effect.provide(SocketIoClient.layer({ url, ...options })))
+  connectLink({ url, ...options }, { version: PROTOCOL_VERSION, auth: {} })
 
 describe("a Server with a certificate", () => {
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`accepts clients over ${transport} that trust its certificate`, () =>
-      Effect.gen(function* () {
-        const { url } = yield* serve({ tls: first })
-        assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
-        const link = yield* connect(url, { transports: [transport], ca: first.cert })
-        assert.notStrictEqual(link.id, "")
-        for (const ca of [{}, { ca: second.cert }]) {
-          const failure = yield* Effect.flip(connect(url, { transports: [transport], ...ca }))
-          assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "untrusted_certificate" })
-          assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: it is self-signed`)
-        }
-      }).pipe(Effect.scoped)
-    )
+    live(`accepts clients over ${transport} that trust its certificate`, { tls: first }, function* ({ url }) {
+      assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
+      const link = yield* connect(url, { transports: [transport], ca: first.cert })
+      assert.notStrictEqual(link.id, "")
+      for (const ca of [{}, { ca: second.cert }]) {
+        const failure = yield* Effect.flip(connect(url, { transports: [transport], ...ca }))
+        assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "untrusted_certificate" })
+        assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: it is self-signed`)
+      }
+    })
 
     for (const [problem, certificate] of [
       ["it has expired", expired],
       ["it is for another host", otherHost]
     ] as const) {
-      it.live(`is permanently unreachable over ${transport} when ${problem}`, () =>
-        Effect.gen(function* () {
-          const { url } = yield* serve({ tls: certificate })
-          const failure = yield* Effect.flip(connect(url, { transports: [transport], ca: certificate.cert }))
-          assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "invalid_certificate" })
-          assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: ${problem}`)
-        }).pipe(Effect.scoped)
-      )
+      live(`is permanently unreachable over ${transport} when ${problem}`, { tls: certificate }, function* ({ url }) {
+        const failure = yield* Effect.flip(connect(url, { transports: [transport], ca: certificate.cert }))
+        assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "invalid_certificate" })
+        assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: ${problem}`)
+      })
     }
 
-    it.live(`reports a rejection over ${transport} to clients that trust a private authority`, () =>
-      Effect.gen(function* () {
-        const { url } = yield* serve({ tls: first })
+    live(
+      `reports a rejection over ${transport} to clients that trust a private authority`,
+      { tls: first },
+      function* ({ url }) {
         const failure = yield* Effect.flip(connect(`${url}/elsewhere`, { transports: [transport], ca: first.cert }))
         assert.strictEqual(failure.message, `No A2C-SMCP server is at ${url}/elsewhere`)
-      }).pipe(Effect.scoped)
+      }
     )
   }
 
-  it.live("trusts several authorities beside those of the platform", () =>
-    Effect.gen(function* () {
-      const { url } = yield* serve({ tls: first })
-      yield* connect(url, { ca: `# both\n${tls.rootCertificates[0]}\n${first.cert}` })
-      const { createSecureContext, getCACertificates } = tls
-      const given: Array<unknown> = []
-      vi.spyOn(tls, "createSecureContext").mockImplementation((options) => {
-        given.push(options?.ca)
-        return createSecureContext(options)
-      })
-      yield* Effect.addFinalizer(() => Effect.sync(() => vi.restoreAllMocks()))
-      yield* connect(url, { ca: first.cert })
-      assert.deepInclude(given, [...getCACertificates("default"), first.cert.trim()])
-    }).pipe(Effect.scoped)
-  )
+  live("trusts several authorities beside those of the platform", { tls: first }, function* ({ url }) {
+    yield* connect(url, { ca: `# both\n${tls.rootCertificates[0]}\n${first.cert}` })
+    const { createSecureContext, getCACertificates } = tls
+    const given: Array<unknown> = []
+    vi.spyOn(tls, "createSecureContext").mockImplementation((options) => {
+      given.push(options?.ca)
+      return createSecureContext(options)
+    })
+    yield* Effect.addFinalizer(() => Effect.sync(() => vi.restoreAllMocks()))
+    yield* connect(url, { ca: first.cert })
+    assert.deepInclude(given, [...getCACertificates("default"), first.cert.trim()])
+  })
 
   it.live("fails for an option ca without certificates", () =>
     Effect.gen(function* () {
@@ -122,13 +119,10 @@ describe("a Server with a certificate", () => {
     })
   )
 
-  it.live("rejects clients without TLS", () =>
-    Effect.gen(function* () {
-      const { url } = yield* serve({ tls: first })
-      const failure = yield* Effect.flip(connect(url.replace("https", "http"), {}))
-      assert.strictEqual(failure._tag, "Unreachable")
-    }).pipe(Effect.scoped)
-  )
+  live("rejects clients without TLS", { tls: first }, function* ({ url }) {
+    const failure = yield* Effect.flip(connect(url.replace("https", "http"), {}))
+    assert.strictEqual(failure._tag, "Unreachable")
+  })
 
   /** Waits until a log line has the text. */
   const hasLogged = (logs: ReadonlyArray<string>, text: string) =>
@@ -146,7 +140,7 @@ describe("a Server with a certificate", () => {
       yield* hasLogged(logs, "certificate reloaded")
       yield* connect(url, { ca: second.cert })
       yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
-    }).pipe(Effect.scoped)
+    })
   )
 
   const { cert, key } = first
@@ -184,7 +178,7 @@ describe("a Server with a certificate", () => {
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(serve({ tls: identity }))
       assert.include(message, `Invalid certificate: ${reason}`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(invalid)("keeps its certificate when it is given %s", ([, identity, reason]) =>
@@ -198,7 +192,7 @@ describe("a Server with a certificate", () => {
       yield* Queue.offer(renewed, second)
       yield* hasLogged(logs, "certificate reloaded")
       yield* connect(url, { ca: second.cert })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each([
@@ -223,7 +217,7 @@ describe("a Server with a certificate", () => {
       yield* Queue.offer(renewed, expired)
       yield* hasLogged(later, "certificate reloaded")
       assert.include(later.join(), warning)
-    }).pipe(Effect.scoped)
+    })
   )
 
   // The test clock begins in 1970.
@@ -231,7 +225,7 @@ describe("a Server with a certificate", () => {
     Effect.gen(function* () {
       const { logs } = yield* serve({ tls: first })
       assert.include(logs.join(), "certificate outside its validity period")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("closes without waiting for a silent connection", () =>
@@ -246,7 +240,7 @@ describe("a Server with a certificate", () => {
       yield* Effect.callback<void>((resume) => void silent.once("connect", () => resume(Effect.void)))
       yield* connect(url, { ca: first.cert })
       yield* Scope.close(scope, Exit.void)
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -264,27 +258,24 @@ describe("a2c with a Server that has a certificate", () => {
       const status = yield* a2cInProcess("server", "status", url, ...trust, "--json")
       assert.strictEqual(status.failure, undefined)
       assert.include(status.stdout, '"state": "ready"')
-    }).pipe(Effect.scoped)
+    })
   )
 
-  it.live("ends at a certificate that is not trusted, and names the flag", () =>
-    Effect.gen(function* () {
-      const { url } = yield* serve({ tls: first })
-      const problem = "its certificate is not accepted: it is self-signed; trust its authority by --tls-ca FILE"
-      const place = ["--server", url, "--office", "o"]
-      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
-      for (const args of [
-        ["agent", ...place, "members"],
-        ["agent", ...place, "watch"],
-        ["computer", ...place, "--config", config]
-      ]) {
-        const { failure } = yield* a2cInProcess(...args)
-        assert.deepInclude(failure, { _tag: "CommandFailed", message: `Cannot reach ${url}: ${problem}` })
-      }
-      const status = yield* a2cInProcess("server", "status", url)
-      assert.deepInclude(status.failure, { message: `The Server at ${url} cannot be reached: ${problem}` })
-    }).pipe(Effect.scoped)
-  )
+  live("ends at a certificate that is not trusted, and names the flag", { tls: first }, function* ({ url }) {
+    const problem = "its certificate is not accepted: it is self-signed; trust its authority by --tls-ca FILE"
+    const place = ["--server", url, "--office", "o"]
+    const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+    for (const args of [
+      ["agent", ...place, "members"],
+      ["agent", ...place, "watch"],
+      ["computer", ...place, "--config", config]
+    ]) {
+      const { failure } = yield* a2cInProcess(...args)
+      assert.deepInclude(failure, { _tag: "CommandFailed", message: `Cannot reach ${url}: ${problem}` })
+    }
+    const status = yield* a2cInProcess("server", "status", url)
+    assert.deepInclude(status.failure, { message: `The Server at ${url} cannot be reached: ${problem}` })
+  })
 
   it.live("rejects a file of --tls-ca without certificates", () =>
     Effect.gen(function* () {
@@ -298,6 +289,6 @@ describe("a2c with a Server that has a certificate", () => {
       }
       const { failure } = yield* a2cInProcess("server", "status", "--tls-ca", "nowhere.pem")
       assert.deepInclude(failure, { message: "--tls-ca: nowhere.pem: file not found" })
-    }).pipe(Effect.scoped)
+    })
   )
 })

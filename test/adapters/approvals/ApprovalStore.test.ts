@@ -51,55 +51,47 @@ const contract = (name: string, layer: Effect.Effect<Layer.Layer<ApprovalStore>,
 contract("approvals in memory", Effect.succeed(MemoryApprovalStore.layer))
 
 describe("file of approvals", () => {
-  const withFile = <E>(body: (path: string) => Effect.Effect<void, E, ApprovalStore>) =>
-    Effect.scoped(Effect.flatMap(file, (path) => Effect.provide(body(path), FileApprovalStore.layer(path, server))))
-
-  it.effect("is for its owner only", () =>
-    withFile((path) =>
-      Effect.gen(function* () {
-        const { load, save } = yield* store
-        assert.deepStrictEqual(yield* load("desk"), noApprovals)
-        yield* save("desk", approvals)
-        yield* save("lab", noApprovals)
-        assert.strictEqual(statSync(path).mode & 0o777, 0o600)
-        assert.deepStrictEqual(yield* load("desk"), approvals)
-      })
-    )
-  )
-
-  it.effect("keeps the approvals of one Server apart from those of another", () =>
-    withFile((path) =>
-      Effect.gen(function* () {
-        const { save } = yield* store
-        yield* save("desk", approvals)
-        const loadAt = (url: string) =>
-          Effect.provide(
-            ApprovalStore.use(({ load }) => load("desk")),
-            FileApprovalStore.layer(path, url)
-          )
-        assert.deepStrictEqual(yield* loadAt("ws://Office.example/"), approvals)
-        for (const other of ["https://office.example", "http://office.example:81", "http://office.example/a"]) {
-          assert.deepStrictEqual(yield* loadAt(other), noApprovals)
-        }
-      })
-    )
-  )
-
-  const rejects = (title: string, contents: string, reason: string, mode = 0o600) =>
-    it.effect(`is neither used nor overwritten ${title}`, () =>
-      withFile((path) =>
-        Effect.gen(function* () {
-          const { load, save } = yield* store
-          yield* save("desk", approvals)
-          writeFileSync(path, contents)
-          chmodSync(path, mode)
-          assert.include((yield* Effect.flip(load("desk"))).message, reason)
-          if (reason.includes("Expected")) return
-          assert.include((yield* Effect.flip(save("desk", approvals))).message, reason)
-          assert.strictEqual(readFileSync(path, "utf8"), contents)
-        })
+  const effect = (title: string, body: (path: string) => Effect.fn.Return<void, unknown, ApprovalStore>) =>
+    it.effect(title, () =>
+      Effect.flatMap(file, (path) =>
+        Effect.provide(Effect.fnUntraced(body)(path), FileApprovalStore.layer(path, server))
       )
     )
+
+  effect("is for its owner only", function* (path) {
+    const { load, save } = yield* store
+    assert.deepStrictEqual(yield* load("desk"), noApprovals)
+    yield* save("desk", approvals)
+    yield* save("lab", noApprovals)
+    assert.strictEqual(statSync(path).mode & 0o777, 0o600)
+    assert.deepStrictEqual(yield* load("desk"), approvals)
+  })
+
+  effect("keeps the approvals of one Server apart from those of another", function* (path) {
+    const { save } = yield* store
+    yield* save("desk", approvals)
+    const loadAt = (url: string) =>
+      Effect.provide(
+        ApprovalStore.use(({ load }) => load("desk")),
+        FileApprovalStore.layer(path, url)
+      )
+    assert.deepStrictEqual(yield* loadAt("ws://Office.example/"), approvals)
+    for (const other of ["https://office.example", "http://office.example:81", "http://office.example/a"]) {
+      assert.deepStrictEqual(yield* loadAt(other), noApprovals)
+    }
+  })
+
+  const rejects = (title: string, contents: string, reason: string, mode = 0o600) =>
+    effect(`is neither used nor overwritten ${title}`, function* (path) {
+      const { load, save } = yield* store
+      yield* save("desk", approvals)
+      writeFileSync(path, contents)
+      chmodSync(path, mode)
+      assert.include((yield* Effect.flip(load("desk"))).message, reason)
+      if (reason.includes("Expected")) return
+      assert.include((yield* Effect.flip(save("desk", approvals))).message, reason)
+      assert.strictEqual(readFileSync(path, "utf8"), contents)
+    })
   rejects("when it is not JSON", "{", "it is not JSON")
   rejects("when it is a list", "[]", "it is not a file of approvals")
   rejects("when it has another version", '{"version":2,"computers":{}}', "its version is not 1")

@@ -1,6 +1,4 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
-import { createServer, type Server as HttpServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,6 +6,7 @@ import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jo
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../src/adapters/auth/jwtKeys.ts"
 import { unusedUrl } from "../../loopbackAddress.ts"
+import { makeVictim } from "../http/victim.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 
 const secret = "a secret of thirty-two characters or more"
@@ -269,29 +268,18 @@ describe("a secret", () => {
 })
 
 describe("the key set of an identity provider", () => {
-  /** A provider that answers with what `respond` gives, and counts how often it is asked. */
-  const provider = (respond: () => { readonly status: number; readonly body: string }) =>
-    Effect.acquireRelease(
-      Effect.callback<{ readonly url: string; readonly requests: () => number; readonly server: HttpServer }>(
-        (resume) => {
-          let requests = 0
-          const server = createServer((_, response) => {
-            requests++
-            const { body, status } = respond()
-            response.writeHead(status, { "content-type": "application/json" }).end(body)
-          })
-          server.listen(0, "127.0.0.1", () => {
-            const { port } = server.address() as AddressInfo
-            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, requests: () => requests, server }))
-          })
-        }
-      ),
-      ({ server }) =>
-        Effect.sync(() => {
-          server.close()
-          server.closeAllConnections()
-        })
-    )
+  /** A provider that answers with what `respond` gives. */
+  const provider = (respond: () => { readonly status?: number; readonly body: string }) =>
+    makeVictim((_, response) => {
+      const { body, status = 200 } = respond()
+      response.writeHead(status, { "content-type": "application/json" }).end(body)
+    })
+
+  /** A provider with these keys, and a scheme that has fetched none yet. */
+  const withKeys = Effect.fnUntraced(function* (keys: () => ReadonlyArray<unknown>) {
+    const { requests, url } = yield* provider(() => ({ body: JSON.stringify({ keys: keys() }) }))
+    return { requests, scheme: yield* Jwt.make({ source: { _tag: "KeySet", url } }) }
+  })
 
   const signing = Effect.promise(async () => {
     const { privateKey, publicKey } = await generateKeyPair("ES256")
@@ -302,27 +290,25 @@ describe("the key set of an identity provider", () => {
   it.live("is fetched once for many tokens", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
-      assert.strictEqual(requests(), 0)
+      const { requests, scheme } = yield* withKeys(() => [jwk])
+      assert.strictEqual(requests.length, 0)
       for (const sub of ["one", "two"]) {
         const given = yield* token({ sub, ...soon() }, { alg: "ES256", key, kid: "one" })
         assert.strictEqual((yield* scheme.authenticate(given)).subject, sub)
       }
-      assert.strictEqual(requests(), 1)
-    }).pipe(Effect.scoped)
+      assert.strictEqual(requests.length, 1)
+    })
   )
 
   it.live("is fetched at a limited rate for unknown key ids", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { requests, scheme } = yield* withKeys(() => [jwk])
       for (const kid of ["two", "three", "four"]) {
         yield* Effect.flip(scheme.authenticate(yield* token(soon(), { alg: "ES256", key, kid })))
       }
-      assert.strictEqual(requests(), 1)
-    }).pipe(Effect.scoped)
+      assert.strictEqual(requests.length, 1)
+    })
   )
 
   type JwkPair = Effect.Success<typeof signing>
@@ -348,8 +334,7 @@ describe("the key set of an identity provider", () => {
     const rotated = Effect.fnUntraced(function* ([, published, kid]: Rotation) {
       const [before, after] = [yield* signing, yield* signing]
       let keys: ReadonlyArray<object> = [kid === undefined ? withoutKid(before.jwk) : before.jwk]
-      const { requests, url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { requests, scheme } = yield* withKeys(() => keys)
       const alg = "ES256"
       const exp = Math.floor(Date.now() / 1000) + 600
       const ids = kid === undefined ? {} : { kid: "one" }
@@ -364,11 +349,11 @@ describe("the key set of an identity provider", () => {
         const { requests, check } = yield* rotated(rotation)
         const rejection = yield* Effect.flip(check)
         assert.deepInclude<object>(rejection, { code: 503, reason: "unavailable", retryable: true })
-        assert.strictEqual(requests(), 1)
+        assert.strictEqual(requests.length, 1)
         vi.setSystemTime(Date.now() + 31_000)
         assert.strictEqual((yield* check).subject, "desk")
-        assert.strictEqual(requests(), 2)
-      }).pipe(Effect.scoped)
+        assert.strictEqual(requests.length, 2)
+      })
     )
 
     it.live("rejects a token for good when the set that was fetched for it has no key for it", () =>
@@ -378,7 +363,7 @@ describe("the key set of an identity provider", () => {
           vi.setSystemTime(Date.now() + 31_000)
           assert.strictEqual((yield* Effect.flip(check)).reason, "invalid_credentials", title)
         }
-      }).pipe(Effect.scoped)
+      })
     )
 
     it.live("causes a retryable rejection without keys", () =>
@@ -389,7 +374,7 @@ describe("the key set of an identity provider", () => {
           vi.setSystemTime(Date.now() + 31_000)
           assert.strictEqual((yield* Effect.flip(check)).reason, "unavailable", rotation[0])
         }
-      }).pipe(Effect.scoped)
+      })
     )
   })
 
@@ -410,39 +395,35 @@ describe("the key set of an identity provider", () => {
   it.live.each(oddKeys)("verifies tokens beside %s", ([, odd]) =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [odd, jwk, odd] }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { scheme } = yield* withKeys(() => [odd, jwk, odd])
       const given = yield* token(soon(), { alg: "ES256", key, kid: "one" })
       assert.strictEqual((yield* scheme.authenticate(given)).subject, "desk")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("verifies tokens beside a key that is too short", () =>
     Effect.gen(function* () {
       const { privateKey, publicKey } = yield* Effect.promise(() => generateKeyPair("RS256"))
       const keys = [rsa(1024), yield* Effect.promise(() => exportJWK(publicKey))].map((jwk) => ({ ...jwk, kid: "one" }))
-      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { scheme } = yield* withKeys(() => keys)
       const given = yield* token(soon(), { alg: "RS256", key: privateKey, kid: "one" })
       assert.strictEqual((yield* scheme.authenticate(given)).subject, "desk")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects a first token with an unknown key id for good", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { scheme } = yield* withKeys(() => [jwk])
       const given = yield* token(soon(), { alg: "ES256", key, kid: "two" })
       assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).reason, "invalid_credentials")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("causes a retryable rejection for an unknown key id while a fetch that began earlier is under way", () =>
     Effect.gen(function* () {
       const { jwk, key } = yield* signing
-      const { url } = yield* provider(() => ({ status: 200, body: JSON.stringify({ keys: [jwk] }) }))
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+      const { scheme } = yield* withKeys(() => [jwk])
       const [first, second] = [
         yield* token(soon(), { alg: "ES256", key, kid: "one" }),
         yield* token(soon(), { alg: "ES256", key, kid: "two" })
@@ -452,18 +433,14 @@ describe("the key set of an identity provider", () => {
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual([accepted.subject, rejection.reason], ["desk", "unavailable"])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("causes a retryable rejection when it cannot be fetched", () =>
     Effect.gen(function* () {
       const { key } = yield* signing
       const given = yield* token(soon(), { alg: "ES256", key, kid: "one" })
-      const answers = [
-        { status: 500, body: "{}" },
-        { status: 200, body: "<html>" },
-        { status: 200, body: '{"keys": 1}' }
-      ]
+      const answers = [{ status: 500, body: "{}" }, { body: "<html>" }, { body: '{"keys": 1}' }]
       for (const answer of answers) {
         const { url } = yield* provider(() => answer)
         const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
@@ -472,7 +449,7 @@ describe("the key set of an identity provider", () => {
       }
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url: unusedUrl() } })
       assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).code, 503)
-    }).pipe(Effect.scoped)
+    })
   )
 
   /** The fields of the log lines while a token is checked with the key set of this URL. */
@@ -491,14 +468,14 @@ describe("the key set of an identity provider", () => {
       assert.deepStrictEqual(yield* loggedFailures(unusedUrl()), [
         ["JWT key set fetch failed", { reason: "connection refused" }]
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("logs the reason when the provider answers with an error", () =>
     Effect.gen(function* () {
       const { url } = yield* provider(() => ({ status: 500, body: "{}" }))
       assert.match(JSON.stringify(yield* loggedFailures(url)), /"reason":"Expected 200/)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("requires an https URL, or http on loopback", () =>

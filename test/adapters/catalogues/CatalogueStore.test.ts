@@ -57,89 +57,75 @@ const contract = (name: string, layer: Effect.Effect<Layer.Layer<CatalogueStore>
 contract("catalogues in memory", Effect.succeed(MemoryCatalogueStore.layer))
 
 describe("folder of catalogues", () => {
-  const withFolder = <E>(body: (path: string) => Effect.Effect<void, E, CatalogueStore>) =>
-    Effect.scoped(
+  const effect = (title: string, body: (path: string) => Effect.fn.Return<void, unknown, CatalogueStore>) =>
+    it.effect(title, () =>
       Effect.flatMap(temporaryFolder, (path) =>
-        Effect.provide(body(path), FileCatalogueStore.layer(join(path, "cache")))
+        Effect.provide(Effect.fnUntraced(body)(path), FileCatalogueStore.layer(join(path, "cache")))
       )
     )
   const filesOf = (path: string) => readdirSync(join(path, "cache")).map((name) => join(path, "cache", name))
 
-  it.effect("has one file for each catalogue, for its owner only", () =>
-    withFolder((path) =>
-      Effect.gen(function* () {
-        const { load, save } = yield* CatalogueStore
-        assert.isUndefined(yield* load(key))
-        yield* save(key, sealed)
-        yield* save(key, sealed)
-        yield* save({ ...key, server: "files" }, { other: 1 })
-        assert.deepStrictEqual(
-          filesOf(path).map((file) => statSync(file).mode & 0o777),
-          [0o600, 0o600]
-        )
-        assert.strictEqual(statSync(join(path, "cache")).mode & 0o777, 0o700)
-        assert.deepStrictEqual(Result.getOrThrow(openCatalogue(key, (yield* load(key)) ?? {})), catalogue)
-      })
+  effect("has one file for each catalogue, for its owner only", function* (path) {
+    const { load, save } = yield* CatalogueStore
+    assert.isUndefined(yield* load(key))
+    yield* save(key, sealed)
+    yield* save(key, sealed)
+    yield* save({ ...key, server: "files" }, { other: 1 })
+    assert.deepStrictEqual(
+      filesOf(path).map((file) => statSync(file).mode & 0o777),
+      [0o600, 0o600]
     )
-  )
+    assert.strictEqual(statSync(join(path, "cache")).mode & 0o777, 0o700)
+    assert.deepStrictEqual(Result.getOrThrow(openCatalogue(key, (yield* load(key)) ?? {})), catalogue)
+  })
 
   const rejects = (title: string, contents: string, reason: string, mode = 0o600) =>
-    it.effect(`does not use a file ${title}, and replaces it`, () =>
-      withFolder((path) =>
-        Effect.gen(function* () {
-          const { load, save } = yield* CatalogueStore
-          yield* save(key, sealed)
-          const [file = ""] = filesOf(path)
-          writeFileSync(file, contents)
-          chmodSync(file, mode)
-          assert.include((yield* Effect.flip(load(key))).message, reason)
-          yield* save(key, sealed)
-          assert.deepStrictEqual(yield* load(key), JSON.parse(readFileSync(file, "utf8")))
-        })
-      )
-    )
+    effect(`does not use a file ${title}, and replaces it`, function* (path) {
+      const { load, save } = yield* CatalogueStore
+      yield* save(key, sealed)
+      const [file = ""] = filesOf(path)
+      writeFileSync(file, contents)
+      chmodSync(file, mode)
+      assert.include((yield* Effect.flip(load(key))).message, reason)
+      yield* save(key, sealed)
+      assert.deepStrictEqual(yield* load(key), JSON.parse(readFileSync(file, "utf8")))
+    })
   rejects("that is not JSON", "{", "it is not JSON")
   rejects("that is a list", "[]", "it is not a JSON object")
   rejects("that others have access to", "{}", "others have access", 0o644)
   rejects("that is too large", " ".repeat(9 * 1024 * 1024), "it is larger than")
 
-  it.effect("keeps no catalogue that is too large", () =>
-    withFolder(() =>
-      Effect.gen(function* () {
-        const { save } = yield* CatalogueStore
-        const error = yield* Effect.flip(save(key, { text: "x".repeat(9 * 1024 * 1024) }))
-        assert.match(error.message, /Cannot write the catalogue in .*: it exceeds 8388608 bytes/)
-      })
-    )
-  )
+  effect("keeps no catalogue that is too large", function* () {
+    const { save } = yield* CatalogueStore
+    const error = yield* Effect.flip(save(key, { text: "x".repeat(9 * 1024 * 1024) }))
+    assert.match(error.message, /Cannot write the catalogue in .*: it exceeds 8388608 bytes/)
+  })
 
-  it.effect.each([[1], [7]] as const)("removes the %i files that were written first, and no other ones", ([surplus]) =>
-    withFolder((path) =>
-      Effect.gen(function* () {
-        const { load, save } = yield* CatalogueStore
-        yield* save(key, sealed)
-        const [oldest = ""] = filesOf(path)
-        utimesSync(oldest, 1, 1)
-        writeFileSync(join(path, "cache", "notes.txt"), "")
-        utimesSync(join(path, "cache", "notes.txt"), 0, 0)
-        for (let index = 0; index < 498 + surplus; index++) {
-          const file = join(path, "cache", `${index}.json`)
-          writeFileSync(file, "{}")
-          if (index < surplus - 1) utimesSync(file, 2, 2)
-        }
-        assert.isDefined(yield* load(key))
-        yield* save({ ...key, server: "files" }, { other: 1 })
-        assert.isUndefined(yield* load(key))
-        assert.deepStrictEqual(yield* load({ ...key, server: "files" }), { other: 1 })
-        const left = filesOf(path).map((file) => basename(file))
-        assert.deepStrictEqual([left.length, left.includes("notes.txt")], [501, true])
-        assert.deepStrictEqual(
-          [surplus - 2, surplus - 1].map((index) => left.includes(`${index}.json`)),
-          [false, true]
-        )
-      })
-    )
-  )
+  for (const surplus of [1, 7]) {
+    effect(`removes the ${surplus} files that were written first, and no other ones`, function* (path) {
+      const { load, save } = yield* CatalogueStore
+      yield* save(key, sealed)
+      const [oldest = ""] = filesOf(path)
+      utimesSync(oldest, 1, 1)
+      writeFileSync(join(path, "cache", "notes.txt"), "")
+      utimesSync(join(path, "cache", "notes.txt"), 0, 0)
+      for (let index = 0; index < 498 + surplus; index++) {
+        const file = join(path, "cache", `${index}.json`)
+        writeFileSync(file, "{}")
+        if (index < surplus - 1) utimesSync(file, 2, 2)
+      }
+      assert.isDefined(yield* load(key))
+      yield* save({ ...key, server: "files" }, { other: 1 })
+      assert.isUndefined(yield* load(key))
+      assert.deepStrictEqual(yield* load({ ...key, server: "files" }), { other: 1 })
+      const left = filesOf(path).map((file) => basename(file))
+      assert.deepStrictEqual([left.length, left.includes("notes.txt")], [501, true])
+      assert.deepStrictEqual(
+        [surplus - 2, surplus - 1].map((index) => left.includes(`${index}.json`)),
+        [false, true]
+      )
+    })
+  }
 })
 
 describe("digest of a catalogue", () => {

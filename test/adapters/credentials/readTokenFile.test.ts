@@ -76,7 +76,7 @@ it.live("reads a pipe to its end, once for all of its readers", () =>
     const pipe = yield* pipeOf("slow", "printf one-; sleep 0.2; printf 'two\\n'")
     assert.deepStrictEqual(yield* Effect.all([read(pipe), read(pipe)], { concurrency: 2 }), ["one-two", "one-two"])
     assert.strictEqual(yield* read(pipe), "one-two")
-  }).pipe(Effect.scoped)
+  })
 )
 
 it.live("rejects a pipe without an end, and one without a token", () =>
@@ -84,5 +84,5 @@ it.live("rejects a pipe without an end, and one without a token", () =>
     assert.match(yield* read(yield* pipeOf("endless", "exec yes")), /^the token file .* is too long for a token$/)
     assert.match(yield* read(yield* pipeOf("empty", ":")), /^the token file .* is empty$/)
     assert.strictEqual(yield* read("/dev/null"), "the token file FILE is empty")
-  }).pipe(Effect.scoped)
+  })
 )

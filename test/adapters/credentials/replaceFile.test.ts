@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process"
-import { lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { afterEach, beforeEach } from "vitest"
 import { readOwnerOnlyFile } from "../../../src/adapters/credentials/ownerOnlyFile.ts"
 import { replaceFile } from "../../../src/adapters/credentials/replaceFile.ts"
+import { createFolder, removeFolder } from "../../temporaryFolder.ts"
 
 let folder = ""
-beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), "a2c-replace-"))))
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = createFolder()))
+afterEach(() => removeFolder(folder))
 
 const messageOf = (attempt: Promise<void>) =>
   attempt.then(

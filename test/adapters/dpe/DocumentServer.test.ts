@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
+import { type DocumentServerOptions, makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
 import { bytesAt, requestOf, textRequest } from "./requests.ts"
@@ -45,214 +45,178 @@ const connection = Effect.fnUntraced(function* (url: string, sends = "") {
   return { socket, closed: Deferred.await(closed) }
 })
 
+type Served = Effect.Success<ReturnType<typeof makeDocumentServer>>
+const effect = (
+  title: string,
+  options: DocumentServerOptions,
+  body: (server: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
+) => it.effect(title, () => Effect.flatMap(makeDocumentServer(options), Effect.fnUntraced(body)))
+
 describe("DocumentServer document", () => {
-  it.effect("carries headers that prevent caching and rendering", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const { body, headers, status } = yield* get(yield* uriOf(resolve, "grün"))
-      assert.deepStrictEqual([status, body], [200, "grün"])
-      assert.deepInclude(Object.fromEntries(headers), {
-        "content-type": "text/plain; charset=utf-8",
-        "content-length": "5",
-        "cache-control": "private, no-store",
-        "x-content-type-options": "nosniff",
-        "content-disposition": "attachment"
+  effect("carries headers that prevent caching and rendering", {}, function* ({ resolve }) {
+    const { body, headers, status } = yield* get(yield* uriOf(resolve, "grün"))
+    assert.deepStrictEqual([status, body], [200, "grün"])
+    assert.deepInclude(Object.fromEntries(headers), {
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": "5",
+      "cache-control": "private, no-store",
+      "x-content-type-options": "nosniff",
+      "content-disposition": "attachment"
+    })
+    assert.isNull(headers.get("access-control-allow-origin"))
+  })
+
+  effect("keeps its MIME type unless it is UTF-8 text", {}, function* ({ resolve }) {
+    const typeOf = (content: { text?: string; blob?: string; mimeType: string }) =>
+      Effect.gen(function* () {
+        const { uri } = yield* resolve(requestOf([content]))
+        return (yield* get(uri)).headers.get("content-type")
       })
-      assert.isNull(headers.get("access-control-allow-origin"))
-    })
-  )
+    assert.strictEqual(yield* typeOf({ blob: "", mimeType: "text/html" }), "text/html")
+    assert.strictEqual(yield* typeOf({ text: "{}", mimeType: "application/json" }), "application/json")
+    assert.strictEqual(yield* typeOf({ text: "", mimeType: "text/html; charset=ascii" }), "text/html; charset=utf-8")
+  })
 
-  it.effect("keeps its MIME type unless it is UTF-8 text", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const typeOf = (content: { text?: string; blob?: string; mimeType: string }) =>
-        Effect.gen(function* () {
-          const { uri } = yield* resolve(requestOf([content]))
-          return (yield* get(uri)).headers.get("content-type")
-        })
-      assert.strictEqual(yield* typeOf({ blob: "", mimeType: "text/html" }), "text/html")
-      assert.strictEqual(yield* typeOf({ text: "{}", mimeType: "application/json" }), "application/json")
-      assert.strictEqual(yield* typeOf({ text: "", mimeType: "text/html; charset=ascii" }), "text/html; charset=utf-8")
-    })
-  )
+  effect("responds to HEAD like GET, without a body", {}, function* ({ resolve }) {
+    const uri = yield* uriOf(resolve, "hello")
+    const [got, head] = [yield* get(uri), yield* get(uri, { method: "HEAD" })]
+    const withoutDate = ({ headers }: typeof got) => [...headers].filter(([name]) => name !== "date")
+    assert.deepStrictEqual([head.status, head.body], [200, ""])
+    assert.deepStrictEqual(withoutDate(head), withoutDate(got))
+  })
 
-  it.effect("responds to HEAD like GET, without a body", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const uri = yield* uriOf(resolve, "hello")
-      const [got, head] = [yield* get(uri), yield* get(uri, { method: "HEAD" })]
-      const withoutDate = ({ headers }: typeof got) => [...headers].filter(([name]) => name !== "date")
-      assert.deepStrictEqual([head.status, head.body], [200, ""])
-      assert.deepStrictEqual(withoutDate(head), withoutDate(got))
-    })
-  )
+  effect("responds until its expiry, then gives 410", {}, function* ({ resolve }) {
+    const uri = yield* uriOf(resolve, "a")
+    yield* TestClock.adjust("899999 millis")
+    assert.strictEqual(yield* statusOf(uri), 200)
+    yield* TestClock.adjust("1 millis")
+    assert.deepInclude(yield* get(uri), { status: 410, body: "" })
+    assert.strictEqual(yield* statusOf(uri, { method: "HEAD" }), 410)
+  })
 
-  it.effect("responds until its expiry, then gives 410", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const uri = yield* uriOf(resolve, "a")
-      yield* TestClock.adjust("899999 millis")
-      assert.strictEqual(yield* statusOf(uri), 200)
-      yield* TestClock.adjust("1 millis")
-      assert.deepInclude(yield* get(uri), { status: 410, body: "" })
-      assert.strictEqual(yield* statusOf(uri, { method: "HEAD" }), 410)
-    })
-  )
-
-  it.effect("gets a new URL on each request, while the old URL keeps its expiry", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer({ lifetime: "1 hour" })
+  effect(
+    "gets a new URL on each request, while the old URL keeps its expiry",
+    { lifetime: "1 hour" },
+    function* ({ resolve }) {
       const first = yield* uriOf(resolve, "a")
       yield* TestClock.adjust("30 minutes")
       const second = yield* uriOf(resolve, "a")
       assert.deepStrictEqual([yield* statusOf(first), yield* statusOf(second)], [200, 200])
       yield* TestClock.adjust("30 minutes")
       assert.deepStrictEqual([yield* statusOf(first), yield* statusOf(second)], [410, 200])
-    })
+    }
   )
 
-  it.effect("supports an infinite lifetime", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer({ lifetime: "Infinity" })
-      const { metadata, uri } = yield* resolve(textRequest("a"))
-      assert.strictEqual(yield* statusOf(uri), 200)
-      assert.deepStrictEqual(metadata, { expires_at: "+275760-09-13T00:00:00.000Z" })
-    })
-  )
+  effect("supports an infinite lifetime", { lifetime: "Infinity" }, function* ({ resolve }) {
+    const { metadata, uri } = yield* resolve(textRequest("a"))
+    assert.strictEqual(yield* statusOf(uri), 200)
+    assert.deepStrictEqual(metadata, { expires_at: "+275760-09-13T00:00:00.000Z" })
+  })
 })
 
 describe("DocumentServer rejection", () => {
-  it.effect("responds with the same empty 404 to every invalid request", () =>
-    Effect.gen(function* () {
-      const { resolve, url } = yield* makeDocumentServer()
-      const other = yield* makeDocumentServer()
-      const signed = (yield* uriOf(resolve, "a")).slice(url.length)
-      const expires = /expires=(\d+)/.exec(signed)?.[1] ?? ""
-      const wrong = {
-        "another process's signature": (yield* uriOf(other.resolve, "a")).slice(other.url.length),
-        "no signature": signed.replace(/&signature=.*/, ""),
-        "an empty signature": signed.replace(/signature=.*/, "signature="),
-        "a longer signature": `${signed}A`,
-        "another expiry": signed.replace(expires, String(Number(expires) + 1)),
-        "an expiry spelled otherwise": signed.replace(expires, `0${expires}`),
-        "two expiries": `${signed}&expires=9999999999999`,
-        "nothing but the path": signed.replace(/\?.*/, ""),
-        "another spelling of the path": signed.replace("/dpe/", "/x/../dpe/"),
-        "a doubled slash": `/${signed}`,
-        "a path below": signed.replace("?", "/x?"),
-        "a folder": "/dpe/",
-        "the root": "/",
-        "a file of the host": "/dpe/../../../../../etc/passwd",
-        "a NUL": "/dpe/%00"
-      }
-      assert.strictEqual(yield* statusOfTarget(url, signed), 200)
-      for (const [what, target] of Object.entries(wrong)) {
-        assert.strictEqual(yield* statusOfTarget(url, target), 404, what)
-      }
-      const { body, headers } = yield* get(`${url}/dpe/`)
-      assert.strictEqual(body, "")
-      assert.sameMembers(
-        [...headers.keys()],
-        ["cache-control", "connection", "content-length", "date", "x-content-type-options"]
-      )
-    })
-  )
+  effect("responds with the same empty 404 to every invalid request", {}, function* ({ resolve, url }) {
+    const other = yield* makeDocumentServer()
+    const signed = (yield* uriOf(resolve, "a")).slice(url.length)
+    const expires = /expires=(\d+)/.exec(signed)?.[1] ?? ""
+    const wrong = {
+      "another process's signature": (yield* uriOf(other.resolve, "a")).slice(other.url.length),
+      "no signature": signed.replace(/&signature=.*/, ""),
+      "an empty signature": signed.replace(/signature=.*/, "signature="),
+      "a longer signature": `${signed}A`,
+      "another expiry": signed.replace(expires, String(Number(expires) + 1)),
+      "an expiry spelled otherwise": signed.replace(expires, `0${expires}`),
+      "two expiries": `${signed}&expires=9999999999999`,
+      "nothing but the path": signed.replace(/\?.*/, ""),
+      "another spelling of the path": signed.replace("/dpe/", "/x/../dpe/"),
+      "a doubled slash": `/${signed}`,
+      "a path below": signed.replace("?", "/x?"),
+      "a folder": "/dpe/",
+      "the root": "/",
+      "a file of the host": "/dpe/../../../../../etc/passwd",
+      "a NUL": "/dpe/%00"
+    }
+    assert.strictEqual(yield* statusOfTarget(url, signed), 200)
+    for (const [what, target] of Object.entries(wrong)) {
+      assert.strictEqual(yield* statusOfTarget(url, target), 404, what)
+    }
+    const { body, headers } = yield* get(`${url}/dpe/`)
+    assert.strictEqual(body, "")
+    assert.sameMembers(
+      [...headers.keys()],
+      ["cache-control", "connection", "content-length", "date", "x-content-type-options"]
+    )
+  })
 
-  it.effect("rejects every URL with one changed character", () =>
-    Effect.gen(function* () {
-      const { resolve, url } = yield* makeDocumentServer()
-      const signed = (yield* uriOf(resolve, "a")).slice(url.length)
-      for (const part of ["/dpe/", "signature="]) {
-        const start = signed.indexOf(part) + part.length
-        for (const at of [start, start + 21, start + 42]) {
-          const replacement = signed[at] === "A" ? "B" : "A"
-          const target = signed.slice(0, at) + replacement + signed.slice(at + 1)
-          assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
-        }
-        // the last of 43 characters has two bits that base64 ignores
-        const last = start + 42
-        const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-        const twin = alphabet[alphabet.indexOf(signed[last] ?? "") ^ 1] ?? ""
-        const target = signed.slice(0, last) + twin + signed.slice(last + 1)
+  effect("rejects every URL with one changed character", {}, function* ({ resolve, url }) {
+    const signed = (yield* uriOf(resolve, "a")).slice(url.length)
+    for (const part of ["/dpe/", "signature="]) {
+      const start = signed.indexOf(part) + part.length
+      for (const at of [start, start + 21, start + 42]) {
+        const replacement = signed[at] === "A" ? "B" : "A"
+        const target = signed.slice(0, at) + replacement + signed.slice(at + 1)
         assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
       }
-    })
-  )
+      // the last of 43 characters has two bits that base64 ignores
+      const last = start + 42
+      const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+      const twin = alphabet[alphabet.indexOf(signed[last] ?? "") ^ 1] ?? ""
+      const target = signed.slice(0, last) + twin + signed.slice(last + 1)
+      assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
+    }
+  })
 
-  it.effect("rejects a tampered URL after its expiry", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const uri = yield* uriOf(resolve, "a")
-      yield* TestClock.adjust("1 hour")
-      assert.strictEqual(yield* statusOf(uri.replace("signature=", "signature=A").slice(0, -1)), 404)
-    })
-  )
+  effect("rejects a tampered URL after its expiry", {}, function* ({ resolve }) {
+    const uri = yield* uriOf(resolve, "a")
+    yield* TestClock.adjust("1 hour")
+    assert.strictEqual(yield* statusOf(uri.replace("signature=", "signature=A").slice(0, -1)), 404)
+  })
 
-  it.effect("rejects every method but GET and HEAD", () =>
-    Effect.gen(function* () {
-      const { resolve } = yield* makeDocumentServer()
-      const uri = yield* uriOf(resolve, "a")
-      for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
-        const body = method === "POST" ? { body: "x" } : {}
-        assert.deepInclude(yield* get(uri, { method, ...body }), { status: 404, body: "" }, method)
-      }
-      assert.strictEqual(yield* statusOf(uri), 200)
-    })
-  )
+  effect("rejects every method but GET and HEAD", {}, function* ({ resolve }) {
+    const uri = yield* uriOf(resolve, "a")
+    for (const method of ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
+      const body = method === "POST" ? { body: "x" } : {}
+      assert.deepInclude(yield* get(uri, { method, ...body }), { status: 404, body: "" }, method)
+    }
+    assert.strictEqual(yield* statusOf(uri), 200)
+  })
 })
 
 describe("DocumentServer limit", () => {
-  it.effect("evicts the oldest document beyond the count limit", () =>
-    Effect.gen(function* () {
-      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 3 })
-      const uris = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => uriOf(resolve, text))
-      assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
-      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 3 })
-    })
-  )
+  effect("evicts the oldest document beyond the count limit", { maxDocuments: 3 }, function* ({ usage, resolve }) {
+    const uris = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => uriOf(resolve, text))
+    assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
+    assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 3 })
+  })
 
-  it.effect("evicts as many documents as the byte limit requires", () =>
-    Effect.gen(function* () {
-      const { usage, resolve } = yield* makeDocumentServer({ maxBytes: 100 })
-      const uris = yield* Effect.forEach([40, 40, 10, 70], (size) =>
-        uriOf(resolve, "x".repeat(size), `dpe://h/${size}`)
-      )
-      const again = yield* uriOf(resolve, "y".repeat(20))
-      assert.deepStrictEqual(yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
-      assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 100 })
-    })
-  )
+  effect("evicts as many documents as the byte limit requires", { maxBytes: 100 }, function* ({ usage, resolve }) {
+    const uris = yield* Effect.forEach([40, 40, 10, 70], (size) => uriOf(resolve, "x".repeat(size), `dpe://h/${size}`))
+    const again = yield* uriOf(resolve, "y".repeat(20))
+    assert.deepStrictEqual(yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
+    assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 100 })
+  })
 
-  it.effect("counts a repeated document once, as new", () =>
-    Effect.gen(function* () {
-      const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 2 })
-      const uris = yield* Effect.forEach(["a", "b", "a", "c"], (text) => uriOf(resolve, text))
-      assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [200, 410, 200, 200])
-      assert.deepStrictEqual(yield* usage, { documents: 2, bytes: 2 })
-    })
-  )
+  effect("counts a repeated document once, as new", { maxDocuments: 2 }, function* ({ usage, resolve }) {
+    const uris = yield* Effect.forEach(["a", "b", "a", "c"], (text) => uriOf(resolve, text))
+    assert.deepStrictEqual(yield* Effect.forEach(uris, (uri) => statusOf(uri)), [200, 410, 200, 200])
+    assert.deepStrictEqual(yield* usage, { documents: 2, bytes: 2 })
+  })
 
-  it.effect("drops expired documents without a request", () =>
-    Effect.gen(function* () {
-      const { usage, resolve } = yield* makeDocumentServer({ lifetime: "5 minutes" })
-      yield* uriOf(resolve, "a")
-      yield* TestClock.adjust("4 minutes")
-      assert.deepStrictEqual(yield* usage, { documents: 1, bytes: 1 })
-      yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(yield* usage, { documents: 0, bytes: 0 })
-    })
-  )
+  effect("drops expired documents without a request", { lifetime: "5 minutes" }, function* ({ usage, resolve }) {
+    yield* uriOf(resolve, "a")
+    yield* TestClock.adjust("4 minutes")
+    assert.deepStrictEqual(yield* usage, { documents: 1, bytes: 1 })
+    yield* TestClock.adjust("2 minutes")
+    assert.deepStrictEqual(yield* usage, { documents: 0, bytes: 0 })
+  })
 
-  it.effect("closes a connection at the maximum age", () =>
-    Effect.gen(function* () {
-      const { resolve, url } = yield* makeDocumentServer()
-      const { closed } = yield* connection(url)
-      // connections are accepted in order: once this one is served, the other one is known
-      yield* get(yield* uriOf(resolve, "a"))
-      yield* TestClock.adjust("15 minutes")
-      yield* closed
-    })
-  )
+  effect("closes a connection at the maximum age", {}, function* ({ resolve, url }) {
+    const { closed } = yield* connection(url)
+    // connections are accepted in order: once this one is served, the other one is known
+    yield* get(yield* uriOf(resolve, "a"))
+    yield* TestClock.adjust("15 minutes")
+    yield* closed
+  })
 })
 
 describe("DocumentServer address", () => {
@@ -262,22 +226,16 @@ describe("DocumentServer address", () => {
     })
   )
 
-  it.effect("supports IPv6", () =>
-    Effect.gen(function* () {
-      const { resolve, url } = yield* makeDocumentServer({ host: "::1" })
-      assert.match(url, /^http:\/\/\[::1\]:\d+$/)
-      assert.strictEqual(String(yield* bytesAt(yield* uriOf(resolve, "six"))), "six")
-    })
-  )
+  effect("supports IPv6", { host: "::1" }, function* ({ resolve, url }) {
+    assert.match(url, /^http:\/\/\[::1\]:\d+$/)
+    assert.strictEqual(String(yield* bytesAt(yield* uriOf(resolve, "six"))), "six")
+  })
 
-  it.effect("reports an address in use", () =>
-    Effect.gen(function* () {
-      const { url } = yield* makeDocumentServer()
-      const port = Number(new URL(url).port)
-      const { message } = yield* Effect.flip(makeDocumentServer({ port }))
-      assert.strictEqual(message, `Cannot serve documents on 127.0.0.1:${port}: the address is in use`)
-    })
-  )
+  effect("reports an address in use", {}, function* ({ url }) {
+    const port = Number(new URL(url).port)
+    const { message } = yield* Effect.flip(makeDocumentServer({ port }))
+    assert.strictEqual(message, `Cannot serve documents on 127.0.0.1:${port}: the address is in use`)
+  })
 
   it.effect("requires a public URL for a wildcard address", () =>
     Effect.gen(function* () {

@@ -15,71 +15,53 @@ const resolvers: ReadonlyArray<readonly [string, Effect.Effect<ResolveDpe, unkno
 ]
 
 describe.each(resolvers)("%s", (_, make) => {
-  it.effect("stores text as UTF-8", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const text = "Grüße, 電!"
-      const found = yield* resolve(requestOf([{ uri: "dpe://com.ex/report", text, mimeType: "text/markdown" }]))
-      assert.deepInclude(found, { mimeType: "text/markdown", size: Buffer.byteLength(text) })
-      assert.strictEqual((yield* bytesAt(found.uri)).toString("utf8"), text)
-    })
-  )
+  const effect = (title: string, body: (resolve: ResolveDpe) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.effect(title, () => Effect.flatMap(make, Effect.fnUntraced(body)))
 
-  it.effect("decodes a blob", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const bytes = Buffer.from([0, 255, 10, 13, 0])
-      const found = yield* resolve(requestOf([{ blob: bytes.toString("base64"), mimeType: "application/pdf" }]))
-      assert.deepInclude(found, { mimeType: "application/pdf", size: 5 })
-      assert.isTrue(bytes.equals(yield* bytesAt(found.uri)))
-    })
-  )
+  effect("stores text as UTF-8", function* (resolve) {
+    const text = "Grüße, 電!"
+    const found = yield* resolve(requestOf([{ uri: "dpe://com.ex/report", text, mimeType: "text/markdown" }]))
+    assert.deepInclude(found, { mimeType: "text/markdown", size: Buffer.byteLength(text) })
+    assert.strictEqual((yield* bytesAt(found.uri)).toString("utf8"), text)
+  })
 
-  it.effect("accepts an empty document", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const found = yield* resolve(textRequest(""))
-      assert.strictEqual(found.size, 0)
-      assert.strictEqual((yield* bytesAt(found.uri)).byteLength, 0)
-    })
-  )
+  effect("decodes a blob", function* (resolve) {
+    const bytes = Buffer.from([0, 255, 10, 13, 0])
+    const found = yield* resolve(requestOf([{ blob: bytes.toString("base64"), mimeType: "application/pdf" }]))
+    assert.deepInclude(found, { mimeType: "application/pdf", size: 5 })
+    assert.isTrue(bytes.equals(yield* bytesAt(found.uri)))
+  })
 
-  it.effect("falls back to the MIME type of the listing", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const { mimeType } = yield* resolve(requestOf([{ text: "a,b" }], { mimeType: "text/csv" }))
-      assert.strictEqual(mimeType, "text/csv")
-    })
-  )
+  effect("accepts an empty document", function* (resolve) {
+    const found = yield* resolve(textRequest(""))
+    assert.strictEqual(found.size, 0)
+    assert.strictEqual((yield* bytesAt(found.uri)).byteLength, 0)
+  })
 
-  it.effect("stores an inline document as JSON", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const text = '{"doc_ref":"r","pages":[]}'
-      const found = yield* resolve(requestOf([{ text, mimeType: "application/vnd.a2c.dpe-inline+json" }]))
-      assert.strictEqual(found.mimeType, "application/json")
-      assert.strictEqual((yield* bytesAt(found.uri)).toString(), text)
-    })
-  )
+  effect("falls back to the MIME type of the listing", function* (resolve) {
+    const { mimeType } = yield* resolve(requestOf([{ text: "a,b" }], { mimeType: "text/csv" }))
+    assert.strictEqual(mimeType, "text/csv")
+  })
 
-  it.effect("stores several contents as one JSON array", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const contents = [{ text: "one", mimeType: "text/plain" }, { blob: "aGk=" }]
-      const found = yield* resolve(requestOf(contents, { mimeType: "text/plain" }))
-      assert.strictEqual(found.mimeType, "application/json")
-      assert.deepStrictEqual(JSON.parse((yield* bytesAt(found.uri)).toString()), contents)
-    })
-  )
+  effect("stores an inline document as JSON", function* (resolve) {
+    const text = '{"doc_ref":"r","pages":[]}'
+    const found = yield* resolve(requestOf([{ text, mimeType: "application/vnd.a2c.dpe-inline+json" }]))
+    assert.strictEqual(found.mimeType, "application/json")
+    assert.strictEqual((yield* bytesAt(found.uri)).toString(), text)
+  })
 
-  it.effect("keeps the URI of an external document", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const text = '{"uri":"https://x/1?sig=a","mime_type":"application/json","size":3}'
-      const found = yield* resolve(requestOf([{ text, mimeType: "application/vnd.a2c.dpe-uri+json" }]))
-      assert.deepStrictEqual(found, { uri: "https://x/1?sig=a", mimeType: "application/json", size: 3 })
-    })
-  )
+  effect("stores several contents as one JSON array", function* (resolve) {
+    const contents = [{ text: "one", mimeType: "text/plain" }, { blob: "aGk=" }]
+    const found = yield* resolve(requestOf(contents, { mimeType: "text/plain" }))
+    assert.strictEqual(found.mimeType, "application/json")
+    assert.deepStrictEqual(JSON.parse((yield* bytesAt(found.uri)).toString()), contents)
+  })
+
+  effect("keeps the URI of an external document", function* (resolve) {
+    const text = '{"uri":"https://x/1?sig=a","mime_type":"application/json","size":3}'
+    const found = yield* resolve(requestOf([{ text, mimeType: "application/vnd.a2c.dpe-uri+json" }]))
+    assert.deepStrictEqual(found, { uri: "https://x/1?sig=a", mimeType: "application/json", size: 3 })
+  })
 
   it.effect("returns the expiry", () =>
     Effect.gen(function* () {
@@ -90,35 +72,26 @@ describe.each(resolvers)("%s", (_, make) => {
     })
   )
 
-  it.effect("fails with a message for missing and malformed contents", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      assert.match(String(yield* Effect.flip(resolve(requestOf([])))), /no contents/)
-      assert.match(String(yield* Effect.flip(resolve(requestOf([{ blob: "!" }])))), /not base64/)
-    })
-  )
+  effect("fails with a message for missing and malformed contents", function* (resolve) {
+    assert.match(String(yield* Effect.flip(resolve(requestOf([])))), /no contents/)
+    assert.match(String(yield* Effect.flip(resolve(requestOf([{ blob: "!" }])))), /not base64/)
+  })
 
-  it.effect("rejects a document beyond the total limit without evicting others", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const { uri } = yield* resolve(textRequest("small"))
-      const failure = yield* Effect.flip(resolve(textRequest("x".repeat(1001))))
-      assert.match(String(failure), /has 1001 bytes, more than the 1000 /)
-      assert.strictEqual((yield* bytesAt(uri)).toString(), "small")
-    })
-  )
+  effect("rejects a document beyond the total limit without evicting others", function* (resolve) {
+    const { uri } = yield* resolve(textRequest("small"))
+    const failure = yield* Effect.flip(resolve(textRequest("x".repeat(1001))))
+    assert.match(String(failure), /has 1001 bytes, more than the 1000 /)
+    assert.strictEqual((yield* bytesAt(uri)).toString(), "small")
+  })
 
-  it.effect("maps equal documents to one URI and others to different ones", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const place = (text: string, uri: string) =>
-        Effect.map(resolve(textRequest(text, uri)), (found) => new URL(found.uri).pathname)
-      const first = yield* place("a", "dpe://h/a")
-      assert.strictEqual(yield* place("a", "dpe://h/a"), first)
-      assert.notStrictEqual(yield* place("a", "dpe://h/b"), first)
-      assert.notStrictEqual(yield* place("b", "dpe://h/a"), first)
-    })
-  )
+  effect("maps equal documents to one URI and others to different ones", function* (resolve) {
+    const place = (text: string, uri: string) =>
+      Effect.map(resolve(textRequest(text, uri)), (found) => new URL(found.uri).pathname)
+    const first = yield* place("a", "dpe://h/a")
+    assert.strictEqual(yield* place("a", "dpe://h/a"), first)
+    assert.notStrictEqual(yield* place("a", "dpe://h/b"), first)
+    assert.notStrictEqual(yield* place("b", "dpe://h/a"), first)
+  })
 
   const tricks = [
     "dpe://h/../../etc/passwd",
@@ -129,26 +102,20 @@ describe.each(resolvers)("%s", (_, make) => {
     "dpe://h/ü電\u202e🜁\ud800",
     "dpe://h/a?b#c&d='\"\r\n"
   ]
-  it.effect("never lets a URI escape its place", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      for (const uri of tricks) {
-        const found = yield* resolve(textRequest("held", uri))
-        assert.match(new URL(found.uri).pathname, /\/([\w-]{43}|[0-9a-f]{64}\.txt)$/, uri)
-        assert.strictEqual((yield* bytesAt(found.uri)).toString(), "held", uri)
-      }
-    })
-  )
+  effect("never lets a URI escape its place", function* (resolve) {
+    for (const uri of tricks) {
+      const found = yield* resolve(textRequest("held", uri))
+      assert.match(new URL(found.uri).pathname, /\/([\w-]{43}|[0-9a-f]{64}\.txt)$/, uri)
+      assert.strictEqual((yield* bytesAt(found.uri)).toString(), "held", uri)
+    }
+  })
 
-  it.effect("resolves concurrent documents", () =>
-    Effect.gen(function* () {
-      const resolve = yield* make
-      const texts = Array.from({ length: 50 }, (_item, index) => `text ${index}`)
-      const found = yield* Effect.forEach(texts, (text) => resolve(textRequest(text)), {
-        concurrency: "unbounded"
-      })
-      const read = yield* Effect.forEach(found, ({ uri }) => bytesAt(uri), { concurrency: 10 })
-      assert.deepStrictEqual(read.map(String), texts)
+  effect("resolves concurrent documents", function* (resolve) {
+    const texts = Array.from({ length: 50 }, (_item, index) => `text ${index}`)
+    const found = yield* Effect.forEach(texts, (text) => resolve(textRequest(text)), {
+      concurrency: "unbounded"
     })
-  )
+    const read = yield* Effect.forEach(found, ({ uri }) => bytesAt(uri), { concurrency: 10 })
+    assert.deepStrictEqual(read.map(String), texts)
+  })
 })

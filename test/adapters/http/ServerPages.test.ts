@@ -1,6 +1,6 @@
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Metric } from "effect"
+import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
@@ -45,6 +45,9 @@ const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator 
   return Context.get(context, Server).url
 })
 
+const live = (title: string, options: Options, body: (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.flatMap(serve(options), Effect.fnUntraced(body)))
+
 const authenticator = (authenticate: Authenticator["Service"]["authenticate"]): Authenticator["Service"] => ({
   ...allowAll,
   requiresCredentials: true,
@@ -69,66 +72,51 @@ const guards = () => {
 }
 
 describe("the pages of a Server", () => {
-  it.live("shows liveness and readiness", () =>
-    Effect.gen(function* () {
-      const url = yield* serve()
-      const [health, ready] = [yield* get(url, "/healthz"), yield* get(url, "/readyz")]
-      assert.deepStrictEqual([health.status, health.text], [200, "ok\n"])
-      assert.deepStrictEqual([ready.status, ready.text], [200, "ready\n"])
-      assert.strictEqual(ready.headers["cache-control"], "no-store")
-    })
-  )
+  live("shows liveness and readiness", {}, function* (url) {
+    const [health, ready] = [yield* get(url, "/healthz"), yield* get(url, "/readyz")]
+    assert.deepStrictEqual([health.status, health.text], [200, "ok\n"])
+    assert.deepStrictEqual([ready.status, ready.text], [200, "ready\n"])
+    assert.strictEqual(ready.headers["cache-control"], "no-store")
+  })
 
-  it.live("shows metrics in the format of Prometheus", () =>
-    Effect.gen(function* () {
-      const url = yield* serve()
-      // A rejected request to the path of Socket.IO counts.
-      assert.strictEqual((yield* get(url, "/smcp/?EIO=4")).status, 400)
-      const page = yield* get(url, "/metrics")
-      assert.strictEqual(page.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
-      const samples = parsePrometheus(page.text)
-      assert.strictEqual(samples.get('a2c_connections_rejected_total{code="400"}'), 1)
-      assert.strictEqual(samples.get("a2c_ready"), 1)
-      assert.isAbove(samples.get("a2c_process_resident_memory_bytes") ?? 0, 1_000_000)
-      assert.isTrue([...samples.keys()].every((name) => name.startsWith("a2c_")))
-    })
-  )
+  live("shows metrics in the format of Prometheus", {}, function* (url) {
+    // A rejected request to the path of Socket.IO counts.
+    assert.strictEqual((yield* get(url, "/smcp/?EIO=4")).status, 400)
+    const page = yield* get(url, "/metrics")
+    assert.strictEqual(page.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
+    const samples = parsePrometheus(page.text)
+    assert.strictEqual(samples.get('a2c_connections_rejected_total{code="400"}'), 1)
+    assert.strictEqual(samples.get("a2c_ready"), 1)
+    assert.isAbove(samples.get("a2c_process_resident_memory_bytes") ?? 0, 1_000_000)
+    assert.isTrue([...samples.keys()].every((name) => name.startsWith("a2c_")))
+  })
 
-  it.live("shows the status as JSON, with offices on request", () =>
-    Effect.gen(function* () {
-      const url = yield* serve()
-      const status = JSON.parse((yield* get(url, "/status")).text) as Record<string, unknown>
-      assert.strictEqual(status["state"], "ready")
-      assert.deepStrictEqual(status["members"], { agents: 0, computers: 0 })
-      assert.notProperty(status, "officeList")
-      const more = JSON.parse((yield* get(url, "/status?offices=1")).text) as Record<string, unknown>
-      assert.deepStrictEqual(more["officeList"], [])
-    })
-  )
+  live("shows the status as JSON, with offices on request", {}, function* (url) {
+    const status = JSON.parse((yield* get(url, "/status")).text) as Record<string, unknown>
+    assert.strictEqual(status["state"], "ready")
+    assert.deepStrictEqual(status["members"], { agents: 0, computers: 0 })
+    assert.notProperty(status, "officeList")
+    const more = JSON.parse((yield* get(url, "/status?offices=1")).text) as Record<string, unknown>
+    assert.deepStrictEqual(more["officeList"], [])
+  })
 
-  it.live("answers GET and HEAD only", () =>
-    Effect.gen(function* () {
-      const url = yield* serve()
-      const [head, post] = [yield* get(url, "/status", {}, "HEAD"), yield* get(url, "/status", {}, "POST")]
-      assert.deepStrictEqual([head.status, head.text], [200, ""])
-      assert.deepStrictEqual([post.status, post.headers["allow"]], [405, "GET, HEAD"])
-      assert.strictEqual((yield* get(url, "/other")).status, 404)
-      assert.strictEqual((yield* get(url, "/metrics/")).status, 404)
-    })
-  )
+  live("answers GET and HEAD only", {}, function* (url) {
+    const [head, post] = [yield* get(url, "/status", {}, "HEAD"), yield* get(url, "/status", {}, "POST")]
+    assert.deepStrictEqual([head.status, head.text], [200, ""])
+    assert.deepStrictEqual([post.status, post.headers["allow"]], [405, "GET, HEAD"])
+    assert.strictEqual((yield* get(url, "/other")).status, 404)
+    assert.strictEqual((yield* get(url, "/metrics/")).status, 404)
+  })
 
-  it.live("rejects foreign origins and host names", () =>
-    Effect.gen(function* () {
-      const url = yield* serve({ allowedOrigins: ["*"] })
-      const { port } = new URL(url)
-      for (const path of ["/metrics", "/status"]) {
-        assert.strictEqual((yield* get(url, path, { host: `evil.example:${port}` })).status, 403)
-        assert.strictEqual((yield* get(url, path, { host: `localhost:${port}` })).status, 200)
-        const page = yield* get(url, path, { origin: "http://evil.example" })
-        assert.notProperty(page.headers, "access-control-allow-origin")
-      }
-    })
-  )
+  live("rejects foreign origins and host names", { allowedOrigins: ["*"] }, function* (url) {
+    const { port } = new URL(url)
+    for (const path of ["/metrics", "/status"]) {
+      assert.strictEqual((yield* get(url, path, { host: `evil.example:${port}` })).status, 403)
+      assert.strictEqual((yield* get(url, path, { host: `localhost:${port}` })).status, 200)
+      const page = yield* get(url, path, { origin: "http://evil.example" })
+      assert.notProperty(page.headers, "access-control-allow-origin")
+    }
+  })
 })
 
 describe("the audit of a Server", () => {

@@ -2,9 +2,9 @@ import type { lookup as dnsLookup, LookupAddress } from "node:dns"
 import { getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { type FetchPolicy, makeCheckedFetch, RequestForbidden } from "../../../src/adapters/http/checkedFetch.ts"
-import { makeVictim } from "./victim.ts"
+import { makeVictim, type Victim } from "./victim.ts"
 
 const onlyKinds = (...kinds: ReadonlyArray<string>): FetchPolicy => ({
   checkUrl: () => undefined,
@@ -25,6 +25,10 @@ const answering = (...answers: ReadonlyArray<ReadonlyArray<string>>) => {
   return lookup as unknown as typeof dnsLookup
 }
 
+/** A test with a web server. */
+const live = (title: string, body: (victim: Victim) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.flatMap(makeVictim(), Effect.fnUntraced(body)))
+
 const makeController = () => new AbortController()
 
 const outcome = (fetching: Promise<Response>) =>
@@ -36,48 +40,36 @@ const outcome = (fetching: Promise<Response>) =>
   )
 
 describe("a checked fetch", () => {
-  it.live("rejects every spelling of a forbidden address without a request", () =>
-    Effect.gen(function* () {
-      const { port, requests } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("public"))
-      const hosts = ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "127.0.0.2", "0", "[::]", "[::1]"]
-      for (const host of [...hosts, "[::ffff:127.0.0.1]", "[64:ff9b::127.0.0.1]", "localhost"]) {
-        assert.match(yield* outcome(fetch(`http://${host}:${port}/`)), /^forbidden http:/, host)
-      }
-      assert.deepStrictEqual(requests, [])
-    })
-  )
+  live("rejects every spelling of a forbidden address without a request", function* ({ port, requests }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("public"))
+    const hosts = ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "127.0.0.2", "0", "[::]", "[::1]"]
+    for (const host of [...hosts, "[::ffff:127.0.0.1]", "[64:ff9b::127.0.0.1]", "localhost"]) {
+      assert.match(yield* outcome(fetch(`http://${host}:${port}/`)), /^forbidden http:/, host)
+    }
+    assert.deepStrictEqual(requests, [])
+  })
 
-  it.live("rejects a name with a forbidden address", () =>
-    Effect.gen(function* () {
-      const { port, requests } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("public"), answering(["127.0.0.1", "::1"]))
-      assert.strictEqual(
-        yield* outcome(fetch(`http://app.example:${port}/?token=s3cret`)),
-        `forbidden http://app.example:${port}: the name has a loopback address, which is not allowed here`
-      )
-      assert.deepStrictEqual(requests, [])
-    })
-  )
+  live("rejects a name with a forbidden address", function* ({ port, requests }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("public"), answering(["127.0.0.1", "::1"]))
+    assert.strictEqual(
+      yield* outcome(fetch(`http://app.example:${port}/?token=s3cret`)),
+      `forbidden http://app.example:${port}: the name has a loopback address, which is not allowed here`
+    )
+    assert.deepStrictEqual(requests, [])
+  })
 
-  it.live("checks the address of every connection", () =>
-    Effect.gen(function* () {
-      const { port, requests } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"), answering(["127.0.0.1"], ["10.0.0.1"]))
-      const url = `http://app.example:${port}/`
-      assert.strictEqual(yield* outcome(fetch(url)), "200 inside")
-      assert.match(yield* outcome(fetch(url)), /^forbidden .* private address/)
-      assert.strictEqual(requests.length, 1)
-    })
-  )
+  live("checks the address of every connection", function* ({ port, requests }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("loopback"), answering(["127.0.0.1"], ["10.0.0.1"]))
+    const url = `http://app.example:${port}/`
+    assert.strictEqual(yield* outcome(fetch(url)), "200 inside")
+    assert.match(yield* outcome(fetch(url)), /^forbidden .* private address/)
+    assert.strictEqual(requests.length, 1)
+  })
 
-  it.live("connects only to the allowed addresses of a name", () =>
-    Effect.gen(function* () {
-      const { port } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"), answering(["169.254.169.254", "127.0.0.1"]))
-      assert.strictEqual(yield* outcome(fetch(`http://app.example:${port}/`)), "200 inside")
-    })
-  )
+  live("connects only to the allowed addresses of a name", function* ({ port }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("loopback"), answering(["169.254.169.254", "127.0.0.1"]))
+    assert.strictEqual(yield* outcome(fetch(`http://app.example:${port}/`)), "200 inside")
+  })
 
   it.live("does not follow redirects", () =>
     Effect.gen(function* () {
@@ -184,22 +176,16 @@ describe("a checked fetch", () => {
     })
   )
 
-  it.live("rejects a body that is neither a text nor a form", () =>
-    Effect.gen(function* () {
-      const { requests, url } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
-      assert.match(yield* outcome(fetch(url, { method: "POST", body: new Uint8Array([1]) })), /^Error: the body/)
-      assert.deepStrictEqual(requests, [])
-    })
-  )
+  live("rejects a body that is neither a text nor a form", function* ({ requests, url }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+    assert.match(yield* outcome(fetch(url, { method: "POST", body: new Uint8Array([1]) })), /^Error: the body/)
+    assert.deepStrictEqual(requests, [])
+  })
 
-  it.live("sends a request whose body is null", () =>
-    Effect.gen(function* () {
-      const { url } = yield* makeVictim()
-      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
-      assert.strictEqual(yield* outcome(fetch(url, { method: "POST", body: null })), "200 inside")
-    })
-  )
+  live("sends a request whose body is null", function* ({ url }) {
+    const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+    assert.strictEqual(yield* outcome(fetch(url, { method: "POST", body: null })), "200 inside")
+  })
 
   it.live("fails when the status is no HTTP status", () =>
     Effect.gen(function* () {

@@ -74,15 +74,16 @@ describe("McpClientLike", () => {
     assert.deepStrictEqual(result, { content: [{ type: "text", text: "hello" }], _meta: { "x/y": 1 } })
   })
 
-  effect("returns images", function* ({ client }) {
-    const { content } = yield* Effect.promise(() => client.callTool({ name: "paint" }))
-    assert.deepStrictEqual(content, [{ type: "image", data: dot, mimeType: "image/png" }])
-  })
-
-  effect("returns a tool failure as a result", function* ({ client }) {
-    const { isError } = yield* Effect.promise(() => client.callTool({ name: "break" }))
-    assert.isTrue(isError)
-  })
+  const results = [
+    ["returns images", "paint", { content: [{ type: "image", data: dot, mimeType: "image/png" }] }],
+    ["returns a tool failure as a result", "break", { content: [{ type: "text", text: "it broke" }], isError: true }]
+  ] as const
+  it.effect.each(results)("%s", ([, name, expected]) =>
+    Effect.gen(function* () {
+      const { client } = yield* started
+      assert.deepStrictEqual<unknown>(yield* Effect.promise(() => client.callTool({ name })), expected)
+    })
+  )
 
   effect("fails with the code and the message of the peer", function* ({ client }) {
     const { code, message } = yield* failure(client.callTool({ name: "refuse" }))

@@ -117,45 +117,38 @@ describe("log", () => {
     )
   }
 
-  it.live("hides members with secret names, at any depth, except for numbers, flags and null", () =>
+  const held = { list: ["a b", { password: "<redacted>" }, 7, null], token: 7, secret: true, apiKey: null }
+  const secretMembers = {
+    ...held,
+    list: ["a b", { password: "hunter2" }, 7, null],
+    credentials: { user: "u", pin: "hunter2" },
+    cookie: ["hunter2"],
+    held: { name: null }
+  }
+  const cyclic = { toJSON: (): unknown => cyclic }
+  const items = Array.from({ length: 1001 }, (_, index) => `x${index}`)
+  const membersOf = (names: ReadonlyArray<string>) => Object.fromEntries(names.map((name) => [name, 1]))
+  const first = items.slice(0, 1000)
+  it.live.each<readonly [title: string, fields: object, written: object]>([
+    [
+      "hides members with secret names, at any depth, except for numbers, flags and null",
+      secretMembers,
+      { ...held, credentials: "<redacted>", cookie: "<redacted>", held: { name: null } }
+    ],
+    ["writes a value as its own JSON", { at: new Date(0) }, { at: "1970-01-01T00:00:00.000Z" }],
+    ["writes an ellipsis for an object that is its own JSON", { cyclic }, { cyclic: "…" }],
+    ["writes a member with the name toJSON as data", { body: { toJSON: 1 } }, { body: { toJSON: 1 } }],
+    // The object with the fields is one level more.
+    ["writes arrays and objects of 128 levels", nested(127, "leaf"), nested(127, "leaf")],
+    ["writes an ellipsis for deeper arrays and objects", nested(128, "leaf"), nested(127, "…")],
+    [
+      "writes the first 1000 items of an array and members of an object",
+      { items, members: membersOf(items) },
+      { items: first, members: membersOf(first) }
+    ]
+  ])("%s", ([, fields, written]) =>
     Effect.gen(function* () {
-      const fields = {
-        list: ["a b", { password: "hunter2" }, 7, null],
-        credentials: { user: "u", pin: "hunter2" },
-        cookie: ["hunter2"],
-        token: 7,
-        secret: true,
-        apiKey: null,
-        held: { name: null }
-      }
-      assert.deepStrictEqual(yield* fieldsOf(fields), {
-        list: ["a b", { password: "<redacted>" }, 7, null],
-        credentials: "<redacted>",
-        cookie: "<redacted>",
-        token: 7,
-        secret: true,
-        apiKey: null,
-        held: { name: null }
-      })
-    })
-  )
-
-  it.live("writes a value as its own JSON", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* fieldsOf({ at: new Date(0) }), { at: "1970-01-01T00:00:00.000Z" })
-    })
-  )
-
-  it.live("writes an ellipsis for an object that is its own JSON", () =>
-    Effect.gen(function* () {
-      const cyclic = { toJSON: (): unknown => cyclic }
-      assert.deepStrictEqual(yield* fieldsOf({ cyclic }), { cyclic: "…" })
-    })
-  )
-
-  it.live("writes a member with the name toJSON as data", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* fieldsOf({ body: { toJSON: 1 } }), { body: { toJSON: 1 } })
+      assert.deepStrictEqual<unknown>(yield* fieldsOf(fields), written)
     })
   )
 
@@ -171,26 +164,6 @@ describe("log", () => {
     )
   }
 
-  it.live("writes arrays and objects of 128 levels, and an ellipsis for deeper ones", () =>
-    Effect.gen(function* () {
-      // The object with the fields is one level more.
-      assert.deepStrictEqual(yield* fieldsOf(nested(127, "leaf")), nested(127, "leaf"))
-      assert.deepStrictEqual(yield* fieldsOf(nested(128, "leaf")), nested(127, "…"))
-    })
-  )
-
-  it.live("writes the first 1000 items of an array and members of an object", () =>
-    Effect.gen(function* () {
-      const items = Array.from({ length: 1001 }, (_, index) => `x${index}`)
-      const members = Object.fromEntries(items.map((name) => [name, 1]))
-      const first = items.slice(0, 1000)
-      assert.deepStrictEqual(yield* fieldsOf({ items, members }), {
-        items: first,
-        members: Object.fromEntries(first.map((name) => [name, 1]))
-      })
-    })
-  )
-
   it.live("keeps values that are no secrets", () =>
     Effect.gen(function* () {
       const facts = {
@@ -205,32 +178,31 @@ describe("log", () => {
     })
   )
 
-  it.live("writes time, level, message and fields in one line", () =>
+  const failure = new Error("the disk is full\nno space")
+  it.live.each<readonly [title: string, logging: Effect.Effect<void>, line: RegExp]>([
+    [
+      "writes time, level, message and fields in one line",
+      Effect.logInfo("joined", { office: "team 1", sid: "s" }),
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}joined office="team 1" sid=s\n$/
+    ],
+    [
+      "writes the parts of a message as text and as JSON",
+      Effect.logInfo("read two", 7, [1, "a b"], null, { n: 1 }),
+      / INFO {2}read two 7 \[1,"a b"\] null n=1\n$/
+    ],
+    [
+      "writes a field with control characters as JSON",
+      Effect.logInfo("joined", { office: "a\u001b[2J\u202e" }),
+      /office="a\\u001b\[2J\\u202e"/
+    ],
+    [
+      "writes the cause on further lines, indented",
+      Effect.logError("failed", Cause.fail(failure)),
+      / ERROR failed\n {2}.*the disk is full\n {2}no space\n/
+    ]
+  ])("%s", ([, logging, expected]) =>
     Effect.gen(function* () {
-      const [line = ""] = yield* logged("human", Effect.logInfo("joined", { office: "team 1", sid: "s" }))
-      assert.match(line, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}joined office="team 1" sid=s\n$/)
-    })
-  )
-
-  it.live("writes the parts of a message as text and as JSON", () =>
-    Effect.gen(function* () {
-      const [line = ""] = yield* logged("human", Effect.logInfo("read two", 7, [1, "a b"], null, { n: 1 }))
-      assert.match(line, / INFO {2}read two 7 \[1,"a b"\] null n=1\n$/)
-    })
-  )
-
-  it.live("writes a field with control characters as JSON", () =>
-    Effect.gen(function* () {
-      const [line = ""] = yield* logged("human", Effect.logInfo("joined", { office: "a\u001b[2J\u202e" }))
-      assert.include(line, String.raw`office="a\u001b[2J\u202e"`)
-    })
-  )
-
-  it.live("writes the cause on further lines, indented", () =>
-    Effect.gen(function* () {
-      const failure = new Error("the disk is full\nno space")
-      const [line = ""] = yield* logged("human", Effect.logError("failed", Cause.fail(failure)))
-      assert.match(line, / ERROR failed\n {2}.*the disk is full\n {2}no space\n/)
+      assert.match((yield* logged("human", logging)).join(""), expected)
     })
   )
 

@@ -41,7 +41,7 @@ describe("documentation page", () => {
           [...requests].filter((origin) => origin.startsWith("http")),
           [url]
         )
-      }).pipe(Effect.scoped),
+      }),
     browserTimeout
   )
 
@@ -53,6 +53,6 @@ describe("documentation page", () => {
       assert.match(policy, /default-src 'none'; script-src 'sha256-[A-Za-z0-9+/]{43}=';/)
       assert.strictEqual(headers.get("content-type"), "text/html; charset=utf-8")
       assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
-    }).pipe(Effect.scoped)
+    })
   )
 })

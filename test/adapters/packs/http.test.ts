@@ -272,7 +272,7 @@ describe("tool server page", () => {
       const { url } = yield* served()
       const failure = yield* Effect.flip(served({ port: Number(new URL(url).port) }))
       assert.include(failure.message, "the address is in use")
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -281,7 +281,7 @@ describe("tool server access", () => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(served({ key: Redacted.make("") }))
       assert.include(failure.message, "empty")
-    }).pipe(Effect.scoped)
+    })
   )
 
   for (const [shown, headers, status] of [

@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib"
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { admissionRejected, allowAll } from "../../../src/application/ports/Authenticator.ts"
 import type { ObservedEvent } from "../../../src/application/server/observability/observers.ts"
 import { maxSessions } from "../../../src/adapters/page/PageSessions.ts"
@@ -11,7 +11,9 @@ import { withWallClock } from "../../wallClock.ts"
 import {
   agentKey,
   cookieOf,
+  effect,
   keys,
+  live,
   operatorKey,
   passTimeUntil,
   post,
@@ -25,9 +27,6 @@ import {
   watcherKey
 } from "./pageServer.ts"
 
-const effect = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(body))
-
 /** In milliseconds. */
 const hour = 3_600_000
 
@@ -35,85 +34,71 @@ const session = "/office/api/session"
 const drain = { _tag: "Drain", node: "n" }
 
 describe("the folder of the office page", () => {
-  it.live("serves the index and its assets, compressed on request", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const [index, slash] = [yield* send(url, "/office"), yield* send(url, "/office/")]
-      assert.deepStrictEqual([index.status, index.headers["content-type"]], [200, "text/html; charset=utf-8"])
-      assert.include(index.text, "/office/page.ABCD1234.js")
-      assert.strictEqual(slash.text, index.text)
-      const script = yield* send(url, "/office/page.ABCD1234.js", { headers: { "accept-encoding": "br, gzip" } })
-      assert.strictEqual(script.headers["content-encoding"], "gzip")
-      assert.include(gunzipSync(Buffer.from(script.text, "latin1")).toString(), "document.title")
-      const style = yield* send(url, "/office/page.EFGH5678.css", { headers: { "accept-encoding": "gzip;q=0" } })
-      assert.deepStrictEqual(
-        [style.headers["content-type"], style.text],
-        ["text/css; charset=utf-8", "body {\n  margin: 0;\n}\n"]
-      )
-    })
-  )
+  live("serves the index and its assets, compressed on request", {}, function* (url) {
+    const [index, slash] = [yield* send(url, "/office"), yield* send(url, "/office/")]
+    assert.deepStrictEqual([index.status, index.headers["content-type"]], [200, "text/html; charset=utf-8"])
+    assert.include(index.text, "/office/page.ABCD1234.js")
+    assert.strictEqual(slash.text, index.text)
+    const script = yield* send(url, "/office/page.ABCD1234.js", { headers: { "accept-encoding": "br, gzip" } })
+    assert.strictEqual(script.headers["content-encoding"], "gzip")
+    assert.include(gunzipSync(Buffer.from(script.text, "latin1")).toString(), "document.title")
+    const style = yield* send(url, "/office/page.EFGH5678.css", { headers: { "accept-encoding": "gzip;q=0" } })
+    assert.deepStrictEqual(
+      [style.headers["content-type"], style.text],
+      ["text/css; charset=utf-8", "body {\n  margin: 0;\n}\n"]
+    )
+  })
 
-  it.live("lets browsers cache all files but the index", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const cacheOf = (path: string) => Effect.map(send(url, path), ({ headers }) => headers["cache-control"])
-      assert.strictEqual(yield* cacheOf("/office"), "no-store")
-      assert.strictEqual(yield* cacheOf("/office/page.ABCD1234.js"), "public, max-age=31536000, immutable")
-    })
-  )
+  live("lets browsers cache all files but the index", {}, function* (url) {
+    const cacheOf = (path: string) => Effect.map(send(url, path), ({ headers }) => headers["cache-control"])
+    assert.strictEqual(yield* cacheOf("/office"), "no-store")
+    assert.strictEqual(yield* cacheOf("/office/page.ABCD1234.js"), "public, max-age=31536000, immutable")
+  })
 
-  it.live("hides all other files and paths", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      for (const path of [
-        "/office/notes.txt",
-        "/office/page.ABCD1234.js.map",
-        "/office/../package.json",
-        "/office/..%2f..%2fpackage.json",
-        "/office/%2e%2e/%2e%2e/package.json",
-        "/office/api",
-        "/office/api/",
-        "/office/api/other"
-      ]) {
-        assert.include([404, 418], yield* statusOf(url, path), path)
-      }
-      assert.strictEqual(yield* statusOf(url, "/offices"), 418)
-      assert.strictEqual(yield* statusOf(url, "/"), 418)
-    })
-  )
+  live("hides all other files and paths", {}, function* (url) {
+    for (const path of [
+      "/office/notes.txt",
+      "/office/page.ABCD1234.js.map",
+      "/office/../package.json",
+      "/office/..%2f..%2fpackage.json",
+      "/office/%2e%2e/%2e%2e/package.json",
+      "/office/api",
+      "/office/api/",
+      "/office/api/other"
+    ]) {
+      assert.include([404, 418], yield* statusOf(url, path), path)
+    }
+    assert.strictEqual(yield* statusOf(url, "/offices"), 418)
+    assert.strictEqual(yield* statusOf(url, "/"), 418)
+  })
 
-  it.live("fails with a hint until the page is built", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ assets: "/nowhere/page" })
-      const { status, text } = yield* send(url, "/office")
-      assert.deepStrictEqual(
-        [status, JSON.parse(text)],
-        [503, { code: 503, message: "The office page is not built: run npm run build" }]
-      )
-    })
-  )
+  live("fails with a hint until the page is built", { assets: "/nowhere/page" }, function* (url) {
+    const { status, text } = yield* send(url, "/office")
+    assert.deepStrictEqual(
+      [status, JSON.parse(text)],
+      [503, { code: 503, message: "The office page is not built: run npm run build" }]
+    )
+  })
 
-  it.live("answers GET and HEAD only", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const head = yield* send(url, "/office", { method: "HEAD" })
-      assert.deepStrictEqual([head.status, head.text], [200, ""])
-      const other = yield* send(url, "/office", post({}))
-      assert.deepStrictEqual([other.status, other.headers.allow], [405, "GET, HEAD"])
-    })
-  )
+  live("answers GET and HEAD only", {}, function* (url) {
+    const head = yield* send(url, "/office", { method: "HEAD" })
+    assert.deepStrictEqual([head.status, head.text], [200, ""])
+    const other = yield* send(url, "/office", post({}))
+    assert.deepStrictEqual([other.status, other.headers.allow], [405, "GET, HEAD"])
+  })
 })
 
 describe("a page with a second origin for apps", () => {
-  it.live("tells it to the page, which may frame it", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ sandbox: { originFor: ({ host }) => `http://apps.example?${host}` } })
+  live(
+    "tells it to the page, which may frame it",
+    { sandbox: { originFor: ({ host }) => `http://apps.example?${host}` } },
+    function* (url) {
       const origin = `http://apps.example?${new URL(url).host}`
       const index = yield* send(url, "/office")
       assert.include(index.headers["content-security-policy"], `; frame-src ${origin}`)
       const reply = yield* send(url, session)
       assert.strictEqual(JSON.parse(reply.text).appOrigin, origin)
-    })
+    }
   )
 })
 
@@ -181,32 +166,23 @@ describe("the sign-in of the office page", () => {
     })
   )
 
-  it.live("sets a cookie that scripts and other sites cannot use", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const { port } = new URL(url)
-      const { headers } = yield* send(url, session, signInWith(operatorKey))
-      const pattern = String.raw`^a2c_page_${port}=[\w-]{43}; Path=/office; Max-Age=43200; HttpOnly; SameSite=Strict$`
-      assert.match(headers["set-cookie"]?.[0] ?? "", new RegExp(pattern))
-    })
-  )
+  live("sets a cookie that scripts and other sites cannot use", { authenticator: keys }, function* (url) {
+    const { port } = new URL(url)
+    const { headers } = yield* send(url, session, signInWith(operatorKey))
+    const pattern = String.raw`^a2c_page_${port}=[\w-]{43}; Path=/office; Max-Age=43200; HttpOnly; SameSite=Strict$`
+    assert.match(headers["set-cookie"]?.[0] ?? "", new RegExp(pattern))
+  })
 
-  it.live("sets a secure cookie behind a proxy with TLS", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const behind = { host: "a2c.example", origin: "https://a2c.example" }
-      const { headers } = yield* send(url, session, signInWith(operatorKey, behind))
-      assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
-    })
-  )
+  live("sets a secure cookie behind a proxy with TLS", { authenticator: keys }, function* (url) {
+    const behind = { host: "a2c.example", origin: "https://a2c.example" }
+    const { headers } = yield* send(url, session, signInWith(operatorKey, behind))
+    assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
+  })
 
-  it.live("tells whether an operator may call tools", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const { session: watcher } = yield* startSession(url, watcherKey)
-      assert.isFalse(watcher.mayCall)
-    })
-  )
+  live("tells whether an operator may call tools", { authenticator: keys }, function* (url) {
+    const { session: watcher } = yield* startSession(url, watcherKey)
+    assert.isFalse(watcher.mayCall)
+  })
 
   it.live("rejects a key without the right operator, and reports it", () =>
     Effect.gen(function* () {
@@ -247,13 +223,10 @@ describe("the sign-in of the office page", () => {
     )
   )
 
-  it.live("accepts bodies of 16 KiB only", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      assert.strictEqual(yield* statusOf(url, session, signInWith("x".repeat(16 * 1024))), 413)
-      assert.strictEqual(yield* statusOf(url, session, signInWith("")), 400)
-    })
-  )
+  live("accepts bodies of 16 KiB only", { authenticator: keys }, function* (url) {
+    assert.strictEqual(yield* statusOf(url, session, signInWith("x".repeat(16 * 1024))), 413)
+    assert.strictEqual(yield* statusOf(url, session, signInWith("")), 400)
+  })
 })
 
 describe("a session of the office page", () => {
@@ -282,48 +255,36 @@ describe("a session of the office page", () => {
     )
   )
 
-  it.live("ends with the sign-out, which removes the cookie", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const { headers } = yield* startSession(url, operatorKey)
-      const signedOut = yield* send(url, session, post({}, headers, "DELETE"))
-      assert.strictEqual(signedOut.status, 204)
-      assert.match(signedOut.headers["set-cookie"]?.[0] ?? "", /^a2c_page_\d+=; Path=\/office; Max-Age=0; HttpOnly;/)
-      assert.strictEqual(yield* statusOf(url, session, { headers }), 401)
-    })
-  )
+  live("ends with the sign-out, which removes the cookie", { authenticator: keys }, function* (url) {
+    const { headers } = yield* startSession(url, operatorKey)
+    const signedOut = yield* send(url, session, post({}, headers, "DELETE"))
+    assert.strictEqual(signedOut.status, 204)
+    assert.match(signedOut.headers["set-cookie"]?.[0] ?? "", /^a2c_page_\d+=; Path=\/office; Max-Age=0; HttpOnly;/)
+    assert.strictEqual(yield* statusOf(url, session, { headers }), 401)
+  })
 
-  it.live("ends when the same browser signs in again", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const { headers } = yield* startSession(url, operatorKey)
-      assert.strictEqual(yield* statusOf(url, session, signInWith(operatorKey, { cookie: headers.cookie })), 200)
-      assert.strictEqual(yield* statusOf(url, session, { headers }), 401)
-    })
-  )
+  live("ends when the same browser signs in again", { authenticator: keys }, function* (url) {
+    const { headers } = yield* startSession(url, operatorKey)
+    assert.strictEqual(yield* statusOf(url, session, signInWith(operatorKey, { cookie: headers.cookie })), 200)
+    assert.strictEqual(yield* statusOf(url, session, { headers }), 401)
+  })
 
-  it.live("is dropped when there are too many, the least recently used one first", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const [first, second] = [yield* startSession(url), yield* startSession(url)]
-      for (let count = 2; count < maxSessions; count++) yield* startSession(url)
-      assert.strictEqual((yield* send(url, session, { headers: first.headers })).headers["set-cookie"], undefined)
-      yield* startSession(url)
-      const again = (given: typeof first) => send(url, session, { headers: given.headers })
-      // A browser whose session has ended gets another one.
-      assert.isUndefined((yield* again(first)).headers["set-cookie"])
-      assert.isDefined((yield* again(second)).headers["set-cookie"])
-    })
-  )
+  live("is dropped when there are too many, the least recently used one first", {}, function* (url) {
+    const [first, second] = [yield* startSession(url), yield* startSession(url)]
+    for (let count = 2; count < maxSessions; count++) yield* startSession(url)
+    assert.strictEqual((yield* send(url, session, { headers: first.headers })).headers["set-cookie"], undefined)
+    yield* startSession(url)
+    const again = (given: typeof first) => send(url, session, { headers: given.headers })
+    // A browser whose session has ended gets another one.
+    assert.isUndefined((yield* again(first)).headers["set-cookie"])
+    assert.isDefined((yield* again(second)).headers["set-cookie"])
+  })
 
-  it.live("starts without a key on a Server without authentication", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const started = yield* startSession(url)
-      assert.deepInclude(started.session, { subject: "anonymous", requiresSignIn: false, mayCall: true })
-      assert.match(started.session.csrf, /^[\w-]{43}$/)
-    })
-  )
+  live("starts without a key on a Server without authentication", {}, function* (url) {
+    const started = yield* startSession(url)
+    assert.deepInclude(started.session, { subject: "anonymous", requiresSignIn: false, mayCall: true })
+    assert.match(started.session.csrf, /^[\w-]{43}$/)
+  })
 
   it.live("needs the right operator on a Server without authentication, too", () =>
     Effect.gen(function* () {
@@ -377,13 +338,14 @@ describe("a command of the office page", () => {
     })
   )
 
-  it.live("fails with 500 on a defect, without its text", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ watch: { execute: () => Effect.die(new Error("secret")) } })
+  live(
+    "fails with 500 on a defect, without its text",
+    { watch: { execute: () => Effect.die(new Error("secret")) } },
+    function* (url) {
       const { headers } = yield* startSession(url)
       const reply = yield* send(url, commands, post(drain, headers))
       assert.deepStrictEqual([reply.status, JSON.parse(reply.text)], [500, { code: 500, message: "internal error" }])
-    })
+    }
   )
 
   it.live("is rejected without a session, its token, JSON, or the origin of the Server", () =>
@@ -411,56 +373,46 @@ describe("a command of the office page", () => {
     })
   )
 
-  it.live("is rejected when its body is not a command", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const { headers } = yield* startSession(url)
-      const statusFor = (body: string) => statusOf(url, commands, { ...post({}, headers), body })
-      assert.strictEqual(yield* statusFor(""), 400)
-      assert.strictEqual(yield* statusFor("{"), 400)
-      assert.strictEqual(yield* statusFor('{"_tag":"Reboot"}'), 400)
-      assert.strictEqual(yield* statusFor('{"_tag":"Drain"}'), 400)
-      assert.strictEqual(yield* statusFor(`${"[".repeat(200)}${"]".repeat(200)}`), 400)
-    })
-  )
+  live("is rejected when its body is not a command", {}, function* (url) {
+    const { headers } = yield* startSession(url)
+    const statusFor = (body: string) => statusOf(url, commands, { ...post({}, headers), body })
+    assert.strictEqual(yield* statusFor(""), 400)
+    assert.strictEqual(yield* statusFor("{"), 400)
+    assert.strictEqual(yield* statusFor('{"_tag":"Reboot"}'), 400)
+    assert.strictEqual(yield* statusFor('{"_tag":"Drain"}'), 400)
+    assert.strictEqual(yield* statusFor(`${"[".repeat(200)}${"]".repeat(200)}`), 400)
+  })
 
-  it.live("is rejected when its body is larger than 1 MiB, with or without a length", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const { headers } = yield* startSession(url)
-      const body = { ...drain, node: "n".repeat(1024 * 1024) }
-      assert.strictEqual(yield* statusOf(url, commands, post(body, headers)), 413)
-      const chunked = post(body, { ...headers, "transfer-encoding": "chunked" })
-      assert.strictEqual(yield* statusOf(url, commands, chunked), 413)
-    })
-  )
+  live("is rejected when its body is larger than 1 MiB, with or without a length", {}, function* (url) {
+    const { headers } = yield* startSession(url)
+    const body = { ...drain, node: "n".repeat(1024 * 1024) }
+    assert.strictEqual(yield* statusOf(url, commands, post(body, headers)), 413)
+    const chunked = post(body, { ...headers, "transfer-encoding": "chunked" })
+    assert.strictEqual(yield* statusOf(url, commands, chunked), 413)
+  })
 
-  effect(
-    "is rejected when its body takes longer than 10 seconds",
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const { headers } = yield* startSession(url)
-      const { port } = new URL(url)
-      const lines = [
-        `POST ${commands} HTTP/1.1`,
-        `Host: 127.0.0.1:${port}`,
-        "Content-Type: application/json",
-        "Content-Length: 100",
-        `Cookie: ${headers.cookie}`,
-        `X-A2C-CSRF: ${headers["x-a2c-csrf"]}`
-      ]
-      const reply = yield* passTimeUntil(
-        Effect.callback<string>((resume) => {
-          let text = ""
-          const socket = connect(Number(port), "127.0.0.1", () => socket.write(`${lines.join("\r\n")}\r\n\r\n{`))
-          socket.on("data", (chunk) => (text += chunk.toString()))
-          socket.on("close", () => resume(Effect.succeed(text)))
-        })
-      )
-      assert.match(reply, /^HTTP\/1\.1 408 /)
-      assert.include(reply, "The body takes longer than 10s")
-    })
-  )
+  effect("is rejected when its body takes longer than 10 seconds", {}, function* (url) {
+    const { headers } = yield* startSession(url)
+    const { port } = new URL(url)
+    const lines = [
+      `POST ${commands} HTTP/1.1`,
+      `Host: 127.0.0.1:${port}`,
+      "Content-Type: application/json",
+      "Content-Length: 100",
+      `Cookie: ${headers.cookie}`,
+      `X-A2C-CSRF: ${headers["x-a2c-csrf"]}`
+    ]
+    const reply = yield* passTimeUntil(
+      Effect.callback<string>((resume) => {
+        let text = ""
+        const socket = connect(Number(port), "127.0.0.1", () => socket.write(`${lines.join("\r\n")}\r\n\r\n{`))
+        socket.on("data", (chunk) => (text += chunk.toString()))
+        socket.on("close", () => resume(Effect.succeed(text)))
+      })
+    )
+    assert.match(reply, /^HTTP\/1\.1 408 /)
+    assert.include(reply, "The body takes longer than 10s")
+  })
 
   it.live("is rejected while 64 requests of the session are in progress", () =>
     Effect.gen(function* () {
@@ -481,15 +433,12 @@ describe("a command of the office page", () => {
     })
   )
 
-  it.live("is the only kind of request at its path", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      for (const method of ["GET", "PUT", "OPTIONS", "DELETE"]) {
-        const reply = yield* send(url, commands, { method })
-        assert.deepStrictEqual([reply.status, reply.headers.allow], [405, "POST"])
-      }
-    })
-  )
+  live("is the only kind of request at its path", {}, function* (url) {
+    for (const method of ["GET", "PUT", "OPTIONS", "DELETE"]) {
+      const reply = yield* send(url, commands, { method })
+      assert.deepStrictEqual([reply.status, reply.headers.allow], [405, "POST"])
+    }
+  })
 })
 
 describe("the Host header of a request for the office page", () => {
@@ -510,12 +459,9 @@ describe("the Host header of a request for the office page", () => {
     })
   )
 
-  it.live("is any name on a Server with authentication", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const headers = { host: "a2c.example", origin: "http://a2c.example" }
-      assert.strictEqual(yield* statusOf(url, "/office", { headers }), 200)
-      assert.strictEqual(yield* statusOf(url, session, signInWith(operatorKey, headers)), 200)
-    })
-  )
+  live("is any name on a Server with authentication", { authenticator: keys }, function* (url) {
+    const headers = { host: "a2c.example", origin: "http://a2c.example" }
+    assert.strictEqual(yield* statusOf(url, "/office", { headers }), 200)
+    assert.strictEqual(yield* statusOf(url, session, signInWith(operatorKey, headers)), 200)
+  })
 })

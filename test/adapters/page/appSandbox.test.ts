@@ -1,18 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { writeFileSync } from "node:fs"
 import { type AddressInfo, createServer, type Server } from "node:net"
-import { networkInterfaces, tmpdir } from "node:os"
+import { networkInterfaces } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, References } from "effect"
 import { type AppSandboxOptions, serveAppSandbox } from "../../../src/adapters/page/appSandbox.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const made = await mkdtemp(join(tmpdir(), "a2c-sandbox-"))
-    await writeFile(join(made, "sandbox.html"), "<p>sandbox</p>")
-    return made
-  }),
-  (made) => Effect.promise(() => rm(made, { recursive: true }))
+const folder = Effect.tap(temporaryFolder, (made) =>
+  Effect.sync(() => writeFileSync(join(made, "sandbox.html"), "<p>sandbox</p>"))
 )
 
 const serve = Effect.fnUntraced(function* (options: Partial<AppSandboxOptions> = {}) {
@@ -38,7 +34,7 @@ describe("sandbox of apps", () => {
       assert.include(policy, "frame-ancestors http://localhost:7070")
       assert.include(response.headers.get("permissions-policy") ?? "", "camera=()")
       assert.isNull(response.headers.get("set-cookie"))
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("serves nothing else", () =>
@@ -57,7 +53,7 @@ describe("sandbox of apps", () => {
         assert.strictEqual((yield* get(path)).status, 404, path)
       }
       assert.strictEqual((yield* get(query("http://localhost:7070"), { method: "POST" })).status, 404)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("is at another host than a page on loopback, and at none for other pages", () =>
@@ -67,7 +63,7 @@ describe("sandbox of apps", () => {
       for (const host of ["127.0.0.1:7070", "[::1]:7070"])
         assert.match(originFor({ host }) ?? "", /^http:\/\/localhost:\d+$/)
       for (const host of ["office.example", "10.0.0.5:7070", ""]) assert.isUndefined(originFor({ host }))
-    }).pipe(Effect.scoped)
+    })
   )
 
   const hasIpv6 = Object.values(networkInterfaces()).some((all = []) => all.some(({ address }) => address === "::1"))
@@ -107,7 +103,7 @@ describe("sandbox of apps", () => {
         const response = yield* Effect.promise(() => fetch(`http://${name}:${port}${query("http://127.0.0.1:7070")}`))
         assert.strictEqual(yield* Effect.promise(() => response.text()), "<p>sandbox</p>", address)
       }
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(loopback.flatMap((address) => loopback.map((host) => [address, host] as const)))(
@@ -121,7 +117,7 @@ describe("sandbox of apps", () => {
         for (const other of loopback.filter((one) => one !== address)) {
           assert.strictEqual(yield* occupy(other, Number(port)), port)
         }
-      }).pipe(Effect.scoped)
+      })
   )
 
   it.live("is at its host alone behind the origin that the operator configures", () =>
@@ -130,7 +126,7 @@ describe("sandbox of apps", () => {
       if (!hasIpv6) return
       const { originFor } = yield* serveAppSandbox({ assets: "", port, origin: "https://apps.example" })
       assert.strictEqual(originFor({ host: "office.example" }), "https://apps.example")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("is at the origin that the operator configures, unless it is that of the page", () =>
@@ -138,7 +134,7 @@ describe("sandbox of apps", () => {
       const { originFor } = yield* serveAppSandbox({ assets: "", port: 0, origin: "https://apps.example" })
       assert.strictEqual(originFor({ host: "office.example" }), "https://apps.example")
       assert.isUndefined(originFor({ host: "apps.example" }))
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("fails for a configured port in use, and shows no apps when it has none", () =>

@@ -1,7 +1,8 @@
 import { request, type IncomingMessage } from "node:http"
 import { request as secureRequest } from "node:https"
 import { fileURLToPath } from "node:url"
-import { type Cause, Effect, Layer, Metric, Queue, Stream } from "effect"
+import { it } from "@effect/vitest"
+import { type Cause, Effect, Layer, Metric, Queue, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { listen, listeningUrl } from "../../../src/adapters/http/httpServer.ts"
 import { makeTlsServer } from "../../../src/adapters/http/tlsServer.ts"
@@ -65,7 +66,7 @@ const noWatch: PageSource = {
   call: () => Effect.fail(unavailable("not in this test"))
 }
 
-interface Given extends Partial<OfficePageOptions> {
+export interface Given extends Partial<OfficePageOptions> {
   readonly authenticator?: Authenticator["Service"]
   readonly watch?: Partial<PageSource>
   /** Receives the rejections. */
@@ -92,6 +93,16 @@ export const servePage = Effect.fnUntraced(function* ({
   const address = yield* listen(http, { host: "127.0.0.1", port: 0 }, (message) => new ListenError({ message }))
   return listeningUrl("http", address)
 })
+
+type PageTest = (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>
+
+/** A test of a page, with real time. */
+export const live = (title: string, given: Given, body: PageTest) =>
+  it.live(title, () => Effect.flatMap(servePage(given), Effect.fnUntraced(body)))
+
+/** A test of a page, with a test clock. */
+export const effect = (title: string, given: Given, body: PageTest) =>
+  it.effect(title, () => Effect.flatMap(servePage(given), Effect.fnUntraced(body)))
 
 /** Metrics of one Server only. */
 export const ownMetrics = Layer.succeed(Metric.MetricRegistry, new Map())

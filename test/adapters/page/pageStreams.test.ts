@@ -17,7 +17,9 @@ import { serverLayer, type ServerLayerOptions } from "../../../src/main/layers/s
 import { withWallClock } from "../../wallClock.ts"
 import {
   assets,
+  effect,
   keys,
+  live,
   openLines,
   openResponse,
   operatorKey,
@@ -34,9 +36,6 @@ import {
   streamOf
 } from "./pageServer.ts"
 
-const effect = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.scoped(body))
-
 const events = "/office/api/events"
 const calls = "/office/api/calls"
 
@@ -51,9 +50,10 @@ const openEvents = Effect.fnUntraced(function* (url: string, { headers }: { read
 })
 
 describe("the stream of events of the office page", () => {
-  it.live("starts with the snapshot, and continues with the batches", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ watch: { open: Effect.succeed(streamOf(Effect.succeed(batch))) } })
+  live(
+    "starts with the snapshot, and continues with the batches",
+    { watch: { open: Effect.succeed(streamOf(Effect.succeed(batch))) } },
+    function* (url) {
       const stream = yield* openEvents(url, yield* startSession(url))
       assert.strictEqual(stream.status, 200)
       assert.deepInclude(stream.headers, {
@@ -63,28 +63,21 @@ describe("the stream of events of the office page", () => {
       })
       assert.deepStrictEqual(messageOf(yield* stream.next), { ...snapshot })
       assert.deepStrictEqual(messageOf(yield* stream.next), { ...batch })
-    })
+    }
   )
 
-  effect(
-    "has a comment every 15 seconds",
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const stream = yield* openEvents(url, yield* startSession(url))
-      yield* stream.next
-      assert.deepStrictEqual([yield* passTimeUntil(stream.next), yield* passTimeUntil(stream.next)], [":", ":"])
-    })
-  )
+  effect("has a comment every 15 seconds", {}, function* (url) {
+    const stream = yield* openEvents(url, yield* startSession(url))
+    yield* stream.next
+    assert.deepStrictEqual([yield* passTimeUntil(stream.next), yield* passTimeUntil(stream.next)], [":", ":"])
+  })
 
-  it.live("is rejected without a session, and for pages of other origins", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage()
-      const { headers } = yield* startSession(url)
-      assert.strictEqual(yield* statusOf(url, events), 401)
-      assert.strictEqual(yield* statusOf(url, events, { headers: { ...headers, origin: "http://localhost:1" } }), 403)
-      assert.strictEqual(yield* statusOf(url, events, { headers: { ...headers, "sec-fetch-site": "cross-site" } }), 403)
-    })
-  )
+  live("is rejected without a session, and for pages of other origins", {}, function* (url) {
+    const { headers } = yield* startSession(url)
+    assert.strictEqual(yield* statusOf(url, events), 401)
+    assert.strictEqual(yield* statusOf(url, events, { headers: { ...headers, origin: "http://localhost:1" } }), 403)
+    assert.strictEqual(yield* statusOf(url, events, { headers: { ...headers, "sec-fetch-site": "cross-site" } }), 403)
+  })
 
   it.live("is rejected while too many streams are open", () =>
     Effect.gen(function* () {
@@ -128,19 +121,15 @@ describe("the stream of events of the office page", () => {
     )
   )
 
-  it.live("ends with the sign-out", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ authenticator: keys })
-      const started = yield* startSession(url, operatorKey)
-      const stream = yield* openEvents(url, started)
-      yield* send(url, "/office/api/session", post({}, started.headers, "DELETE"))
-      assert.isTrue(yield* stream.ended)
-    })
-  )
+  live("ends with the sign-out", { authenticator: keys }, function* (url) {
+    const started = yield* startSession(url, operatorKey)
+    const stream = yield* openEvents(url, started)
+    yield* send(url, "/office/api/session", post({}, started.headers, "DELETE"))
+    assert.isTrue(yield* stream.ended)
+  })
 
-  // No time passes: the reload ends it at once.
-  effect(
-    "ends when a reloaded file of keys has the key no more",
+  it.effect("ends when a reloaded file of keys has the key no more", () =>
+    // No time passes: the reload ends it at once.
     Effect.gen(function* () {
       const updates = yield* Queue.unbounded<ReadonlyArray<ApiKeyEntry>>()
       const hash = createHash("sha256").update(operatorKey).digest("hex")
@@ -155,8 +144,7 @@ describe("the stream of events of the office page", () => {
     })
   )
 
-  effect(
-    "waits for a reader that does not read, and ends after a minute",
+  it.effect("waits for a reader that does not read, and ends after a minute", () =>
     Effect.gen(function* () {
       let taken = 0
       const closed = yield* Deferred.make<void>()
@@ -203,15 +191,16 @@ describe("a call of the office page", () => {
     })
   )
 
-  it.live("fails with a status when it cannot start", () =>
-    Effect.gen(function* () {
-      const url = yield* servePage({ watch: { call: () => Effect.fail(forbidden("not an Agent")) } })
+  live(
+    "fails with a status when it cannot start",
+    { watch: { call: () => Effect.fail(forbidden("not an Agent")) } },
+    function* (url) {
       const { headers } = yield* startSession(url)
       const { status, text } = yield* send(url, calls, post(call, headers))
       assert.deepStrictEqual([status, JSON.parse(text)], [403, { code: 403, message: "not an Agent" }])
       assert.strictEqual(yield* statusOf(url, calls, post({ ...call, params: "text" }, headers)), 400)
       assert.strictEqual(yield* statusOf(url, calls, post(call, { ...headers, "x-a2c-csrf": "guess" })), 403)
-    })
+    }
   )
 
   /** Calls that start and never end, and what ends them. */
@@ -278,70 +267,58 @@ describe("the office page of a Server", () => {
     const { url } = Context.get(yield* Layer.build(layer), Server)
     return url
   })
+  const live = (
+    title: string,
+    options: ServerLayerOptions,
+    body: (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>
+  ) => it.live(title, () => Effect.flatMap(start(options), Effect.fnUntraced(body)))
 
-  it.live("is served beside the other pages", () =>
-    Effect.gen(function* () {
-      const url = yield* start()
-      assert.strictEqual(yield* statusOf(url, "/office"), 200)
-      assert.strictEqual(yield* statusOf(url, "/healthz"), 200)
-      assert.strictEqual(yield* statusOf(url, "/other"), 404)
-    })
-  )
+  live("is served beside the other pages", {}, function* (url) {
+    assert.strictEqual(yield* statusOf(url, "/office"), 200)
+    assert.strictEqual(yield* statusOf(url, "/healthz"), 200)
+    assert.strictEqual(yield* statusOf(url, "/other"), 404)
+  })
 
-  it.live("is missing on request", () =>
-    Effect.gen(function* () {
-      const url = yield* start({ page: false })
-      assert.strictEqual(yield* statusOf(url, "/office"), 404)
-    })
-  )
+  live("is missing on request", { page: false }, function* (url) {
+    assert.strictEqual(yield* statusOf(url, "/office"), 404)
+  })
 
-  it.live("accepts the names of allowed origins as its host", () =>
-    Effect.gen(function* () {
-      const url = yield* start({ allowedOrigins: ["https://a2c.example"] })
+  live(
+    "accepts the names of allowed origins as its host",
+    { allowedOrigins: ["https://a2c.example"] },
+    function* (url) {
       assert.strictEqual(yield* statusOf(url, "/office", { headers: { host: "a2c.example" } }), 200)
       assert.strictEqual(yield* statusOf(url, "/office", { headers: { host: "b2c.example" } }), 403)
-    })
+    }
   )
 
-  it.live("sets a secure cookie over TLS", () =>
-    Effect.gen(function* () {
-      const url = yield* start({ tls: { cert: pem("first.cert"), key: pem("first.key") } })
-      const { headers } = yield* send(url, "/office/api/session")
-      assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
-    })
-  )
+  live("sets a secure cookie over TLS", { tls: { cert: pem("first.cert"), key: pem("first.key") } }, function* (url) {
+    const { headers } = yield* send(url, "/office/api/session")
+    assert.match(headers["set-cookie"]?.[0] ?? "", /; SameSite=Strict; Secure$/)
+  })
 
-  it.live("shows a member that joins", () =>
-    Effect.gen(function* () {
-      const url = yield* start()
-      const stream = yield* openEvents(url, yield* startSession(url))
-      assert.deepInclude(messageOf(yield* stream.next), { _tag: "Snapshot", members: [] })
-      yield* Layer.build(agentLayer({ url, office: "team", name: "brain" }))
-      const entered = yield* Effect.repeat(stream.next, { until: (line) => line.includes('"Entered"') })
-      assert.include(entered, '"name":"brain"')
-    })
-  )
+  live("shows a member that joins", {}, function* (url) {
+    const stream = yield* openEvents(url, yield* startSession(url))
+    assert.deepInclude(messageOf(yield* stream.next), { _tag: "Snapshot", members: [] })
+    yield* Layer.build(agentLayer({ url, office: "team", name: "brain" }))
+    const entered = yield* Effect.repeat(stream.next, { until: (line) => line.includes('"Entered"') })
+    assert.include(entered, '"name":"brain"')
+  })
 
-  it.live("captures bodies on request", () =>
-    Effect.gen(function* () {
-      const url = yield* start({ page: { assets, bodies: {} } })
-      assert.isTrue((yield* startSession(url)).session.hasBodies)
-      const { headers } = yield* startSession(url)
-      const command = { _tag: "GetCallBody", id: "n/1" }
-      assert.strictEqual(yield* statusOf(url, "/office/api/commands", post(command, headers)), 404)
-    })
-  )
+  live("captures bodies on request", { page: { assets, bodies: {} } }, function* (url) {
+    assert.isTrue((yield* startSession(url)).session.hasBodies)
+    const { headers } = yield* startSession(url)
+    const command = { _tag: "GetCallBody", id: "n/1" }
+    assert.strictEqual(yield* statusOf(url, "/office/api/commands", post(command, headers)), 404)
+  })
 
-  it.live("opens a limited number of streams", () =>
-    Effect.gen(function* () {
-      const url = yield* start()
-      const started = yield* startSession(url)
-      for (let count = 0; count < maxStreams; count++) {
-        assert.strictEqual((yield* openEvents(url, started)).status, 200)
-      }
-      assert.strictEqual(yield* statusOf(url, events, started), 429)
-    })
-  )
+  live("opens a limited number of streams", {}, function* (url) {
+    const started = yield* startSession(url)
+    for (let count = 0; count < maxStreams; count++) {
+      assert.strictEqual((yield* openEvents(url, started)).status, 200)
+    }
+    assert.strictEqual(yield* statusOf(url, events, started), 429)
+  })
 
   it.live("ends its streams when the Server closes", () =>
     Effect.gen(function* () {

@@ -1,19 +1,14 @@
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Queue, Result } from "effect"
+import { Duration, Effect, Queue, Result } from "effect"
 import * as SocketIoClient from "../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../src/adapters/socketio/RelayServer.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import {
-  type Handshake,
-  type Link,
-  TransportClient,
-  TransportServer
-} from "../../../src/application/ports/Transport.ts"
+import { type Handshake, type Link, TransportClient } from "../../../src/application/ports/Transport.ts"
 import { MembershipObservers, type ObservedEvent } from "../../../src/application/server/observability/observers.ts"
-import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 import { engines } from "./engines.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
+import { connectLink, echoMessage, ignoreMessage, serveLinks, serveQueue } from "./links.ts"
 
 const minute = Duration.minutes(1)
 const origin = "https://app.example"
@@ -32,19 +27,12 @@ for (const [engine, makeServer] of engines) {
     const links = yield* Queue.unbounded<Link>()
     const handshakes: Array<Handshake> = []
     const observed: Array<ObservedEvent> = []
-    const { url } = yield* TransportServer.use(({ serve }) =>
-      serve((link, handshake) => {
-        handshakes.push(handshake)
-        return Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body]))
-      })
-    ).pipe(
-      Effect.provide(Layer.provide(makeServer(options), ServerMetrics.layerNone), { local: true }),
-      Effect.provideService(MembershipObservers, [(event) => void observed.push(event)])
-    )
+    const { url } = yield* serveLinks(makeServer(options), (link, handshake) => {
+      handshakes.push(handshake)
+      return Effect.as(Queue.offer(links, link), echoMessage)
+    }).pipe(Effect.provideService(MembershipObservers, [(event) => void observed.push(event)]))
     const member = (client: Partial<SocketIoClient.SocketIoClientOptions>, version = "0.2.0") =>
-      TransportClient.use(({ connect }) =>
-        connect({ version, auth: { role: "agent" }, onMessage: (_event, body) => Effect.succeed([body]) })
-      ).pipe(Effect.provide(SocketIoClient.layer({ url, ...client }), { local: true }))
+      connectLink({ url, ...client }, { version, onMessage: echoMessage })
     const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
       Effect.promise(() => fetch(`${url}${path}`, { headers, method }))
     return { get, handshakes, link: Queue.take(links), member, observed }
@@ -149,14 +137,12 @@ it.live("serves on a Unix socket with the largest messages that any Server may t
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const path = join(folder, "socket")
-    yield* TransportServer.use(({ serve }) =>
-      serve(() => Effect.succeed((_event, body) => Effect.succeed([body])))
-    ).pipe(Effect.provide(RelayServer.layerOnSocket(path), { local: true }))
+    yield* serveQueue(RelayServer.layerOnSocket(path))
     const member = yield* TransportClient.use(({ connect }) =>
-      connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
+      connect({ version: "0.2.0", auth: {}, onMessage: ignoreMessage })
     ).pipe(Effect.provide(SocketIoClient.layerOnSocket(path), { local: true }))
     assert.strictEqual(member.maxBytes(), 48 * 1024 * 1024 - 1024)
     const [reply] = yield* member.request("x", jsonBody(1), minute)
     assert.deepStrictEqual(reply?.head, Result.succeed(1))
-  }).pipe(Effect.scoped)
+  })
 )

@@ -125,7 +125,7 @@ describe.each(["relay", "socket.io"] as const)("requests that offer another prot
         const next = yield* send("GET", "/healthz", {})
         assert.deepStrictEqual([next.status, next.isReused], [200, true], path)
       }
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(offers)("keep a session that polls: %s", ([, headers]) =>
@@ -135,7 +135,7 @@ describe.each(["relay", "socket.io"] as const)("requests that offer another prot
       const session = `${polling}&sid=${/"sid":"([^"]+)"/.exec(text)?.[1] ?? ""}`
       assert.strictEqual((yield* send("POST", session, headers, '40/smcp,{"a":1}')).text, "ok")
       assert.include((yield* send("GET", session, headers)).text, "40/smcp,")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])("open a WebSocket by %s", (Upgrade) =>
@@ -143,7 +143,7 @@ describe.each(["relay", "socket.io"] as const)("requests that offer another prot
       const send = yield* open(yield* start({ engine }))
       const path = polling.replace("polling", "websocket")
       assert.strictEqual((yield* send("GET", path, { ...webSocket, Upgrade })).status, 101)
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -155,7 +155,7 @@ describe("requests that offer another protocol to the server of a host", () => {
       assert.strictEqual((yield* send("POST", "/host", headers, "hello")).text, "host POST 5")
       assert.strictEqual((yield* send("GET", polling, headers)).status, 200)
       assert.deepInclude(yield* send("GET", "/host", {}), { text: "host GET 0", isReused: true })
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -171,6 +171,6 @@ describe("requests that offer another protocol to the other servers of this pack
       const send = yield* open(`http://127.0.0.1:${(http.address() as AddressInfo).port}`)
       assert.strictEqual((yield* send("POST", "/mcp", headers, "{}")).text, "ok")
       assert.deepInclude(yield* send("GET", "/", {}), { status: 200, isReused: true })
-    }).pipe(Effect.scoped)
+    })
   )
 })

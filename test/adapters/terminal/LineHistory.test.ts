@@ -1,23 +1,20 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger } from "effect"
+import { Effect, Fiber, Logger, type Scope } from "effect"
 import { userStateFile } from "../../../src/adapters/process/userFolders.ts"
 import { openHistory } from "../../../src/adapters/terminal/LineHistory.ts"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 
 const up = "\u001b[A"
 
-const historyFile = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "history-"))),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-  ),
-  (folder) => join(folder, "state", "a2c", "history")
-)
+const historyFile = Effect.map(temporaryFolder, (folder) => join(folder, "state", "a2c", "history"))
+
+const live = (title: string, body: (file: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.flatMap(historyFile, Effect.fnUntraced(body)))
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
@@ -49,94 +46,76 @@ const inShell = <A, E>(
 ) => Effect.scoped(Effect.flatMap(openShell(file), use))
 
 describe("LineHistory", () => {
-  it.live("recalls the lines of the previous shell, and only its owner can read them", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      yield* inShell(file, ({ enter }) => Effect.andThen(enter("status"), enter("tools")))
-      assert.strictEqual(readFileSync(file, "utf8"), "status\ntools\n")
-      assert.deepStrictEqual([modeOf(file), modeOf(dirname(file))], [0o600, 0o700])
-      const recalled = yield* inShell(file, ({ enter }) => enter(`${up}${up}`))
-      assert.deepStrictEqual(recalled, { _tag: "Line", text: "status" })
-    }).pipe(Effect.scoped)
-  )
+  live("recalls the lines of the previous shell, and only its owner can read them", function* (file) {
+    yield* inShell(file, ({ enter }) => Effect.andThen(enter("status"), enter("tools")))
+    assert.strictEqual(readFileSync(file, "utf8"), "status\ntools\n")
+    assert.deepStrictEqual([modeOf(file), modeOf(dirname(file))], [0o600, 0o700])
+    const recalled = yield* inShell(file, ({ enter }) => enter(`${up}${up}`))
+    assert.deepStrictEqual(recalled, { _tag: "Line", text: "status" })
+  })
 
-  it.live("saves no private line, no answer to a question, and no line from before the first prompt", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      yield* inShell(file, ({ answer, enter, reader, type }) =>
+  live("saves no private line, no answer to a question, and no line from before the first prompt", function* (file) {
+    yield* inShell(file, ({ answer, enter, reader, type }) =>
+      Effect.gen(function* () {
+        yield* type("input token early\r")
+        yield* reader.read({ text: "> ", isPrivate: (line) => line.startsWith("input") })
+        yield* enter("input token s3cret")
+        yield* answer(reader.ask("Value: ", { hidden: false }), "shown\r")
+        yield* answer(reader.ask("Value: ", { hidden: true }), "hidden\r")
+        yield* enter("tools")
+      })
+    )
+    assert.strictEqual(readFileSync(file, "utf8"), "tools\n")
+  })
+
+  live("keeps a bounded number of lines, and none that a terminal would interpret", function* (file) {
+    mkdirSync(dirname(file), { recursive: true })
+    const lines = Array.from({ length: 1100 }, (_, index) => `line ${index}`)
+    writeFileSync(file, [...lines, "\u001b[2Jwiped", "x".repeat(5000), ""].join("\n"))
+    const history = yield* openHistory(file)
+    assert.deepStrictEqual(history?.lines, lines.slice(-500))
+    assert.strictEqual(readFileSync(file, "utf8"), `${lines.slice(-500).join("\n")}\n`)
+    writeFileSync(file, `${"x".repeat(300 * 1024)}\nlast\n`)
+    assert.deepStrictEqual((yield* openHistory(file))?.lines, ["last"])
+  })
+
+  live("protects a file that others could read", function* (file) {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, "status\n")
+    chmodSync(file, 0o644)
+    yield* inShell(file, ({ enter }) => enter("tools"))
+    assert.strictEqual(modeOf(file), 0o600)
+  })
+
+  live("keeps nothing when the file is a link to /dev/null", function* (file) {
+    mkdirSync(dirname(file), { recursive: true })
+    symlinkSync("/dev/null", file)
+    const shown = yield* inShell(file, ({ enter, errors }) => Effect.map(enter("tools"), errors))
+    assert.strictEqual(shown, "")
+    assert.isTrue(statSync(file).isCharacterDevice())
+  })
+
+  live("reports once that lines cannot be saved, and the shell continues", function* (file) {
+    const folder = dirname(dirname(file))
+    writeFileSync(folder, "a file in place of the folder")
+    const logged: Array<string> = []
+    const logger = Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])
+    yield* Effect.gen(function* () {
+      const history = yield* openHistory(file)
+      assert.isUndefined(history)
+      rmSync(folder)
+      yield* inShell(file, ({ enter, errors }) =>
         Effect.gen(function* () {
-          yield* type("input token early\r")
-          yield* reader.read({ text: "> ", isPrivate: (line) => line.startsWith("input") })
-          yield* enter("input token s3cret")
-          yield* answer(reader.ask("Value: ", { hidden: false }), "shown\r")
-          yield* answer(reader.ask("Value: ", { hidden: true }), "hidden\r")
-          yield* enter("tools")
+          writeFileSync(folder, "again")
+          assert.deepStrictEqual(yield* enter("status"), { _tag: "Line", text: "status" })
+          assert.deepStrictEqual(yield* enter("tools"), { _tag: "Line", text: "tools" })
+          assert.match(errors(), /^The history cannot be saved: [^\n]+\n$/)
         })
       )
-      assert.strictEqual(readFileSync(file, "utf8"), "tools\n")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("keeps a bounded number of lines, and none that a terminal would interpret", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      mkdirSync(dirname(file), { recursive: true })
-      const lines = Array.from({ length: 1100 }, (_, index) => `line ${index}`)
-      writeFileSync(file, [...lines, "\u001b[2Jwiped", "x".repeat(5000), ""].join("\n"))
-      const history = yield* openHistory(file)
-      assert.deepStrictEqual(history?.lines, lines.slice(-500))
-      assert.strictEqual(readFileSync(file, "utf8"), `${lines.slice(-500).join("\n")}\n`)
-      writeFileSync(file, `${"x".repeat(300 * 1024)}\nlast\n`)
-      assert.deepStrictEqual((yield* openHistory(file))?.lines, ["last"])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("protects a file that others could read", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, "status\n")
-      chmodSync(file, 0o644)
-      yield* inShell(file, ({ enter }) => enter("tools"))
-      assert.strictEqual(modeOf(file), 0o600)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("keeps nothing when the file is a link to /dev/null", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      mkdirSync(dirname(file), { recursive: true })
-      symlinkSync("/dev/null", file)
-      const shown = yield* inShell(file, ({ enter, errors }) => Effect.map(enter("tools"), errors))
-      assert.strictEqual(shown, "")
-      assert.isTrue(statSync(file).isCharacterDevice())
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("reports once that lines cannot be saved, and the shell continues", () =>
-    Effect.gen(function* () {
-      const file = yield* historyFile
-      const folder = dirname(dirname(file))
-      writeFileSync(folder, "a file in place of the folder")
-      const logged: Array<string> = []
-      const logger = Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])
-      yield* Effect.gen(function* () {
-        const history = yield* openHistory(file)
-        assert.isUndefined(history)
-        rmSync(folder)
-        yield* inShell(file, ({ enter, errors }) =>
-          Effect.gen(function* () {
-            writeFileSync(folder, "again")
-            assert.deepStrictEqual(yield* enter("status"), { _tag: "Line", text: "status" })
-            assert.deepStrictEqual(yield* enter("tools"), { _tag: "Line", text: "tools" })
-            assert.match(errors(), /^The history cannot be saved: [^\n]+\n$/)
-          })
-        )
-      }).pipe(Effect.provide(logger))
-      assert.lengthOf(logged, 1)
-      assert.include(logged[0], "shell history not loaded")
-    }).pipe(Effect.scoped)
-  )
+    }).pipe(Effect.provide(logger))
+    assert.lengthOf(logged, 1)
+    assert.include(logged[0], "shell history not loaded")
+  })
 
   it("is in the state folder of the user", () => {
     assert.strictEqual(userStateFile("history", { XDG_STATE_HOME: "/state" }, "/home/u"), "/state/a2c/history")

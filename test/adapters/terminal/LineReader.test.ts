@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, type Scope } from "effect"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 import { screenOf } from "./screen.ts"
 
@@ -20,26 +20,28 @@ const open = Effect.fnUntraced(function* (isTerminal: boolean) {
   return { input, output, reader, type }
 })
 
-describe("LineReader", () => {
-  it.live("returns all lines of a pipe that arrive before the first read", () =>
-    Effect.gen(function* () {
-      const { input, reader, type } = yield* open(false)
-      yield* type("line\n".repeat(1000))
-      yield* type("line\n".repeat(1000))
-      input.end()
-      let count = 0
-      while ((yield* reader.read({ text: "" }))._tag === "Line") count++
-      assert.strictEqual(count, 2000)
-    }).pipe(Effect.scoped)
-  )
+type Opened = Effect.Success<ReturnType<typeof open>>
 
-  it.live("pauses the input while no read is pending", () =>
-    Effect.gen(function* () {
-      const { input, type } = yield* open(false)
-      yield* type("line\n".repeat(1000))
-      assert.isTrue(input.isPaused())
-    }).pipe(Effect.scoped)
-  )
+describe("LineReader", () => {
+  const live = (
+    title: string,
+    isTerminal: boolean,
+    body: (opened: Opened) => Effect.fn.Return<void, unknown, Scope.Scope>
+  ) => it.live(title, () => Effect.flatMap(open(isTerminal), Effect.fnUntraced(body)))
+
+  live("returns all lines of a pipe that arrive before the first read", false, function* ({ input, reader, type }) {
+    yield* type("line\n".repeat(1000))
+    yield* type("line\n".repeat(1000))
+    input.end()
+    let count = 0
+    while ((yield* reader.read({ text: "" }))._tag === "Line") count++
+    assert.strictEqual(count, 2000)
+  })
+
+  live("pauses the input while no read is pending", false, function* ({ input, type }) {
+    yield* type("line\n".repeat(1000))
+    assert.isTrue(input.isPaused())
+  })
 
   for (const isTerminal of [false, true]) {
     it.live(`closes when reading fails ${isTerminal ? "on a terminal" : "on a pipe"}`, () =>
@@ -49,58 +51,46 @@ describe("LineReader", () => {
         input.destroy(new Error("EIO"))
         assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Closed" })
         assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Closed" })
-      }).pipe(Effect.scoped)
+      })
     )
   }
 
-  it.live("keeps a Ctrl-C for the next awaitInterrupt", () =>
-    Effect.gen(function* () {
-      const { reader, type } = yield* open(true)
-      yield* reader.captureInterrupts(Effect.andThen(type(ctrlC), reader.awaitInterrupt))
-    }).pipe(Effect.scoped)
-  )
+  live("keeps a Ctrl-C for the next awaitInterrupt", true, function* ({ reader, type }) {
+    yield* reader.captureInterrupts(Effect.andThen(type(ctrlC), reader.awaitInterrupt))
+  })
 
-  it.live("drops a Ctrl-C with the next read", () =>
-    Effect.gen(function* () {
-      const { reader, type } = yield* open(true)
-      yield* reader.captureInterrupts(
-        Effect.gen(function* () {
-          yield* type(ctrlC)
-          const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
-          yield* type("line\r")
-          yield* Fiber.join(reading)
-          const late = yield* Effect.forkChild(reader.awaitInterrupt, { startImmediately: true })
-          assert.isUndefined(late.pollUnsafe())
-        })
-      )
-    }).pipe(Effect.scoped)
-  )
+  live("drops a Ctrl-C with the next read", true, function* ({ reader, type }) {
+    yield* reader.captureInterrupts(
+      Effect.gen(function* () {
+        yield* type(ctrlC)
+        const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+        yield* type("line\r")
+        yield* Fiber.join(reading)
+        const late = yield* Effect.forkChild(reader.awaitInterrupt, { startImmediately: true })
+        assert.isUndefined(late.pollUnsafe())
+      })
+    )
+  })
 
-  it.live("ignores input typed before a question", () =>
-    Effect.gen(function* () {
-      const { reader, type } = yield* open(true)
-      yield* type("early\r")
-      const asking = yield* Effect.forkChild(reader.ask("? ", { hidden: false }), { startImmediately: true })
-      yield* type("late\r")
-      assert.deepStrictEqual(yield* Effect.flatMap(Fiber.join(asking), Effect.fromOption), "late")
-      assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Line", text: "early" })
-    }).pipe(Effect.scoped)
-  )
+  live("ignores input typed before a question", true, function* ({ reader, type }) {
+    yield* type("early\r")
+    const asking = yield* Effect.forkChild(reader.ask("? ", { hidden: false }), { startImmediately: true })
+    yield* type("late\r")
+    assert.deepStrictEqual(yield* Effect.flatMap(Fiber.join(asking), Effect.fromOption), "late")
+    assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Line", text: "early" })
+  })
 
-  it.live("asks nothing without a terminal", () =>
-    Effect.gen(function* () {
-      const { reader, type } = yield* open(false)
-      yield* type("line\n")
-      assert.strictEqual((yield* reader.ask("? ", { hidden: true }))._tag, "None")
-    }).pipe(Effect.scoped)
-  )
+  live("asks nothing without a terminal", false, function* ({ reader, type }) {
+    yield* type("line\n")
+    assert.strictEqual((yield* reader.ask("? ", { hidden: true }))._tag, "None")
+  })
 })
 
 describe("LineReader on a terminal", () => {
   const size = { columns: 60, rows: 10 }
 
   /** A reader and the screen of its terminal. */
-  const shown = Effect.fnUntraced(function* () {
+  const shown = Effect.gen(function* () {
     const { output, reader, type } = yield* open(true)
     let written = ""
     output.setEncoding("utf8").on("data", (text: string) => void (written += text))
@@ -109,70 +99,55 @@ describe("LineReader on a terminal", () => {
     const screen = Effect.map(type(""), () => screenOf(written, size))
     return { output, reader, type, screen }
   })
+  type Shown = Effect.Success<typeof shown>
+  const live = (title: string, body: (terminal: Shown) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.flatMap(shown, Effect.fnUntraced(body)))
 
-  it.live("redraws the context of a question below lines that are printed above it", () =>
-    Effect.gen(function* () {
-      const { reader, screen, type } = yield* shown()
-      const context = ({ columns }: { readonly columns: number }) => ["first line", `${columns} columns`]
-      yield* Effect.forkChild(reader.ask("? ", { hidden: false, context }), { startImmediately: true })
-      yield* type("typed")
-      for (let count = 0; count < 20; count++) yield* reader.print(`line ${count}`)
-      assert.deepStrictEqual((yield* screen).slice(-4), ["line 19", "first line", "60 columns", "? typed"])
-    }).pipe(Effect.scoped)
-  )
+  live("redraws the context of a question below lines that are printed above it", function* ({ reader, screen, type }) {
+    const context = ({ columns }: { readonly columns: number }) => ["first line", `${columns} columns`]
+    yield* Effect.forkChild(reader.ask("? ", { hidden: false, context }), { startImmediately: true })
+    yield* type("typed")
+    for (let count = 0; count < 20; count++) yield* reader.print(`line ${count}`)
+    assert.deepStrictEqual((yield* screen).slice(-4), ["line 19", "first line", "60 columns", "? typed"])
+  })
 
-  it.live("drops the typed part of a hidden answer when its question ends", () =>
-    Effect.gen(function* () {
-      const { reader, screen, type } = yield* shown()
-      const asking = yield* Effect.forkChild(reader.ask("key: ", { hidden: true }), { startImmediately: true })
-      yield* type("hunter2")
-      yield* Fiber.interrupt(asking)
-      yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
-      assert.deepStrictEqual(
-        (yield* screen).filter((row) => row !== ""),
-        ["key:", ">"]
-      )
-    }).pipe(Effect.scoped)
-  )
+  live("drops the typed part of a hidden answer when its question ends", function* ({ reader, screen, type }) {
+    const asking = yield* Effect.forkChild(reader.ask("key: ", { hidden: true }), { startImmediately: true })
+    yield* type("hunter2")
+    yield* Fiber.interrupt(asking)
+    yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+    assert.deepStrictEqual(
+      (yield* screen).filter((row) => row !== ""),
+      ["key:", ">"]
+    )
+  })
 
-  it.live("drops the typed part of a visible answer when its question ends", () =>
-    Effect.gen(function* () {
-      const { reader, type } = yield* shown()
-      const asking = yield* Effect.forkChild(reader.ask("allow? ", { hidden: false }), { startImmediately: true })
-      yield* type("ye")
-      yield* Fiber.interrupt(asking)
-      const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
-      yield* type("status\r")
-      assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Line", text: "status" })
-    }).pipe(Effect.scoped)
-  )
+  live("drops the typed part of a visible answer when its question ends", function* ({ reader, type }) {
+    const asking = yield* Effect.forkChild(reader.ask("allow? ", { hidden: false }), { startImmediately: true })
+    yield* type("ye")
+    yield* Fiber.interrupt(asking)
+    const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+    yield* type("status\r")
+    assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Line", text: "status" })
+  })
 
-  it.live("escapes what it prints and keeps line breaks and tabs", () =>
-    Effect.gen(function* () {
-      const { reader, screen } = yield* shown()
-      yield* reader.print("one\u001b[2J\r\ntwo\tthree\u202e")
-      assert.deepStrictEqual((yield* screen).slice(0, 2), [String.raw`one\u001b[2J`, `two\tthree${String.raw`\u202e`}`])
-    }).pipe(Effect.scoped)
-  )
+  live("escapes what it prints and keeps line breaks and tabs", function* ({ reader, screen }) {
+    yield* reader.print("one\u001b[2J\r\ntwo\tthree\u202e")
+    assert.deepStrictEqual((yield* screen).slice(0, 2), [String.raw`one\u001b[2J`, `two\tthree${String.raw`\u202e`}`])
+  })
 
-  it.live("escapes its prompt", () =>
-    Effect.gen(function* () {
-      const { reader, screen } = yield* shown()
-      yield* Effect.forkChild(reader.read({ text: "desk@a\u001b[2J\nb> " }), { startImmediately: true })
-      assert.deepStrictEqual(yield* screen, [String.raw`desk@a\u001b[2J\nb>`])
-    }).pipe(Effect.scoped)
-  )
+  live("escapes its prompt", function* ({ reader, screen }) {
+    yield* Effect.forkChild(reader.read({ text: "desk@a\u001b[2J\nb> " }), { startImmediately: true })
+    assert.deepStrictEqual(yield* screen, [String.raw`desk@a\u001b[2J\nb>`])
+  })
 
-  it.live("omits completions that the terminal would interpret", () =>
-    Effect.gen(function* () {
-      const { reader, screen, type } = yield* shown()
-      const complete = (word: string) => Effect.succeed({ candidates: ["tool_a", "tool_b", "tool\u001b[2J"], word })
-      yield* Effect.forkChild(reader.read({ text: "> ", complete }), { startImmediately: true })
-      for (const keys of ["tool", "\t", "\t", "\t"]) yield* type(keys)
-      const lines = (yield* screen).join("\n")
-      assert.include(lines, "tool_a")
-      assert.include(lines, "tool_b")
-      assert.notInclude(lines, "[2J")
-    }).pipe(Effect.scoped)
-  )
+  live("omits completions that the terminal would interpret", function* ({ reader, screen, type }) {
+    const complete = (word: string) => Effect.succeed({ candidates: ["tool_a", "tool_b", "tool\u001b[2J"], word })
+    yield* Effect.forkChild(reader.read({ text: "> ", complete }), { startImmediately: true })
+    for (const keys of ["tool", "\t", "\t", "\t"]) yield* type(keys)
+    const lines = (yield* screen).join("\n")
+    assert.include(lines, "tool_a")
+    assert.include(lines, "tool_b")
+    assert.notInclude(lines, "[2J")
+  })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option } from "effect"
+import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import * as Dialogue from "../../../src/adapters/terminal/Dialogue.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../src/adapters/terminal/prompts.ts"
 import type { Approval } from "../../../src/domain/approvals/Approval.ts"
@@ -33,6 +33,12 @@ const terminalOf = Effect.fnUntraced(function* (columns?: number, rows?: number)
   }
 })
 const withTerminal = terminalOf()
+
+type PromptTest = (terminal: Effect.Success<typeof withTerminal>) => Effect.fn.Return<void, unknown, Scope.Scope>
+const effect = (title: string, body: PromptTest) =>
+  it.effect(title, () => Effect.flatMap(withTerminal, Effect.fnUntraced(body)))
+const live = (title: string, body: PromptTest) =>
+  it.live(title, () => Effect.flatMap(withTerminal, Effect.fnUntraced(body)))
 
 /** Asks and enters these lines, one for each time the question appears. */
 const answered = Effect.fnUntraced(function* (input: PromptInput, prompt: string, ...lines: ReadonlyArray<string>) {
@@ -129,48 +135,42 @@ describe("input prompt", () => {
     })
   )
 
-  it.effect("accepts an option by its number or its text", () =>
+  const labelled: PromptInput = {
+    ...size,
+    options: [
+      { label: "Small", value: "S" },
+      { label: "Large", value: "L" }
+    ]
+  }
+  const spaced: PromptInput = { ...size, options: optionsOf(" S ", "M") }
+  const twelve = Array.from({ length: 12 }, (_, index) => `option ${index + 1}`)
+  const many: PromptInput = { ...size, options: optionsOf(...twelve) }
+
+  it.effect.each<readonly [title: string, input: PromptInput, lines: ReadonlyArray<string>, expected?: string]>([
+    ["takes an option by its number", size, ["1"], "S"],
+    ["takes an option by its text", size, ["M"], "M"],
+    ["takes an option by its text, which is also a number", size, ["10"], "10"],
+    ["takes an option by its label", labelled, ["Large"], "L"],
+    ["takes an option by its value", labelled, ["L"], "L"],
+    ["takes an option with a label by its number", labelled, ["2"], "L"],
+    ["ignores white space around an option", spaced, ["S"], " S "],
+    ["ignores white space around an answer", spaced, ["  M "], "M"],
+    ["ignores white space around a number", spaced, [" 2 "], "M"],
+    ["takes a number of several digits", many, ["12"], "option 12"],
+    ["takes no number with something beside it", many, ["1x", "x1", "1 2"]],
+    ["asks a third time for an option", size, ["XL", "4", "2"], "M"],
+    ["asks at most three times for an option", size, ["0", "-1", "x"]]
+  ])("%s", ([, input, lines, expected]) =>
     Effect.gen(function* () {
-      const byNumber = yield* answered(size, "Number or text: ", "1")
-      assert.strictEqual(byNumber.answer, "S")
-      assert.include(byNumber.screen, '  | 1)       "S"\n  | 2)       "M"\n  | 3)       "10"\n')
-      assert.strictEqual((yield* answered(size, "Number or text", "M")).answer, "M")
-      assert.strictEqual((yield* answered(size, "Number or text", "10")).answer, "10")
+      assert.strictEqual((yield* answered(input, "Number or text", ...lines)).answer, expected)
     })
   )
 
-  it.effect("shows the label of an option, and accepts value, label and number", () =>
+  it.effect("shows options with their numbers and labels", () =>
     Effect.gen(function* () {
-      const labelled = {
-        ...size,
-        options: [
-          { label: "Small", value: "S" },
-          { label: "Large", value: "L" }
-        ]
-      }
-      const byLabel = yield* answered(labelled, "Number or text", "Large")
-      assert.strictEqual(byLabel.answer, "L")
-      assert.include(byLabel.screen, '"S (Small)"')
-      assert.strictEqual((yield* answered(labelled, "Number or text", "L")).answer, "L")
-      assert.strictEqual((yield* answered(labelled, "Number or text", "2")).answer, "L")
-    })
-  )
-
-  it.effect("ignores white space around options and answers", () =>
-    Effect.gen(function* () {
-      const spaced = { ...size, options: optionsOf(" S ", "M") }
-      assert.strictEqual((yield* answered(spaced, "Number or text", "S")).answer, " S ")
-      assert.strictEqual((yield* answered(spaced, "Number or text", "  M ")).answer, "M")
-      assert.strictEqual((yield* answered(spaced, "Number or text", " 2 ")).answer, "M")
-    })
-  )
-
-  it.effect("accepts a number of several digits, and nothing beside it", () =>
-    Effect.gen(function* () {
-      const options = optionsOf(...Array.from({ length: 12 }, (_, index) => `option ${index + 1}`))
-      const many = { ...size, options }
-      assert.strictEqual((yield* answered(many, "Number or text", "12")).answer, "option 12")
-      assert.isUndefined((yield* answered(many, "Number or text", "1x", "x1", "1 2")).answer)
+      const plain = yield* answered(size, "Number or text: ", "1")
+      assert.include(plain.screen, '  | 1)       "S"\n  | 2)       "M"\n  | 3)       "10"\n')
+      assert.include((yield* answered(labelled, "Number or text", "L")).screen, '"S (Small)"')
     })
   )
 
@@ -196,13 +196,6 @@ describe("input prompt", () => {
     })
   )
 
-  it.effect("asks at most three times for an option", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* answered(size, "Number or text", "XL", "4", "2")).answer, "M")
-      assert.isUndefined((yield* answered(size, "Number or text", "0", "-1", "x")).answer)
-    })
-  )
-
   it.effect("escapes the description", () =>
     Effect.gen(function* () {
       const description = "\u001b[2Jx\r\ny\u202ez"
@@ -211,70 +204,58 @@ describe("input prompt", () => {
     })
   )
 
-  it.effect("uses raw mode only while a question is open", () =>
-    Effect.gen(function* () {
-      const { promptForInput, enter, raw, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(promptForInput(token))
-      yield* shows("[hidden]")
-      assert.isTrue(raw())
-      yield* enter("x")
-      yield* Fiber.join(asking)
-      assert.isFalse(raw())
-    })
-  )
+  effect("uses raw mode only while a question is open", function* ({ promptForInput, enter, raw, shows }) {
+    const asking = yield* Effect.forkChild(promptForInput(token))
+    yield* shows("[hidden]")
+    assert.isTrue(raw())
+    yield* enter("x")
+    yield* Fiber.join(asking)
+    assert.isFalse(raw())
+  })
 
-  it.effect("asks one question at a time", () =>
-    Effect.gen(function* () {
-      const { promptForInput, enter, screen, shows } = yield* withTerminal
-      const first = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
-      const second = yield* Effect.forkChild(promptForInput(token), { startImmediately: true })
-      yield* shows('"name"')
-      assert.notInclude(screen(), '"token"')
-      yield* enter("one")
-      yield* shows('"token"')
-      yield* enter("two")
-      assert.deepStrictEqual(yield* Fiber.join(first), Option.some("one"))
-      assert.deepStrictEqual(yield* Fiber.join(second), Option.some("two"))
-    })
-  )
+  effect("asks one question at a time", function* ({ promptForInput, enter, screen, shows }) {
+    const first = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
+    const second = yield* Effect.forkChild(promptForInput(token), { startImmediately: true })
+    yield* shows('"name"')
+    assert.notInclude(screen(), '"token"')
+    yield* enter("one")
+    yield* shows('"token"')
+    yield* enter("two")
+    assert.deepStrictEqual(yield* Fiber.join(first), Option.some("one"))
+    assert.deepStrictEqual(yield* Fiber.join(second), Option.some("two"))
+  })
 
-  it.effect("returns no answer when the terminal closes, or is closed", () =>
-    Effect.gen(function* () {
-      const { promptForInput, close, shows } = yield* withTerminal
-      const asking = yield* Effect.forkChild(promptForInput(name))
-      yield* shows('"name"')
-      yield* close
-      assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
-      assert.isTrue(Option.isNone(yield* promptForInput(name)))
-    })
-  )
+  effect("returns no answer when the terminal closes, or is closed", function* ({ promptForInput, close, shows }) {
+    const asking = yield* Effect.forkChild(promptForInput(name))
+    yield* shows('"name"')
+    yield* close
+    assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
+    assert.isTrue(Option.isNone(yield* promptForInput(name)))
+  })
 
-  it.effect("returns no answer on Ctrl-D", () =>
-    Effect.gen(function* () {
-      const { promptForInput, interrupts, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(promptForInput(token))
-      yield* shows('"token"')
-      yield* type("\u0004")
-      assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
-      assert.strictEqual(interrupts(), 0)
-    })
-  )
+  effect("returns no answer on Ctrl-D", function* ({ promptForInput, interrupts, shows, type }) {
+    const asking = yield* Effect.forkChild(promptForInput(token))
+    yield* shows('"token"')
+    yield* type("\u0004")
+    assert.isTrue(Option.isNone(yield* Fiber.join(asking)))
+    assert.strictEqual(interrupts(), 0)
+  })
 
-  it.effect("restores the terminal and raises the interrupt on Ctrl-C", () =>
-    Effect.gen(function* () {
-      const { promptForInput, interrupts, raw, shows, type } = yield* withTerminal
+  effect(
+    "restores the terminal and raises the interrupt on Ctrl-C",
+    function* ({ promptForInput, interrupts, raw, shows, type }) {
       const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows('"token"')
       yield* type("s3c\u0003")
       yield* Fiber.join(asking)
       assert.strictEqual(interrupts(), 1)
       assert.isFalse(raw())
-    })
+    }
   )
 
-  it.effect("cancels an interrupted question and asks the next one", () =>
-    Effect.gen(function* () {
-      const { promptForInput, enter, raw, screen, shows } = yield* withTerminal
+  effect(
+    "cancels an interrupted question and asks the next one",
+    function* ({ promptForInput, enter, raw, screen, shows }) {
       const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows('"name"')
       yield* Fiber.interrupt(asking)
@@ -285,14 +266,14 @@ describe("input prompt", () => {
       yield* enter("x")
       assert.deepStrictEqual(yield* Fiber.join(next), Option.some("x"))
       assert.strictEqual(screen().split("question cancelled").length, 2)
-    })
+    }
   )
 })
 
 describe("line above a question", () => {
-  it.effect("redraws the question with its typed text", () =>
-    Effect.gen(function* () {
-      const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
+  effect(
+    "redraws the question with its typed text",
+    function* ({ promptForInput, dialogue, enter, screen, shows, type }) {
       const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows("Value: ")
       yield* type("Ad")
@@ -309,12 +290,12 @@ describe("line above a question", () => {
       ])
       yield* enter("a")
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
-    })
+    }
   )
 
-  it.effect("case 215: hides a partly typed password", () =>
-    Effect.gen(function* () {
-      const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
+  effect(
+    "case 215: hides a partly typed password",
+    function* ({ promptForInput, dialogue, enter, screen, shows, type }) {
       const asking = yield* Effect.forkChild(promptForInput(token))
       yield* shows("[hidden]: ")
       yield* type("s3c")
@@ -323,17 +304,14 @@ describe("line above a question", () => {
       yield* enter("ret")
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("s3cret"))
       assert.notInclude(screen(), "s3c")
-    })
+    }
   )
 
-  it.effect("writes the line when no question is open", () =>
-    Effect.gen(function* () {
-      const { dialogue, screen, shows } = yield* withTerminal
-      dialogue.printAbove("news\n")
-      yield* shows("news")
-      assert.strictEqual(screen(), "news\n")
-    })
-  )
+  effect("writes the line when no question is open", function* ({ dialogue, screen, shows }) {
+    dialogue.printAbove("news\n")
+    yield* shows("news")
+    assert.strictEqual(screen(), "news\n")
+  })
 })
 
 describe("consent prompt", () => {
@@ -495,55 +473,43 @@ describe("consent prompt", () => {
     })
   )
 
-  it.live("ignores input typed before the question", () =>
-    Effect.gen(function* () {
-      const { promptForInput, promptForConsent, enter, shows, type } = yield* withTerminal
-      const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
-      const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
-      yield* shows('"name"')
-      yield* enter("Ada")
-      yield* type("n\rno\rx")
-      assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
-      yield* shows("Run it?")
-      yield* enter("y")
-      assert.deepStrictEqual(yield* Fiber.join(deciding), allowOnce)
-    })
-  )
+  live("ignores input typed before the question", function* ({ promptForInput, promptForConsent, enter, shows, type }) {
+    const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
+    const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
+    yield* shows('"name"')
+    yield* enter("Ada")
+    yield* type("n\rno\rx")
+    assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
+    yield* shows("Run it?")
+    yield* enter("y")
+    assert.deepStrictEqual(yield* Fiber.join(deciding), allowOnce)
+  })
 
-  it.live("raises the interrupt on Ctrl-C before the question", () =>
-    Effect.gen(function* () {
-      const { promptForConsent, interrupts, shows, type } = yield* withTerminal
-      const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
-      yield* shows("needs your consent")
-      yield* type("\u0003")
-      assert.deepStrictEqual(yield* Fiber.join(deciding), denied)
-      assert.strictEqual(interrupts(), 1)
-    })
-  )
+  live("raises the interrupt on Ctrl-C before the question", function* ({ promptForConsent, interrupts, shows, type }) {
+    const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
+    yield* shows("needs your consent")
+    yield* type("\u0003")
+    assert.deepStrictEqual(yield* Fiber.join(deciding), denied)
+    assert.strictEqual(interrupts(), 1)
+  })
 
-  it.live("returns no on a closed terminal", () =>
-    Effect.gen(function* () {
-      const { close, promptForConsent } = yield* withTerminal
-      yield* close
-      assert.deepStrictEqual(yield* promptForConsent(request()), denied)
-    })
-  )
+  live("returns no on a closed terminal", function* ({ close, promptForConsent }) {
+    yield* close
+    assert.deepStrictEqual(yield* promptForConsent(request()), denied)
+  })
 
-  it.live("cancels the question of a call that ends", () =>
-    Effect.gen(function* () {
-      const { promptForConsent, raw, shows } = yield* withTerminal
-      const deciding = yield* Effect.forkChild(promptForConsent(request()))
-      yield* shows("Run it?")
-      yield* Fiber.interrupt(deciding)
-      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(deciding)))
-      yield* shows("question withdrawn: the call was decided elsewhere, was cancelled or timed out")
-      assert.isFalse(raw())
-    })
-  )
+  live("cancels the question of a call that ends", function* ({ promptForConsent, raw, shows }) {
+    const deciding = yield* Effect.forkChild(promptForConsent(request()))
+    yield* shows("Run it?")
+    yield* Fiber.interrupt(deciding)
+    assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(deciding)))
+    yield* shows("question withdrawn: the call was decided elsewhere, was cancelled or timed out")
+    assert.isFalse(raw())
+  })
 
-  it.live("never shows a call that ends before its turn", () =>
-    Effect.gen(function* () {
-      const { promptForInput, promptForConsent, enter, screen, shows } = yield* withTerminal
+  live(
+    "never shows a call that ends before its turn",
+    function* ({ promptForInput, promptForConsent, enter, screen, shows }) {
       const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
       const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows('"name"')
@@ -552,6 +518,6 @@ describe("consent prompt", () => {
       yield* Fiber.join(asking)
       assert.notInclude(screen(), "remove")
       assert.notInclude(screen(), "question cancelled")
-    })
+    }
   )
 })

@@ -255,20 +255,14 @@ describe("VerelEngine", () => {
     }).pipe(Effect.provide(VerelEngine.layer({ module: "@a2c-smcp/no-such-engine" })))
   )
 
-  it.effect("reports why a package does not load", () =>
+  it.effect.each([
+    ["reports why a package does not load", 'throw Error("no WebAssembly")', "the VRL engine crashed: no WebAssembly"],
+    ["fails a script whose thread ends", "export const check = () => process.exit()", "the VRL engine was stopped"]
+  ] as const)("%s", ([, module, expected]) =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine crashed: no WebAssembly"])
-    }).pipe(Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' })))
-  )
-
-  it.effect("fails a script whose thread ends", () =>
-    Effect.gen(function* () {
-      const { message, reason } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine was stopped"])
-    }).pipe(
-      Effect.provide(VerelEngine.layer({ module: "data:text/javascript,export const check = () => process.exit()" }))
-    )
+      assert.deepStrictEqual([reason, message], ["failed", expected])
+    }).pipe(Effect.provide(VerelEngine.layer({ module: `data:text/javascript,${module}` })))
   )
 
   it.effect("stops with its layer while a script runs", () =>

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Schedule, type Scope } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
@@ -49,6 +49,9 @@ const program = Effect.fnUntraced(function* (folder: string, script: string) {
   chmodSync(command, 0o755)
   return command
 })
+
+const live = (title: string, body: (folder: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.flatMap(temporaryFolder, Effect.fnUntraced(body)))
 
 describe("npm installer", () => {
   it.live(
@@ -99,20 +102,15 @@ describe("npm installer", () => {
     180_000
   )
 
-  it.live("reports a failure in one line", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const { message } = yield* Effect.flip(install(folder, ["tiny@file:no-such.tgz"]))
-      assert.match(message, /^ENOENT: no such file or directory, open '[^;]*no-such\.tgz'$/)
-    })
-  )
+  live("reports a failure in one line", function* (folder) {
+    const { message } = yield* Effect.flip(install(folder, ["tiny@file:no-such.tgz"]))
+    assert.match(message, /^ENOENT: no such file or directory, open '[^;]*no-such\.tgz'$/)
+  })
 
-  it.live("reports the message of the registry", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const command = yield* program(
-        folder,
-        `cat >&2 <<'END'
+  live("reports the message of the registry", function* (folder) {
+    const command = yield* program(
+      folder,
+      `cat >&2 <<'END'
 npm http fetch GET 404 https://registry.example/tiny 10ms
 npm error code E404
 npm error 404 Not Found - GET https://registry.example/tiny - Not found
@@ -121,56 +119,43 @@ npm error 404  The requested resource 'tiny@9' could not be found
 npm error A complete log of this run can be found in: /root/.npm/_logs/x.log
 END
 exit 1`
-      )
-      const { message } = yield* Effect.flip(install(folder, ["tiny@9"], { command }))
-      assert.strictEqual(
-        message,
-        "Not Found - GET https://registry.example/tiny - Not found; The requested resource 'tiny@9' could not be found"
-      )
-      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "PackInstallError")
-    })
-  )
+    )
+    const { message } = yield* Effect.flip(install(folder, ["tiny@9"], { command }))
+    assert.strictEqual(
+      message,
+      "Not Found - GET https://registry.example/tiny - Not found; The requested resource 'tiny@9' could not be found"
+    )
+    assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "PackInstallError")
+  })
 
-  it.live("kills npm and its child processes after the timeout", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const command = yield* program(folder, "trap '' TERM\nsleep 300 & echo $!\nwait")
-      const lines: Array<string> = []
-      const outcome = yield* PackInstaller.use((installer) =>
-        installer.install(folder, ["tiny"], (line) => Effect.sync(() => lines.push(line)))
-      ).pipe(
-        Effect.provide(NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))),
-        Effect.flip
-      )
-      assert.match(outcome.message, /timed out after 300ms$/)
-      const isGone = Effect.try(() => process.kill(Number(lines[0]), 0)).pipe(Effect.flip)
-      yield* Effect.retry(isGone, Schedule.spaced("20 millis")).pipe(Effect.timeout("30 seconds"))
-    })
-  )
+  live("kills npm and its child processes after the timeout", function* (folder) {
+    const command = yield* program(folder, "trap '' TERM\nsleep 300 & echo $!\nwait")
+    const lines: Array<string> = []
+    const outcome = yield* PackInstaller.use((installer) =>
+      installer.install(folder, ["tiny"], (line) => Effect.sync(() => lines.push(line)))
+    ).pipe(
+      Effect.provide(NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))),
+      Effect.flip
+    )
+    assert.match(outcome.message, /timed out after 300ms$/)
+    const isGone = Effect.try(() => process.kill(Number(lines[0]), 0)).pipe(Effect.flip)
+    yield* Effect.retry(isGone, Schedule.spaced("20 millis")).pipe(Effect.timeout("30 seconds"))
+  })
 
-  it.live("reports a missing npm", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const { message } = yield* Effect.flip(install(folder, ["tiny"], { command: "no-such-program" }))
-      assert.strictEqual(message, "no-such-program cannot be started: is it installed?")
-    })
-  )
+  live("reports a missing npm", function* (folder) {
+    const { message } = yield* Effect.flip(install(folder, ["tiny"], { command: "no-such-program" }))
+    assert.strictEqual(message, "no-such-program cannot be started: is it installed?")
+  })
 
-  it.live("does nothing without packages", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      assert.deepStrictEqual(yield* install(folder, [], { command: "no-such-program" }), [])
-      assert.isFalse(existsSync(join(folder, "package.json")))
-    })
-  )
+  live("does nothing without packages", function* (folder) {
+    assert.deepStrictEqual(yield* install(folder, [], { command: "no-such-program" }), [])
+    assert.isFalse(existsSync(join(folder, "package.json")))
+  })
 
-  it.live("explains what to do when installation is disabled", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      yield* write(folder, { "node_modules/tiny/package.json": '{ "version": "1.0.0" }' })
-      yield* reject(folder, ["tiny@1.0.0"])
-      const { message } = yield* Effect.flip(reject(folder, ["tiny@2.0.0"]))
-      assert.match(message, /^missing packages: tiny@2\.0\.0\. Installation is disabled: /)
-    })
-  )
+  live("explains what to do when installation is disabled", function* (folder) {
+    yield* write(folder, { "node_modules/tiny/package.json": '{ "version": "1.0.0" }' })
+    yield* reject(folder, ["tiny@1.0.0"])
+    const { message } = yield* Effect.flip(reject(folder, ["tiny@2.0.0"]))
+    assert.match(message, /^missing packages: tiny@2\.0\.0\. Installation is disabled: /)
+  })
 })

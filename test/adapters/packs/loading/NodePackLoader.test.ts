@@ -25,11 +25,21 @@ const modes = [
 
 for (const [where, isolated] of modes) {
   layer(NodeLoader.layer, { excludeTestServices: true })(where, (it) => {
+    const textCounter = load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+
+    /** A pack of Effects, the file to which it writes, and a call of it. */
+    const effectful = Effect.gen(function* () {
+      const trace = join(yield* temporaryFolder, "trace")
+      const { call } = yield* load(
+        fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
+      )
+      return { trace, call, get: (what: string) => call(callOf("effectful", { what }), ignoreProgress) }
+    })
+
     describe("valid pack", () => {
       it.effect("loads a TypeScript class", () =>
         Effect.gen(function* () {
-          const source = fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
-          const { manifest } = yield* load(source)
+          const { manifest } = yield* textCounter
           const params = {
             type: "object",
             properties: { text: { type: "string", description: "the text to count" } },
@@ -46,7 +56,7 @@ for (const [where, isolated] of modes) {
 
       it.effect("calls a TypeScript class", () =>
         Effect.gen(function* () {
-          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+          const { call } = yield* textCounter
           assert.deepStrictEqual(
             yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), ignoreProgress),
             text("text_counter: 13 characters, 3 words")
@@ -61,7 +71,7 @@ for (const [where, isolated] of modes) {
 
       it.effect("rejects invalid parameters before the tool runs", () =>
         Effect.gen(function* () {
-          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+          const { call } = yield* textCounter
           const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), ignoreProgress))
           assert.deepStrictEqual([reason, message], ["invalid_params", "text: Field required"])
           assert.deepStrictEqual(problems, [{ loc: ["body", "text"], msg: "Field required", type: "missing" }])
@@ -70,7 +80,7 @@ for (const [where, isolated] of modes) {
 
       it.effect("rejects integers that JSON numbers round", () =>
         Effect.gen(function* () {
-          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+          const { call } = yield* textCounter
           const large = callOf("text_counter", { text: "a", more: [2 ** 60] })
           const { reason, message } = yield* Effect.flip(call(large, ignoreProgress))
           assert.strictEqual(reason, "invalid_params")
@@ -181,10 +191,7 @@ for (const [where, isolated] of modes) {
 
       it.effect("converts every kind of result to an MCP result", () =>
         Effect.gen(function* () {
-          const folder = yield* temporaryFolder
-          const config = { trace: join(folder, "trace") }
-          const { call } = yield* load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
-          const get = (what: string) => call(callOf("effectful", { what }), ignoreProgress)
+          const { get } = yield* effectful
           assert.deepStrictEqual(yield* get("nothing"), { content: [] })
           assert.deepStrictEqual(yield* get("image"), {
             content: [{ type: "image", data: "AA==", mimeType: "image/png" }]
@@ -201,17 +208,15 @@ for (const [where, isolated] of modes) {
 
       it.effect("converts failures of Effects like exceptions", () =>
         Effect.gen(function* () {
-          const folder = yield* temporaryFolder
-          const config = { trace: join(folder, "trace") }
-          const { call } = yield* load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
-          const get = (what: string) =>
-            Effect.map(Effect.flip(call(callOf("effectful", { what }), ignoreProgress)), (failure) => [
-              failure.reason,
-              failure.message
-            ])
-          assert.deepStrictEqual(yield* get("refuse"), ["invalid_params", "not like this"])
-          assert.deepStrictEqual(yield* get("fail"), ["failed", "it cannot be done"])
-          assert.deepStrictEqual(yield* get("die"), ["failed", "the bug"])
+          const { call, get } = yield* effectful
+          for (const [what, expectedReason, expectedMessage] of [
+            ["refuse", "invalid_params", "not like this"],
+            ["fail", "failed", "it cannot be done"],
+            ["die", "failed", "the bug"]
+          ] as const) {
+            const { message, reason } = yield* Effect.flip(get(what))
+            assert.deepStrictEqual<unknown>([reason, message], [expectedReason, expectedMessage])
+          }
           const { reason } = yield* Effect.flip(call(callOf("other", {}), ignoreProgress))
           assert.strictEqual(reason, "unknown_tool")
         })
@@ -222,11 +227,8 @@ for (const [where, isolated] of modes) {
           const received: Array<string> = []
           const lines: Array<unknown> = []
           const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
-          const folder = yield* temporaryFolder
-          const config = { trace: join(folder, "trace") }
-          const tool = load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
           yield* Effect.gen(function* () {
-            const { call } = yield* tool
+            const { call } = yield* effectful
             const result = yield* call(callOf("effectful", { what: "report" }), ({ message = "" }) =>
               Effect.delay(
                 Effect.sync(() => received.push(message)),
@@ -242,21 +244,13 @@ for (const [where, isolated] of modes) {
 
       it.effect("aborts the signal and the Effect of a cancelled call, and keeps running", () =>
         Effect.gen(function* () {
-          const folder = yield* temporaryFolder
-          const trace = join(folder, "trace")
-          const { call } = yield* load(
-            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
-          )
-          const waiting = yield* Effect.forkChild(call(callOf("effectful", { what: "wait" }), ignoreProgress), {
-            startImmediately: true
-          })
+          const { get, trace } = yield* effectful
+          const waiting = yield* Effect.forkChild(get("wait"), { startImmediately: true })
           yield* eventually(trace, "waiting")
           yield* Fiber.interrupt(waiting)
           yield* eventually(trace, "aborted")
           yield* eventually(trace, "interrupted")
-          assert.deepStrictEqual(yield* call(callOf("effectful", { what: "nothing" }), ignoreProgress), {
-            content: []
-          })
+          assert.deepStrictEqual(yield* get("nothing"), { content: [] })
         })
       )
 

@@ -13,7 +13,7 @@ import {
 import { rejectedReply, requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import { unavailable } from "../../../../src/domain/model/ProtocolError.ts"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
 import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
 
@@ -45,7 +45,11 @@ const messengerOf = (node: string, publish?: (sent: Sent) => void, limits: Parti
     onDefect: (error) => assert.fail(String(error))
   })
   messenger.onConnected()
-  return { messenger, sent, warned }
+  const ends: Array<unknown> = []
+  /** Sends a request for a minute, whose outcome is added to `ends`. */
+  const request = (to: string, body: Body = jsonBody(1)) =>
+    messenger.startRequest(to, memberOf(), "echo", body, minute, (exit) => ends.push(outcomeOf(exit)))
+  return { messenger, sent, warned, ends, request }
 }
 
 /** The first fragment of a frame that announces a text of this length. */
@@ -93,10 +97,9 @@ describe("node that exceeds the reassembly budget", () => {
   })
 
   it("ends a request as unreachable when its reply exceeds the budget", async () => {
-    const { messenger } = messengerOf("here")
-    const ends: Array<unknown> = []
+    const { ends, messenger, request } = messengerOf("here")
     for (let count = 0; count < 2; count++) {
-      messenger.startRequest("hostile", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+      request("hostile")
     }
     await turn()
     for (const id of [1, 2]) messenger.onMessage(announcement("hostile", id, replyFields(id), 64 * mib))
@@ -127,12 +130,11 @@ describe("node that exceeds the reassembly budget", () => {
 describe("sending node", () => {
   /** Queues requests of this many bytes to ten nodes that acknowledge nothing. Gives the outcomes of the rejected ones. */
   const queueEverywhere = async (bytes: number, limits?: Partial<MemoryLimits>) => {
-    const { messenger } = messengerOf("here", undefined, limits)
+    const { ends, messenger, request } = messengerOf("here", undefined, limits)
     // All share one text: the queues hold references.
     const body = RawBody.unparsed(Buffer.alloc(bytes + 1, "x"))
-    const ends: Array<unknown> = []
     for (let node = 0; node < 10; node++) {
-      messenger.startRequest(`node ${node}`, memberOf(), "echo", body, minute, (exit) => ends.push(outcomeOf(exit)))
+      request(`node ${node}`, body)
     }
     await turn()
     return { messenger, ends }
@@ -160,10 +162,9 @@ describe("sending node", () => {
   })
 
   it("sends no more of a request that the other node has rejected", async () => {
-    const { messenger, sent } = messengerOf("here")
-    const ends: Array<unknown> = []
+    const { ends, messenger, sent, request } = messengerOf("here")
     const body = RawBody.unparsed(Buffer.alloc(5 * mib + 1, "x"))
-    messenger.startRequest("there", memberOf(), "echo", body, minute, (exit) => ends.push(outcomeOf(exit)))
+    request("there", body)
     await turn()
     assert.strictEqual(messenger.load().queuedBytes, 5 * mib)
     const rejected = rejectedReply(1, unavailable("full"))
@@ -292,20 +293,23 @@ const messageOf = (
 
 const cancelFields = (id: number) => encodeFields(5, frameKinds.cancel, (writer) => writer.u32(id))
 
+const connectedFields = encodeFields(1, frameKinds.connected, () => undefined)
+const announcementOf = (generation: number) => messageOf("there", [generation, 0], connectedFields)
+
 describe("node that reconnects", () => {
   /** A messenger and a handler that never replies. */
   const receiving = () => {
     const cancelled: Array<number> = []
     const started: Array<number> = []
-    const { messenger } = messengerOf("here")
-    messenger.setHandler({
+    const node = messengerOf("here")
+    node.messenger.setHandler({
       startRequest: () => {
         const number = started.push(started.length)
         return () => void cancelled.push(number)
       },
       notify: () => undefined
     })
-    return { messenger, started, cancelled }
+    return { ...node, started, cancelled }
   }
 
   it("has no effect any more by messages of its previous connection", () => {
@@ -333,10 +337,9 @@ describe("node that reconnects", () => {
   })
 
   it("completes no request by a reply of a previous connection", async () => {
-    const { messenger, sent } = messengerOf("here")
-    const ends: Array<unknown> = []
+    const { ends, messenger, sent, request } = messengerOf("here")
     messenger.onMessage(messageOf("there", [2, 0], cancelFields(9)))
-    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    request("there")
     await turn()
     const [, id = 0] = framesIn(sent.at(-1)?.message ?? Buffer.alloc(0))[0] ?? []
     messenger.onMessage(messageOf("there", [1, 0], replyFields(id)))
@@ -347,12 +350,6 @@ describe("node that reconnects", () => {
 
   it("ends requests by the announcement of its new connection, and not by an earlier one", () => {
     const { cancelled, messenger } = receiving()
-    const announcementOf = (generation: number) =>
-      messageOf(
-        "there",
-        [generation, 0],
-        encodeFields(1, frameKinds.connected, () => undefined)
-      )
     messenger.onMessage(messageOf("there", [3, 0], requestFields(1)))
     messenger.onBroadcast(announcementOf(2))
     messenger.onBroadcast(announcementOf(3))
@@ -363,27 +360,19 @@ describe("node that reconnects", () => {
   })
 
   it("has not lost requests by the announcement of its first connection", () => {
-    const { messenger } = messengerOf("here")
-    const ends: Array<unknown> = []
-    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    const { ends, messenger, request } = messengerOf("here")
+    request("there")
     for (const generation of [1, 2]) {
       assert.deepStrictEqual(ends, [])
-      messenger.onBroadcast(
-        messageOf(
-          "there",
-          [generation, 0],
-          encodeFields(1, frameKinds.connected, () => undefined)
-        )
-      )
+      messenger.onBroadcast(announcementOf(generation))
     }
     assert.deepStrictEqual(ends, ["NodeUnreachable"])
   })
 
   it("ends the requests of its previous connection by the first message of the new one", () => {
-    const { cancelled, messenger, started } = receiving()
-    const ends: Array<unknown> = []
+    const { cancelled, ends, messenger, request, started } = receiving()
     messenger.onMessage(messageOf("there", [1, 0], requestFields(1)))
-    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    request("there")
     messenger.onMessage(messageOf("there", [2, 0], requestFields(2)))
     assert.deepStrictEqual([started.length, cancelled.length], [2, 1])
     assert.deepStrictEqual(ends, ["NodeUnreachable"])

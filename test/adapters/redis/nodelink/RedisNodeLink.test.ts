@@ -22,14 +22,24 @@ const join = (url: string, node: string): Effect.Effect<LinkOf, never, Scope.Sco
     Effect.orDie
   )
 
-const pair = Effect.fnUntraced(function* (url: string) {
-  const one = yield* join(url, "one")
-  const two = yield* join(url, "two")
+/** A Redis with two nodes that echo. */
+const pair = Effect.gen(function* () {
+  const redis = yield* startRedis
+  const one = yield* join(redis.url, "one")
+  const two = yield* join(redis.url, "two")
   const echo = makeEcho()
   yield* one.serve(echo)
   yield* two.serve(echo)
-  return { echo, one, two }
+  return { redis, echo, one, two }
 })
+type Pair = Effect.Success<typeof pair>
+
+const live = (title: string, body: (pair: Pair) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.flatMap(pair, Effect.fnUntraced(body)))
+
+/** Begins a request without an answer, and gives its outcome. */
+const begin = (link: LinkOf, node: string, event = "never") =>
+  Effect.forkChild(request(link, node, event, 1), { startImmediately: true })
 
 /** A separate client, to inspect Redis and to inject messages. */
 const clientOf = (url: string) =>
@@ -110,8 +120,16 @@ const load = (link: LinkOf, node: string) => {
   }
 }
 
-const textsOf = (bodies: ReadonlyArray<Body>): ReadonlyArray<string> =>
-  bodies.map((body) => Result.getOrElse(body.text(), () => "fault"))
+const textOf = (body: Body | undefined): string =>
+  body === undefined ? "failed" : Result.getOrElse(body.text(), () => "fault")
+
+/** The body that the second node echoes; `undefined` when it replies none. */
+const echoed = (link: LinkOf, body: Body) =>
+  Effect.callback<Body | undefined>((resume) => {
+    link.startRequest("two", memberOf(), "echo", body, minute, (exit) =>
+      resume(Effect.succeed(Exit.isSuccess(exit) && exit.value.length === 1 ? exit.value[0] : undefined))
+    )
+  })
 
 /** Collects the log as one text. */
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
@@ -121,224 +139,161 @@ const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
 }
 
 describe.skipIf(withoutRedis)("RedisNodeLink", () => {
-  it.live("ends every request when Redis stops under load, and recovers when Redis restarts", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one, two } = yield* pair(redis.url)
-        const [there, back] = [load(one, "two"), load(two, "one")]
-        yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
-        yield* redis.kill
-        yield* until(() => there.count("NodeUnreachable") > 100 && back.count("NodeUnreachable") > 100)
-        const before = there.count("answered")
-        yield* redis.restart
-        yield* until(() => there.count("answered") > before + 200)
-        yield* there.stop
-        yield* back.stop
-        yield* until(() => idle(one) && idle(two))
-      })
-    )
-  )
+  live("ends every request when Redis stops under load, and recovers when Redis restarts", function* (nodes) {
+    const { one, two, redis } = nodes
+    const [there, back] = [load(one, "two"), load(two, "one")]
+    yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
+    yield* redis.kill
+    yield* until(() => there.count("NodeUnreachable") > 100 && back.count("NodeUnreachable") > 100)
+    const before = there.count("answered")
+    yield* redis.restart
+    yield* until(() => there.count("answered") > before + 200)
+    yield* there.stop
+    yield* back.stop
+    yield* until(() => idle(one) && idle(two))
+  })
 
-  it.live("detects a stalled Redis before the timeout of its requests, and recovers when it continues", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { echo, one } = yield* pair(redis.url)
-        const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
-        yield* until(() => echo.reached() === 1)
-        yield* redis.pause
-        const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
-        assert.strictEqual(yield* Fiber.join(early), "NodeUnreachable")
-        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeUnreachable")
-        yield* redis.resume
-        yield* works(one, "two")
-        assert.isTrue(idle(one))
-      })
-    )
-  )
+  live("detects a stalled Redis before the timeout of its requests, and recovers when it continues", function* (nodes) {
+    const { echo, one, redis } = nodes
+    const waiting = yield* begin(one, "two")
+    yield* until(() => echo.reached() === 1)
+    yield* redis.pause
+    const early = yield* begin(one, "two", "echo")
+    assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+    assert.strictEqual(yield* Fiber.join(early), "NodeUnreachable")
+    assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeUnreachable")
+    yield* redis.resume
+    yield* works(one, "two")
+    assert.isTrue(idle(one))
+  })
 
-  it.live("ends requests from and to a node that loses its connection, and sends the next ones", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { echo, one, two } = yield* pair(redis.url)
-        const third = yield* join(redis.url, "three")
-        yield* third.serve(echo)
-        const from = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
-        const to = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
-        const other = yield* Effect.forkChild(request(two, "three", "never", 1), { startImmediately: true })
-        yield* until(() => echo.reached() === 3)
-        const client = yield* clientOf(redis.url)
-        const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
-        // The first client belongs to the first node.
-        const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
-        yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
-        assert.strictEqual(yield* Fiber.join(from), "NodeUnreachable")
-        assert.strictEqual(yield* Fiber.join(to), "NodeUnreachable")
-        assert.strictEqual(third.load().inboundRequests, 1)
-        yield* Fiber.interrupt(other)
-        yield* works(one, "two")
-        yield* works(two, "one")
-        yield* until(() => idle(one) && idle(two) && idle(third))
-      })
-    )
-  )
+  live("ends requests from and to a node that loses its connection, and sends the next ones", function* (nodes) {
+    const { echo, one, two, redis } = nodes
+    const third = yield* join(redis.url, "three")
+    yield* third.serve(echo)
+    const from = yield* begin(one, "two")
+    const to = yield* begin(two, "one")
+    const other = yield* begin(two, "three")
+    yield* until(() => echo.reached() === 3)
+    const client = yield* clientOf(redis.url)
+    const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
+    // The first client belongs to the first node.
+    const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
+    yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
+    assert.strictEqual(yield* Fiber.join(from), "NodeUnreachable")
+    assert.strictEqual(yield* Fiber.join(to), "NodeUnreachable")
+    assert.strictEqual(third.load().inboundRequests, 1)
+    yield* Fiber.interrupt(other)
+    yield* works(one, "two")
+    yield* works(two, "one")
+    yield* until(() => idle(one) && idle(two) && idle(third))
+  })
 
-  it.live("isolates a stalled node within the limits of Redis and of the other nodes", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one } = yield* pair(redis.url)
-        const child = yield* peer(redis.url, "child")
-        const client = yield* clientOf(redis.url)
-        // Stricter than the default: Redis disconnects a subscriber with 4 MiB of output.
-        yield* Effect.promise(() => client.configSet("client-output-buffer-limit", "pubsub 4mb 4mb 1"))
-        yield* works(one, "child")
-        child.kill("SIGSTOP")
-        const ends: Array<unknown> = []
-        const body = jsonBody("x".repeat(8 * mib))
-        for (let count = 0; count < 10; count++) {
-          one.startRequest("child", memberOf(`sid${count}`), "echo", body, minute, (exit) => {
-            ends.push(Exit.isSuccess(exit) ? "answered" : outcomeOf(exit))
-          })
-        }
-        yield* works(one, "two")
-        yield* until(() => ends.length > 0)
-        assert.strictEqual(ends[0], "SendFailed 503")
-        assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
-        const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
-        const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
-        assert.isBelow(Math.max(...held), 3 * mib)
-        child.kill("SIGCONT")
-        yield* until(() => ends.length === 10)
-        assert.isAbove(ends.filter((end) => end === "answered").length, 6)
-        assert.notInclude(ends, "NodeUnreachable")
-        yield* until(() => idle(one))
+  live("isolates a stalled node within the limits of Redis and of the other nodes", function* ({ one, redis }) {
+    const child = yield* peer(redis.url, "child")
+    const client = yield* clientOf(redis.url)
+    // Stricter than the default: Redis disconnects a subscriber with 4 MiB of output.
+    yield* Effect.promise(() => client.configSet("client-output-buffer-limit", "pubsub 4mb 4mb 1"))
+    yield* works(one, "child")
+    child.kill("SIGSTOP")
+    const ends: Array<unknown> = []
+    const body = jsonBody("x".repeat(8 * mib))
+    for (let count = 0; count < 10; count++) {
+      one.startRequest("child", memberOf(`sid${count}`), "echo", body, minute, (exit) => {
+        ends.push(Exit.isSuccess(exit) ? "answered" : outcomeOf(exit))
       })
-    )
-  )
+    }
+    yield* works(one, "two")
+    yield* until(() => ends.length > 0)
+    assert.strictEqual(ends[0], "SendFailed 503")
+    assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
+    const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
+    const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
+    assert.isBelow(Math.max(...held), 3 * mib)
+    child.kill("SIGCONT")
+    yield* until(() => ends.length === 10)
+    assert.isAbove(ends.filter((end) => end === "answered").length, 6)
+    assert.notInclude(ends, "NodeUnreachable")
+    yield* until(() => idle(one))
+  })
 
-  it.live("reports a killed node as unreachable at the next request, or when the cluster removes it", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one } = yield* pair(redis.url)
-        const child = yield* peer(redis.url, "child")
-        yield* works(one, "child")
-        const waiting = yield* Effect.forkChild(request(one, "child", "never", 1), { startImmediately: true })
-        yield* works(one, "child")
-        child.kill("SIGKILL")
-        yield* until(() => child.signalCode !== null)
-        one.onNodeLost("child")
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
-        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeUnreachable")
-        assert.isTrue(idle(one))
-      })
-    )
-  )
+  live("reports a killed node as unreachable at the next request, or when the cluster removes it", function* (nodes) {
+    const { one, redis } = nodes
+    const child = yield* peer(redis.url, "child")
+    yield* works(one, "child")
+    const waiting = yield* begin(one, "child")
+    yield* works(one, "child")
+    child.kill("SIGKILL")
+    yield* until(() => child.signalCode !== null)
+    one.onNodeLost("child")
+    assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+    assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeUnreachable")
+    assert.isTrue(idle(one))
+  })
 
-  it.live("sends short requests before long ones of other members", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one } = yield* pair(redis.url)
-        const order: Array<string> = []
-        const long = jsonBody("x".repeat(8 * mib))
-        for (let count = 0; count < 4; count++) {
-          one.startRequest("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
-        }
-        one.startRequest("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
-        yield* until(() => order.length === 5)
-        assert.strictEqual(order[0], "short")
-      })
-    )
-  )
+  live("sends short requests before long ones of other members", function* ({ one }) {
+    const order: Array<string> = []
+    const long = jsonBody("x".repeat(8 * mib))
+    for (let count = 0; count < 4; count++) {
+      one.startRequest("two", memberOf(`sid${count}`), "echo", long, minute, () => order.push("long"))
+    }
+    one.startRequest("two", memberOf("other"), "echo", jsonBody(1), minute, () => order.push("short"))
+    yield* until(() => order.length === 5)
+    assert.strictEqual(order[0], "short")
+  })
 
-  it.live("preserves the bytes of bodies of every length", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one } = yield* pair(redis.url)
-        const lengths = [2, 1024, 16, 17, 119, 120, 121, 240, 361, 3000].map((kib) => kib * 1024)
-        for (const length of lengths) {
-          for (const odd of [0, 1]) {
-            const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
-            const body = RawBody.unparsed(Buffer.from(`${json}]`))
-            const back = yield* Effect.callback<string>((resume) => {
-              one.startRequest("two", memberOf(), "echo", body, minute, (exit) =>
-                resume(Effect.succeed(Exit.isSuccess(exit) ? textsOf(exit.value).join() : "failed"))
-              )
-            })
-            assert.isTrue(back === json, `${length + odd} bytes`)
-          }
-        }
-      })
-    )
-  )
+  live("preserves the bytes of bodies of every length", function* ({ one }) {
+    const lengths = [2, 1024, 16, 17, 119, 120, 121, 240, 361, 3000].map((kib) => kib * 1024)
+    for (const length of lengths) {
+      for (const odd of [0, 1]) {
+        const json = `{"é":"${"€".repeat(length / 3)}${"x".repeat(odd)}"}`
+        const body = RawBody.unparsed(Buffer.from(`${json}]`))
+        assert.isTrue(textOf(yield* echoed(one, body)) === json, `${length + odd} bytes`)
+      }
+    }
+  })
 
-  it.live("relays a long body of another node unparsed", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one } = yield* pair(redis.url)
-        for (const length of [20_000, mib]) {
-          const body = yield* Effect.callback<Body | undefined>((resume) => {
-            one.startRequest("two", memberOf(), "echo", jsonBody({ text: "x".repeat(length) }), minute, (exit) =>
-              resume(Effect.succeed(Exit.isSuccess(exit) ? exit.value[0] : undefined))
-            )
-          })
-          assert.deepStrictEqual([body?.isObject, body?.isHeadParsed, body?.byteLength()], [true, false, length + 11])
-          assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
-        }
-      })
-    )
-  )
+  live("relays a long body of another node unparsed", function* ({ one }) {
+    for (const length of [20_000, mib]) {
+      const body = yield* echoed(one, jsonBody({ text: "x".repeat(length) }))
+      assert.deepStrictEqual([body?.isObject, body?.isHeadParsed, body?.byteLength()], [true, false, length + 11])
+      assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
+    }
+  })
 
-  it.live("separates the values of an acknowledgement, long and invalid ones included", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const redis = yield* startRedis
-        const { one, two } = yield* pair(redis.url)
-        const long = "ü€".repeat(100_000)
-        const answers: Array<ReadonlyArray<Body>> = [
-          [],
-          [jsonBody("ü"), invalidBody(badRequest("ö")), jsonBody(2)],
-          [jsonBody(long), invalidBody(badRequest("ö")), jsonBody({ long })]
-        ]
-        yield* two.serve({
-          startRequest: (_, event, __, ___, onReply) => {
-            queueMicrotask(() => onReply(Exit.succeed(answers[Number(event)] ?? [])))
-            return () => {}
-          },
-          notify: () => {}
-        })
-        assert.deepStrictEqual(yield* request(one, "two", "0", 1), [])
-        assert.deepStrictEqual(yield* request(one, "two", "1", 1), ["ü", "fault 400", 2])
-        assert.deepStrictEqual(yield* request(one, "two", "2", 1), [long, "fault 400", { long }])
-      })
-    )
-  )
+  live("separates the values of an acknowledgement, long and invalid ones included", function* ({ one, two }) {
+    const long = "ü€".repeat(100_000)
+    const answers: Array<ReadonlyArray<Body>> = [
+      [],
+      [jsonBody("ü"), invalidBody(badRequest("ö")), jsonBody(2)],
+      [jsonBody(long), invalidBody(badRequest("ö")), jsonBody({ long })]
+    ]
+    yield* two.serve({
+      startRequest: (_, event, __, ___, onReply) => {
+        queueMicrotask(() => onReply(Exit.succeed(answers[Number(event)] ?? [])))
+        return () => {}
+      },
+      notify: () => {}
+    })
+    assert.deepStrictEqual(yield* request(one, "two", "0", 1), [])
+    assert.deepStrictEqual(yield* request(one, "two", "1", 1), ["ü", "fault 400", 2])
+    assert.deepStrictEqual(yield* request(one, "two", "2", 1), [long, "fault 400", { long }])
+  })
 
   it.live("ignores invalid messages with one warning", () =>
     Effect.gen(function* () {
-      const lines = yield* logged(
-        Effect.scoped(
-          Effect.gen(function* () {
-            const redis = yield* startRedis
-            const { one, two } = yield* pair(redis.url)
-            const client = yield* clientOf(redis.url)
-            const frame = Buffer.from("a2c100000001000000000000000003627567ffffffff01", "hex")
-            for (const junk of [Buffer.from("hello"), Buffer.alloc(0), frame, Buffer.alloc(100_000, 0xa2)]) {
-              yield* Effect.promise(() => client.publish("{a2c}:to:two", junk))
-              yield* Effect.promise(() => client.publish("{a2c}:all", junk))
-            }
-            yield* works(one, "two")
-            assert.isAbove(two.load().ignored, 3)
-          })
-        )
-      )
+      const sending = Effect.gen(function* () {
+        const { one, redis, two } = yield* pair
+        const client = yield* clientOf(redis.url)
+        const frame = Buffer.from("a2c100000001000000000000000003627567ffffffff01", "hex")
+        for (const junk of [Buffer.from("hello"), Buffer.alloc(0), frame, Buffer.alloc(100_000, 0xa2)]) {
+          yield* Effect.promise(() => client.publish("{a2c}:to:two", junk))
+          yield* Effect.promise(() => client.publish("{a2c}:all", junk))
+        }
+        yield* works(one, "two")
+        assert.isAbove(two.load().ignored, 3)
+      })
+      const lines = yield* logged(Effect.scoped(sending))
       assert.lengthOf(
         lines.filter((line) => line.includes("invalid node message") && line.includes('"two"')),
         1
@@ -348,15 +303,11 @@ describe.skipIf(withoutRedis)("RedisNodeLink", () => {
 
   it.live("starts when Redis rejects the password, and never logs it", () =>
     Effect.gen(function* () {
+      const redis = yield* startRedis
+      const url = redis.url.replace("redis://", "redis://someone:s3cret@")
+      const requesting = Effect.flatMap(join(url, "one"), (link) => request(link, "two", "echo", 1))
       const lines = yield* logged(
-        Effect.scoped(
-          Effect.gen(function* () {
-            const redis = yield* startRedis
-            const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
-            const outcome = yield* request(link, "two", "echo", 1)
-            assert.strictEqual(outcome, "NodeUnreachable")
-          })
-        )
+        Effect.map(Effect.scoped(requesting), (outcome) => assert.strictEqual(outcome, "NodeUnreachable"))
       )
       assert.lengthOf(
         lines.filter((line) => line.includes("Redis connection lost")),
@@ -367,13 +318,11 @@ describe.skipIf(withoutRedis)("RedisNodeLink", () => {
   )
 
   it.live("rejects an invalid URL without quoting it", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const url = Redacted.make("http://someone:s3cret@host")
-        const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" })))
-        assert.include(failed.message, "redis://user:password@host:6379")
-        assert.notInclude(String(failed), "s3cret")
-      })
-    )
+    Effect.gen(function* () {
+      const url = Redacted.make("http://someone:s3cret@host")
+      const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" })))
+      assert.include(failed.message, "redis://user:password@host:6379")
+      assert.notInclude(String(failed), "s3cret")
+    })
   )
 })

@@ -1,15 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Option } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { RedisUnavailable } from "../../../../src/adapters/redis/registry/ScriptRunner.ts"
-import { agreeing, computerIn, makeScriptedRegistry, memberJson, replying, snapshotReply } from "./scriptedRegistry.ts"
+import {
+  agreeing,
+  type Answer,
+  computerIn,
+  makeScriptedRegistry,
+  memberJson,
+  replying,
+  snapshotReply
+} from "./scriptedRegistry.ts"
 
 const capacity = { offices: 3, membersPerOffice: 4 }
 const membership = computerIn("O")
 
 /** A registry in sync with Redis, in which the session `s1` joins the office `O`. */
-const joining = Effect.fnUntraced(function* (...options: Parameters<typeof makeScriptedRegistry>) {
-  const registry = yield* makeScriptedRegistry(...options)
+const joining = Effect.fnUntraced(function* (answer: Answer = agreeing) {
+  const registry = yield* makeScriptedRegistry(answer)
   registry.sync.startReconciling()
   registry.sync.stopReconciling()
   registry.sync.tryMarkInSync()
@@ -26,18 +34,22 @@ const joining = Effect.fnUntraced(function* (...options: Parameters<typeof makeS
   return { ...registry, registration, fiber, reason, echo }
 })
 
+type Joining = Effect.Success<ReturnType<typeof joining>>
+const effect = (
+  title: string,
+  answer: Answer,
+  body: (joining: Joining) => Effect.fn.Return<void, unknown, Scope.Scope>
+) => it.effect(title, () => Effect.flatMap(joining(answer), Effect.fnUntraced(body)))
+
 describe("a join in Redis", () => {
-  it.effect("waits for its echo on the channel", () =>
-    Effect.gen(function* () {
-      const { called, changes, echo, fiber, reason } = yield* joining()
-      yield* TestClock.adjust("499 millis")
-      assert.isUndefined(fiber.pollUnsafe())
-      echo()
-      assert.strictEqual(yield* reason, "joined")
-      assert.deepStrictEqual(changes, [{ _tag: "Entered", sid: "s1", membership, recipients: [] }])
-      assert.deepStrictEqual(called(), ["join"])
-    })
-  )
+  effect("waits for its echo on the channel", agreeing, function* ({ called, changes, echo, fiber, reason }) {
+    yield* TestClock.adjust("499 millis")
+    assert.isUndefined(fiber.pollUnsafe())
+    echo()
+    assert.strictEqual(yield* reason, "joined")
+    assert.deepStrictEqual(changes, [{ _tag: "Entered", sid: "s1", membership, recipients: [] }])
+    assert.deepStrictEqual(called(), ["join"])
+  })
 
   it.effect("reads a snapshot when its echo does not come", () =>
     Effect.gen(function* () {
@@ -51,44 +63,44 @@ describe("a join in Redis", () => {
     })
   )
 
-  it.effect("fails when a snapshot does not have it, and requests a reconciliation", () =>
-    Effect.gen(function* () {
-      const { local, reason, sync } = yield* joining()
+  effect(
+    "fails when a snapshot does not have it, and requests a reconciliation",
+    agreeing,
+    function* ({ local, reason, sync }) {
       yield* TestClock.adjust("500 millis")
       assert.strictEqual(yield* reason, "unavailable")
       assert.isTrue(sync.needsReconcile())
       assert.deepStrictEqual(local.reconcileState().pendingJoins, [])
-    })
+    }
   )
 
   for (const [title, joinedAt, message] of [
     ["and since when", "5", "connected since 1970-01-01T00:00:00.005Z"],
     ["of an older node without a time", "", "has the Computer 'PC'"]
   ] as const) {
-    it.effect(`names the member that has its place, ${title}`, () =>
-      Effect.gen(function* () {
-        const { fiber, sync } = yield* joining(replying({ join: ["taken", "PC", joinedAt] }))
+    effect(
+      `names the member that has its place, ${title}`,
+      replying({ join: ["taken", "PC", joinedAt] }),
+      function* ({ fiber, sync }) {
         const error = yield* Effect.flip(Effect.flatMap(Fiber.join(fiber), Effect.fromResult))
         assert.strictEqual(error.reason, "name_taken")
         assert.isTrue(error.message.endsWith(joinedAt === "" ? message : `'PC', ${message}`), error.message)
         assert.isTrue(sync.isInSync())
-      })
+      }
     )
   }
 
   for (const reply of ["office_full", "too_many_offices"]) {
-    it.effect(`fails with ${reply}, once`, () =>
-      Effect.gen(function* () {
-        const { called, local, reason } = yield* joining(replying({ join: reply }))
-        assert.strictEqual(yield* reason, reply)
-        assert.deepStrictEqual([called(), local.reconcileState().pendingJoins], [["join"], []])
-      })
-    )
+    effect(`fails with ${reply}, once`, replying({ join: reply }), function* ({ called, local, reason }) {
+      assert.strictEqual(yield* reason, reply)
+      assert.deepStrictEqual([called(), local.reconcileState().pendingJoins], [["join"], []])
+    })
   }
 
-  it.effect("is repeated after a reconciliation when Redis has received it too late", () =>
-    Effect.gen(function* () {
-      const { called, echo, reason, sync } = yield* joining(replying({ join: "expired" }))
+  effect(
+    "is repeated after a reconciliation when Redis has received it too late",
+    replying({ join: "expired" }),
+    function* ({ called, echo, reason, sync }) {
       assert.isFalse(sync.isInSync())
       for (const attempt of [2, 3, 4]) {
         sync.startReconciling()
@@ -99,26 +111,28 @@ describe("a join in Redis", () => {
       echo()
       assert.strictEqual(yield* reason, "unavailable")
       assert.strictEqual(called().length, 4)
-    })
+    }
   )
 
-  it.effect("fails when no reconciliation ends in the grace period and a second", () =>
-    Effect.gen(function* () {
-      const { called, fiber, reason } = yield* joining(replying({ join: "unknown_node" }))
+  effect(
+    "fails when no reconciliation ends in the grace period and a second",
+    replying({ join: "unknown_node" }),
+    function* ({ called, fiber, reason }) {
       yield* TestClock.adjust("1999 millis")
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 millis")
       assert.strictEqual(yield* reason, "unavailable")
       assert.deepStrictEqual(called(), ["join"])
-    })
+    }
   )
 
-  it.effect("fails with a call that fails, since Redis may have run it", () =>
-    Effect.gen(function* () {
-      const { reason, sync } = yield* joining(() => Effect.fail(new RedisUnavailable({ message: "no answer" })))
+  effect(
+    "fails with a call that fails, since Redis may have run it",
+    () => Effect.fail(new RedisUnavailable({ message: "no answer" })),
+    function* ({ reason, sync }) {
       assert.strictEqual(yield* reason, "unavailable")
       assert.isTrue(sync.needsReconcile())
-    })
+    }
   )
 
   it.effect("fails at once without a connection", () =>
@@ -163,14 +177,11 @@ describe("a join in Redis", () => {
     })
   )
 
-  it.effect("is pending no longer when it is interrupted", () =>
-    Effect.gen(function* () {
-      const { fiber, local } = yield* joining()
-      assert.deepStrictEqual(local.reconcileState().pendingJoins, ["s1"])
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(local.reconcileState().pendingJoins, [])
-    })
-  )
+  effect("is pending no longer when it is interrupted", agreeing, function* ({ fiber, local }) {
+    assert.deepStrictEqual(local.reconcileState().pendingJoins, ["s1"])
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(local.reconcileState().pendingJoins, [])
+  })
 
   it.effect("succeeds without another call when its echo comes before the reply", () =>
     Effect.gen(function* () {

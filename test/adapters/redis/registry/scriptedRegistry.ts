@@ -20,7 +20,7 @@ interface ScriptCall {
   readonly timeout?: number
 }
 
-type Answer = (call: ScriptCall) => Effect.Effect<unknown, RedisUnavailable>
+export type Answer = (call: ScriptCall) => Effect.Effect<unknown, RedisUnavailable>
 
 export const computerIn = (office: string, name = "pc"): Membership => ({ office, role: "computer", name })
 

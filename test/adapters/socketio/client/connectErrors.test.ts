@@ -3,8 +3,7 @@ import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type ConnectAttempt, toConnectError } from "../../../../src/adapters/socketio/client/connectErrors.ts"
-import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import { TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { connectLink } from "../links.ts"
 
 const attempt: ConnectAttempt = {
   origin: "http://localhost",
@@ -64,10 +63,8 @@ describe("a WebSocket that is rejected", () => {
       )
       const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/office?tenant=7`
       const options = { url, transports: ["websocket"], token: "secret", headers: { "x-key": "mine" } } as const
-      yield* TransportClient.use(({ connect }) =>
-        connect({ version: "0.4.0", auth: {}, onMessage: () => Effect.succeed([]) })
-      ).pipe(Effect.provide(SocketIoClient.layer(options)), Effect.scoped, Effect.flip)
+      yield* Effect.flip(connectLink(options, { version: "0.4.0", auth: {} }))
       assert.deepStrictEqual(requests, [["/office/", "0.4.0", "polling", "7", "Bearer secret", "mine"]])
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -162,7 +162,7 @@ describe("garbled messages", { concurrent: true }, () => {
       proxy.upgrades = [handshake(), message]
       const error = yield* Effect.flip(join(proxy, { transports: ["websocket"], connectTimeout: 600_000 }))
       assert.match(error.message, /the response is of something in between/)
-    }).pipe(Effect.scoped)
+    })
   )
 
   const rejoin = (upgrades: Upgrades, disturb: (proxy: HttpProxy) => void) =>
@@ -225,6 +225,6 @@ describe("a rejection that has only a text", () => {
       const body = [handshake(), '44/smcp,"Unable to connect"'].join(separator)
       proxy.answer = () => ({ status: 200, type: "text/plain", body })
       assert.include((yield* Effect.flip(join(proxy))).message, "Unable to connect")
-    }).pipe(Effect.scoped)
+    })
   )
 })

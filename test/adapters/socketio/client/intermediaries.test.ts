@@ -115,7 +115,7 @@ describe("something that answers instead of the Server", () => {
         const error = yield* Effect.flip(join("Computer", proxy))
         assert.strictEqual(error.code, "unreachable")
         assert.include(error.message, `HTTP ${page.status} is the response of something in between`)
-      }).pipe(Effect.scoped)
+      })
   )
 
   it.live("is named when it answers with a page that is no error", () =>
@@ -124,7 +124,7 @@ describe("something that answers instead of the Server", () => {
       proxy.answer = () => ({ status: 200, type: "text/html", body: html })
       const error = yield* Effect.flip(join("Computer", proxy))
       assert.include(error.message, "the response is of something in between")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each([
@@ -147,6 +147,6 @@ describe("something that answers instead of the Server", () => {
           if (status._tag === "Failed") return assert.strictEqual(status.error.message, message)
         }
       })
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -1,13 +1,11 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer } from "effect"
-import { io } from "socket.io-client"
-import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import { Deferred, Duration, Effect } from "effect"
 import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { type Link } from "../../../../src/application/ports/Transport.ts"
 import { openProxy } from "../../../chaos/Proxy.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { connectLink, openMemberSocket, serveLinks } from "../links.ts"
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -33,21 +31,9 @@ const pingTimeout = 5000
 const site = Effect.fnUntraced(function* ({ down, tls = false }: Transfer) {
   const accepted = yield* Deferred.make<Link>()
   const answer = jsonBody("x".repeat(down * mebibyte))
-  const { url } = yield* TransportServer.use(({ serve }) =>
-    serve((link) =>
-      Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([down === 0 ? jsonBody("") : answer]))
-    )
-  ).pipe(
-    Effect.provide(
-      Layer.provide(
-        RelayServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }),
-        ServerMetrics.layerNone
-      ),
-      {
-        local: true
-      }
-    ),
-    Effect.orDie
+  const layer = RelayServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) })
+  const { url } = yield* serveLinks(layer, (link) =>
+    Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([down === 0 ? jsonBody("") : answer]))
   )
   const proxy = yield* openProxy({ target: () => Number(new URL(url).port) })
   const address = `${tls ? "https" : "http"}://localhost:${proxy.port}`
@@ -55,9 +41,7 @@ const site = Effect.fnUntraced(function* ({ down, tls = false }: Transfer) {
 })
 
 const connect = (url: string, transport: "websocket" | "polling") =>
-  TransportClient.use((client) =>
-    client.connect({ version: "0.2.0", auth: {}, onMessage: () => Effect.succeed([]) })
-  ).pipe(Effect.provide(SocketIoClient.layer({ url, transports: [transport], ca: cert }), { local: true }))
+  connectLink({ url, transports: [transport], ca: cert })
 
 /** Transfers that take 16 seconds, with more bytes than network buffers hold. */
 const upload: Transfer = { up: 4, down: 0 }
@@ -111,18 +95,7 @@ describe("a message that takes longer than the keepalive timeout", { concurrent:
   it.live("arrives from other clients", () =>
     Effect.gen(function* () {
       const { proxy, url } = yield* site(upload)
-      const socket = yield* Effect.acquireRelease(
-        Effect.sync(() =>
-          io(`${url}/smcp`, {
-            path: "/smcp",
-            query: { a2c_version: "0.2.0" },
-            transports: ["websocket"],
-            forceNew: true,
-            reconnection: false
-          })
-        ),
-        (one) => Effect.sync(() => one.disconnect())
-      )
+      const socket = yield* openMemberSocket(url, "websocket")
       yield* Effect.callback<void>((resume) => void socket.once("connect", () => resume(Effect.void)))
       yield* proxy.narrow(uploadRate)
       const outcome = yield* Effect.callback<string>((resume) => {

@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { makeVictim } from "../../http/victim.ts"
+import { connectLink } from "../links.ts"
 
 describe("a Server that redirects", () => {
   for (const transport of ["websocket", "polling"] as const) {
@@ -15,9 +14,7 @@ describe("a Server that redirects", () => {
             response.writeHead(302).end()
           })
           const options = { url, transports: [transport], headers: { "x-api-key": "s3cret" } }
-          const failure = yield* TransportClient.use((client) =>
-            client.connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
-          ).pipe(Effect.flip, Effect.provide(SocketIoClient.layer(options)))
+          const failure = yield* Effect.flip(connectLink(options))
           assert.strictEqual(failure._tag, "Unreachable")
           assert.deepStrictEqual(victim.requests, [])
         })

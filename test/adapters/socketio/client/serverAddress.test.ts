@@ -1,14 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { a2cInProcess } from "../../../main/cli/inProcess.ts"
 import { makeVictim } from "../../http/victim.ts"
+import { connectLink } from "../links.ts"
 
 const failureOf = (url: string, transport: "polling" | "websocket" = "polling") =>
-  TransportClient.use((client) =>
-    client.connect({ version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) })
-  ).pipe(Effect.flip, Effect.scoped, Effect.provide(SocketIoClient.layer({ url, transports: [transport] })))
+  Effect.scoped(Effect.flip(connectLink({ url, transports: [transport] })))
 
 describe("the URL of a Server", () => {
   for (const transport of ["polling", "websocket"] as const) {
@@ -27,7 +24,7 @@ describe("the URL of a Server", () => {
             ["s3cret", "ä b", "0.2.0", "4"]
           )
         }
-      }).pipe(Effect.scoped)
+      })
     )
   }
 
@@ -50,6 +47,6 @@ describe("the URL of a Server", () => {
       const proxy = yield* makeVictim((_, response) => void response.writeHead(403).end())
       yield* a2cInProcess("server", "status", `${proxy.url}/smcp?key=s3cret`, "--offices")
       assert.deepStrictEqual(proxy.requests, ["GET /status?key=s3cret&offices=1"])
-    }).pipe(Effect.scoped)
+    })
   )
 })

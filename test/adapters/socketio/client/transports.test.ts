@@ -1,10 +1,10 @@
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, type Scope } from "effect"
+import { Duration, Effect, type Scope } from "effect"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
-import { TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { ignoreMessage, serveQueue } from "../links.ts"
 
 /** A network between client and Server. */
 interface Network {
@@ -62,12 +62,9 @@ const makeNetwork = (port: number): Effect.Effect<Network, never, Scope.Scope> =
     ({ close }) => Effect.sync(close)
   ).pipe(Effect.map(({ network }) => network))
 
-const startServer = TransportServer.use(({ serve }) => serve(() => Effect.succeed(() => Effect.succeed([])))).pipe(
-  Effect.map(({ url }) => Number(new URL(url).port)),
-  Effect.provide(Layer.provide(RelayServer.layer(), ServerMetrics.layerNone), { local: true })
-)
+const startServer = Effect.map(serveQueue(RelayServer.layer()), ({ url }) => Number(new URL(url).port))
 
-const request = { version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) }
+const request = { version: "0.2.0", auth: { role: "agent" }, onMessage: ignoreMessage }
 
 /** Connects and leaves. */
 const visit = (client: TransportClient["Service"]) => Effect.scoped(Effect.asVoid(client.connect(request)))
@@ -87,26 +84,26 @@ describe("a client of several transports", () => {
     const client = yield* Effect.provide(TransportClient, SocketIoClient.layer({ url: network.url, ...options }))
     return { client, network }
   })
+  type Made = Effect.Success<ReturnType<typeof makeClient>>
+  const live = (
+    title: string,
+    options: Partial<SocketIoClient.SocketIoClientOptions>,
+    body: (made: Made) => Effect.fn.Return<void, unknown, Scope.Scope>
+  ) => it.live(title, () => Effect.flatMap(makeClient(options), Effect.fnUntraced(body)))
 
-  it.live("begins with polling, and with WebSocket once it has worked", () =>
-    Effect.gen(function* () {
-      const { client, network } = yield* makeClient()
-      yield* visitWithUpgrade(client, network)
-      yield* visit(client)
-      assert.deepStrictEqual(network.opened, ["polling", "websocket"])
-    })
-  )
+  live("begins with polling, and with WebSocket once it has worked", {}, function* ({ client, network }) {
+    yield* visitWithUpgrade(client, network)
+    yield* visit(client)
+    assert.deepStrictEqual(network.opened, ["polling", "websocket"])
+  })
 
-  it.live("falls back to polling within an attempt, and begins with it afterwards", () =>
-    Effect.gen(function* () {
-      const { client, network } = yield* makeClient()
-      yield* visitWithUpgrade(client, network)
-      network.webSockets = "break"
-      yield* visit(client)
-      yield* visit(client)
-      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling"])
-    })
-  )
+  live("falls back to polling within an attempt, and begins with it afterwards", {}, function* ({ client, network }) {
+    yield* visitWithUpgrade(client, network)
+    network.webSockets = "break"
+    yield* visit(client)
+    yield* visit(client)
+    assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling"])
+  })
 
   it.live(
     "falls back to polling within an attempt when its WebSocket gets no answer, and begins with it afterwards",
@@ -121,30 +118,24 @@ describe("a client of several transports", () => {
       })
   )
 
-  it.live("changes to no WebSocket after two that stalled", () =>
-    Effect.gen(function* () {
-      const { client, network } = yield* makeClient()
-      const stall = Effect.fnUntraced(function* (upgrades: number) {
-        const link = yield* client.connect(request)
-        yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => network.upgraded === upgrades })
-        yield* link.close("join_timeout")
-      }, Effect.scoped)
-      yield* visitWithUpgrade(client, network)
-      yield* stall(1)
-      yield* stall(2)
-      yield* visit(client)
-      yield* visit(client)
-      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling", "polling"])
-      assert.strictEqual(network.upgraded, 2)
-    })
-  )
+  live("changes to no WebSocket after two that stalled", {}, function* ({ client, network }) {
+    const stall = Effect.fnUntraced(function* (upgrades: number) {
+      const link = yield* client.connect(request)
+      yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => network.upgraded === upgrades })
+      yield* link.close("join_timeout")
+    }, Effect.scoped)
+    yield* visitWithUpgrade(client, network)
+    yield* stall(1)
+    yield* stall(2)
+    yield* visit(client)
+    yield* visit(client)
+    assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling", "polling"])
+    assert.strictEqual(network.upgraded, 2)
+  })
 
-  it.live("follows the options", () =>
-    Effect.gen(function* () {
-      const { client, network } = yield* makeClient({ transports: ["polling"] })
-      yield* visit(client)
-      yield* visit(client)
-      assert.deepStrictEqual(network.opened, ["polling", "polling"])
-    })
-  )
+  live("follows the options", { transports: ["polling"] }, function* ({ client, network }) {
+    yield* visit(client)
+    yield* visit(client)
+    assert.deepStrictEqual(network.opened, ["polling", "polling"])
+  })
 })

@@ -1,13 +1,14 @@
 import { connect as connectTcp, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue, type Scope } from "effect"
+import { Deferred, Effect, Fiber, Queue, type Scope } from "effect"
 import { WebSocket } from "ws"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import { engines } from "../engines.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type Link, type MessageHandler, TransportServer } from "../../../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { type Link, type MessageHandler } from "../../../../src/application/ports/Transport.ts"
 import { liveHeap } from "../../../heap.ts"
+import { until } from "../../../until.ts"
+import { serveLinks } from "../links.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -16,14 +17,16 @@ for (const [engine, makeServer] of engines) {
   const site = Effect.fnUntraced(function* (onMessage: MessageHandler = () => Effect.succeed([])) {
     const links = yield* Queue.unbounded<Link>()
     const reported: Array<number> = []
-    const { url } = yield* TransportServer.use(({ serve }) =>
-      serve(
-        (link) => Effect.as(Queue.offer(links, link), onMessage),
-        (link) => void reported.push(link.backlog())
-      )
-    ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+    const { url } = yield* serveLinks(
+      makeServer(),
+      (link) => Effect.as(Queue.offer(links, link), onMessage),
+      (link) => void reported.push(link.backlog())
+    )
     return { url, link: Queue.take(links), reported }
   })
+  type Site = Effect.Success<ReturnType<typeof site>>
+  const live = (title: string, body: (site: Site) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.flatMap(site(), Effect.fnUntraced(body)))
 
   const openWebSocket = Effect.fnUntraced(function* (address: string) {
     const socket = yield* Effect.acquireRelease(
@@ -66,9 +69,6 @@ for (const [engine, makeServer] of engines) {
     return { poll, post, session }
   })
 
-  /** Waits until a condition holds. */
-  const until = (what: () => boolean) => Effect.repeat(Effect.sleep("5 millis"), { until: what })
-
   /** A message that no buffer of the network can hold. */
   const large = jsonBody("x".repeat(12 * mebibyte))
 
@@ -89,82 +89,70 @@ for (const [engine, makeServer] of engines) {
   }
 
   describe(`the send backlog of a link, with ${engine}`, () => {
-    it.live("reaches a WebSocket that reads late unchanged and in order", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, reported, url } = yield* site()
-        const socket = yield* webSocket(url)
-        const link = yield* nextLink
-        const messages: Array<string> = []
-        socket.on("message", (data: Buffer) => {
-          if (data.toString("latin1", 0, 2) === "42") messages.push(data.toString())
-        })
-        socket.pause()
-        yield* sendMixed(link)
-        assert.isAbove(reported.at(-1) ?? 0, 8 * mebibyte)
-        socket.resume()
-        yield* until(() => messages.length === mixed.length)
-        assertMixed(messages)
-        yield* until(() => link.backlog() === 0)
+    live("reaches a WebSocket that reads late unchanged and in order", function* ({ link: nextLink, reported, url }) {
+      const socket = yield* webSocket(url)
+      const link = yield* nextLink
+      const messages: Array<string> = []
+      socket.on("message", (data: Buffer) => {
+        if (data.toString("latin1", 0, 2) === "42") messages.push(data.toString())
       })
-    )
+      socket.pause()
+      yield* sendMixed(link)
+      assert.isAbove(reported.at(-1) ?? 0, 8 * mebibyte)
+      socket.resume()
+      yield* until(() => messages.length === mixed.length)
+      assertMixed(messages)
+      yield* until(() => link.backlog() === 0)
+    })
 
-    it.live("reaches a client that polls late unchanged and in order", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        const { session } = yield* pollingSession(url)
-        const link = yield* nextLink
-        yield* sendMixed(link)
-        const messages: Array<string> = []
-        while (messages.length < mixed.length) {
-          const payload = yield* Effect.promise(async () => (await fetch(session)).text())
-          messages.push(...payload.split("\u001e").filter((text) => text.startsWith("42")))
-        }
-        assertMixed(messages)
-        yield* until(() => link.backlog() === 0)
+    live("reaches a client that polls late unchanged and in order", function* ({ link: nextLink, url }) {
+      const { session } = yield* pollingSession(url)
+      const link = yield* nextLink
+      yield* sendMixed(link)
+      const messages: Array<string> = []
+      while (messages.length < mixed.length) {
+        const payload = yield* Effect.promise(async () => (await fetch(session)).text())
+        messages.push(...payload.split("\u001e").filter((text) => text.startsWith("42")))
+      }
+      assertMixed(messages)
+      yield* until(() => link.backlog() === 0)
+    })
+
+    live("reaches a client that changes to a WebSocket unchanged and in order", function* ({ link: nextLink, url }) {
+      const { session } = yield* pollingSession(url)
+      const link = yield* nextLink
+      yield* sendMixed(link)
+      const socket = yield* openWebSocket(
+        session.href.replace("http", "ws").replace("transport=polling", "transport=websocket")
+      )
+      const messages: Array<string> = []
+      socket.on("message", (data: Buffer) => {
+        const text = data.toString()
+        if (text === "3probe") socket.send("5")
+        else if (text.startsWith("42")) messages.push(text)
       })
-    )
+      socket.send("2probe")
+      yield* until(() => messages.length === mixed.length)
+      assertMixed(messages)
+      yield* until(() => link.backlog() === 0)
+    })
 
-    it.live("reaches a client that changes to a WebSocket unchanged and in order", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        const { session } = yield* pollingSession(url)
-        const link = yield* nextLink
-        yield* sendMixed(link)
-        const socket = yield* openWebSocket(
-          session.href.replace("http", "ws").replace("transport=polling", "transport=websocket")
-        )
-        const messages: Array<string> = []
-        socket.on("message", (data: Buffer) => {
-          const text = data.toString()
-          if (text === "3probe") socket.send("5")
-          else if (text.startsWith("42")) messages.push(text)
-        })
-        socket.send("2probe")
-        yield* until(() => messages.length === mixed.length)
-        assertMixed(messages)
-        yield* until(() => link.backlog() === 0)
-      })
-    )
+    live("is reported when it grows, and when a WebSocket has sent it", function* ({ link: nextLink, reported, url }) {
+      const socket = yield* webSocket(url)
+      const link = yield* nextLink
+      socket.pause()
+      yield* link.notify("x", large)
+      assert.isAbove(reported.at(-1) ?? 0, 12 * mebibyte)
+      const before = link.sentBytes()
+      socket.resume()
+      yield* until(() => reported.at(-1) === 0)
+      assert.strictEqual(link.backlog(), 0)
+      assert.isAbove(link.sentBytes() - before, 4 * mebibyte)
+    })
 
-    it.live("is reported when it grows, and when a WebSocket has sent it", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, reported, url } = yield* site()
-        const socket = yield* webSocket(url)
-        const link = yield* nextLink
-        socket.pause()
-        yield* link.notify("x", large)
-        assert.isAbove(reported.at(-1) ?? 0, 12 * mebibyte)
-        const before = link.sentBytes()
-        socket.resume()
-        yield* until(() => reported.at(-1) === 0)
-        assert.strictEqual(link.backlog(), 0)
-        assert.isAbove(link.sentBytes() - before, 4 * mebibyte)
-      })
-    )
-
-    it.live("is reported when it grows, and when a client has polled and read it", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, reported, url } = yield* site()
+    live(
+      "is reported when it grows, and when a client has polled and read it",
+      function* ({ link: nextLink, reported, url }) {
         const { poll } = yield* pollingSession(url)
         const link = yield* nextLink
         yield* link.notify("x", large)
@@ -175,62 +163,50 @@ for (const [engine, makeServer] of engines) {
         socket.resume()
         yield* until(() => reported.at(-1) === 0)
         assert.isAtLeast(link.sentBytes(), 12 * mebibyte)
-      })
+      }
     )
 
-    it.live("includes every response that a client has not read", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        const { poll } = yield* pollingSession(url)
-        const link = yield* nextLink
-        for (const _ of [1, 2, 3]) yield* link.notify("x", large)
-        for (const polls of [1, 2, 3]) {
-          const sent = link.sentBytes()
-          yield* poll
-          yield* until(() => link.sentBytes() > sent)
-          assert.isAbove(link.backlog(), 36 * mebibyte, `after ${polls} polls`)
-        }
-      })
-    )
-
-    it.live("counts bytes, not characters", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        yield* pollingSession(url)
-        const link = yield* nextLink
-        yield* link.notify("x", jsonBody("你".repeat(1000)))
-        assert.isAtLeast(link.backlog(), 3000)
-      })
-    )
-
-    it.live("holds no more memory than its bytes", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        yield* pollingSession(url)
-        const link = yield* nextLink
-        const before = liveHeap()
-        for (let sent = 0; sent < 500; sent += 1) {
-          // A short message of a large read of the network.
-          const read = Buffer.alloc(64 * 1024)
-          read.write("{}]")
-          yield* link.notify("x", RawBody.parsed(read.subarray(0, 3), {}))
-        }
-        assert.isBelow(liveHeap() - before, 4 * mebibyte)
-      })
-    )
-
-    it.live("is the memory of the responses that a client has not read", () =>
-      Effect.gen(function* () {
-        const { link: nextLink, url } = yield* site()
-        const { poll } = yield* pollingSession(url)
-        const link = yield* nextLink
-        const before = liveHeap()
-        yield* link.notify("x", RawBody.unparsed(Buffer.from(`"${"x".repeat(12 * mebibyte)}"]`)))
+    live("includes every response that a client has not read", function* ({ link: nextLink, url }) {
+      const { poll } = yield* pollingSession(url)
+      const link = yield* nextLink
+      for (const _ of [1, 2, 3]) yield* link.notify("x", large)
+      for (const polls of [1, 2, 3]) {
+        const sent = link.sentBytes()
         yield* poll
-        yield* until(() => link.sentBytes() > 0)
-        assert.isBelow(liveHeap() - before, 14 * mebibyte)
-      })
-    )
+        yield* until(() => link.sentBytes() > sent)
+        assert.isAbove(link.backlog(), 36 * mebibyte, `after ${polls} polls`)
+      }
+    })
+
+    live("counts bytes, not characters", function* ({ link: nextLink, url }) {
+      yield* pollingSession(url)
+      const link = yield* nextLink
+      yield* link.notify("x", jsonBody("你".repeat(1000)))
+      assert.isAtLeast(link.backlog(), 3000)
+    })
+
+    live("holds no more memory than its bytes", function* ({ link: nextLink, url }) {
+      yield* pollingSession(url)
+      const link = yield* nextLink
+      const before = liveHeap()
+      for (let sent = 0; sent < 500; sent += 1) {
+        // A short message of a large read of the network.
+        const read = Buffer.alloc(64 * 1024)
+        read.write("{}]")
+        yield* link.notify("x", RawBody.parsed(read.subarray(0, 3), {}))
+      }
+      assert.isBelow(liveHeap() - before, 4 * mebibyte)
+    })
+
+    live("is the memory of the responses that a client has not read", function* ({ link: nextLink, url }) {
+      const { poll } = yield* pollingSession(url)
+      const link = yield* nextLink
+      const before = liveHeap()
+      yield* link.notify("x", RawBody.unparsed(Buffer.from(`"${"x".repeat(12 * mebibyte)}"]`)))
+      yield* poll
+      yield* until(() => link.sentBytes() > 0)
+      assert.isBelow(liveHeap() - before, 14 * mebibyte)
+    })
 
     const stalledClients = {
       WebSocket: (url: string) =>

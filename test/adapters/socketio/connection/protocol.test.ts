@@ -1,12 +1,11 @@
 import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope, Layer } from "effect"
-import { io } from "socket.io-client"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
 import { WebSocket } from "ws"
 import { engines } from "../engines.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { type Link } from "../../../../src/application/ports/Transport.ts"
+import { ignoreMessage, openMemberSocket, serveLinks, serveQueue } from "../links.ts"
 
 /** A client that sends raw frames. */
 interface Raw {
@@ -45,13 +44,7 @@ const rawClient = Effect.fnUntraced(function* (
 
 for (const [engine, makeServer] of engines) {
   /** An echo server that exposes its ends of links. */
-  const site = Effect.gen(function* () {
-    const links = yield* Queue.unbounded<Link>()
-    const { url } = yield* TransportServer.use(({ serve }) =>
-      serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
-    ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
-    return { url, link: Queue.take(links), client: rawClient(url) }
-  })
+  const site = Effect.map(serveQueue(makeServer()), ({ link, url }) => ({ url, link, client: rawClient(url) }))
 
   const connected = Effect.gen(function* () {
     const place = yield* site
@@ -60,20 +53,25 @@ for (const [engine, makeServer] of engines) {
     assert.match(yield* client.next, /^0\/smcp,\{"sid":"/)
     return { ...place, client, far: yield* place.link }
   })
+  type Connected = Effect.Success<typeof connected>
+  const live = (title: string, body: (connected: Connected) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.flatMap(connected, Effect.fnUntraced(body)))
+
+  /** Begins a request of a link that a client answers later. */
+  const begin = (link: Link, body: unknown = {}) =>
+    Effect.forkChild(link.request("x", jsonBody(body), Duration.minutes(1)), { startImmediately: true })
 
   /** A Server that records messages with their links, and two clients. */
   const noted = Effect.gen(function* () {
     const received: Array<readonly [string, unknown]> = []
-    const { url } = yield* TransportServer.use(({ serve }) =>
-      serve((link) =>
-        Effect.succeed((_event, body) =>
-          Effect.sync(() => {
-            received.push([link.id, Result.getOrUndefined(body.head)])
-            return []
-          })
-        )
+    const { url } = yield* serveLinks(makeServer(), (link) =>
+      Effect.succeed((_event, body) =>
+        Effect.sync(() => {
+          received.push([link.id, Result.getOrUndefined(body.head)])
+          return []
+        })
       )
-    ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+    )
     const clients = [yield* rawClient(url), yield* rawClient(url)] as const
     for (const client of clients) {
       client.send("40/smcp,")
@@ -134,34 +132,26 @@ for (const [engine, makeServer] of engines) {
       })
     )
 
-    it.live("acknowledges an event with its id", () =>
-      Effect.gen(function* () {
-        const { client } = yield* connected
-        client.send('42/smcp,17["x", {"a": [1, 2]} ]')
-        assert.strictEqual(yield* client.next, '3/smcp,17[{"a": [1, 2]} ]')
-      })
-    )
+    live("acknowledges an event with its id", function* ({ client }) {
+      client.send('42/smcp,17["x", {"a": [1, 2]} ]')
+      assert.strictEqual(yield* client.next, '3/smcp,17[{"a": [1, 2]} ]')
+    })
 
-    it.live("accepts a new session on the same connection after a disconnect", () =>
-      Effect.gen(function* () {
-        const { client, far, link } = yield* connected
-        client.send("41/smcp,")
-        assert.strictEqual(yield* far.closed, "client_disconnect")
-        client.send("40/smcp,")
-        assert.match(yield* client.next, /^0\/smcp,/)
-        assert.notStrictEqual((yield* link).id, far.id)
-      })
-    )
+    live("accepts a new session on the same connection after a disconnect", function* ({ client, far, link }) {
+      client.send("41/smcp,")
+      assert.strictEqual(yield* far.closed, "client_disconnect")
+      client.send("40/smcp,")
+      assert.match(yield* client.next, /^0\/smcp,/)
+      assert.notStrictEqual((yield* link).id, far.id)
+    })
 
     it.live("gives each session of a connection the version and the headers of its request", () =>
       Effect.gen(function* () {
         const handshakes: Array<unknown> = []
-        const { url } = yield* TransportServer.use(({ serve }) =>
-          serve((_link, { headers, version }) => {
-            handshakes.push([version, headers["x-api-key"]])
-            return Effect.succeed(() => Effect.succeed([]))
-          })
-        ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+        const { url } = yield* serveLinks(makeServer(), (_link, { headers, version }) => {
+          handshakes.push([version, headers["x-api-key"]])
+          return Effect.succeed(ignoreMessage)
+        })
         const client = yield* rawClient(url, { "X-API-Key": "s3cret" })
         client.send("40/smcp,")
         yield* client.next
@@ -173,52 +163,42 @@ for (const [engine, makeServer] of engines) {
       })
     )
 
-    it.live("ignores an acknowledgement for an earlier connection", () =>
-      Effect.gen(function* () {
-        const { client, far, link, url } = yield* connected
-        const begin = { startImmediately: true }
-        yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody("first"), Duration.minutes(1))), begin)
-        const stale = idOf(yield* client.next)
-        yield* client.close
-        // Other clients acknowledge late requests on their current connection.
-        const back = yield* rawClient(url)
-        back.send("40/smcp,")
-        yield* back.next
-        const next = yield* link
-        const pending = yield* Effect.forkChild(next.request("x", jsonBody("second"), Duration.minutes(1)), begin)
-        const id = idOf(yield* back.next)
-        back.send(`43/smcp,${stale}["first"]`)
-        back.send(`43/smcp,${id}["second"]`)
-        const reply = yield* Fiber.join(pending)
-        assert.deepStrictEqual(
-          reply.map(({ head }) => Result.getOrUndefined(head)),
-          ["second"]
-        )
-      })
-    )
+    live("ignores an acknowledgement for an earlier connection", function* ({ client, far, link, url }) {
+      yield* begin(far, "first")
+      const stale = idOf(yield* client.next)
+      yield* client.close
+      // Other clients acknowledge late requests on their current connection.
+      const back = yield* rawClient(url)
+      back.send("40/smcp,")
+      yield* back.next
+      const next = yield* link
+      const pending = yield* begin(next, "second")
+      const id = idOf(yield* back.next)
+      back.send(`43/smcp,${stale}["first"]`)
+      back.send(`43/smcp,${id}["second"]`)
+      const reply = yield* Fiber.join(pending)
+      assert.deepStrictEqual(
+        reply.map(({ head }) => Result.getOrUndefined(head)),
+        ["second"]
+      )
+    })
 
-    it.live("limits the sessions per connection", () =>
-      Effect.gen(function* () {
-        const { client } = yield* connected
-        for (let time = 0; time < 30; time += 1) {
-          client.send("41/smcp,")
-          client.send("40/smcp,")
-        }
-        yield* client.closed
-      })
-    )
+    live("limits the sessions per connection", function* ({ client }) {
+      for (let time = 0; time < 30; time += 1) {
+        client.send("41/smcp,")
+        client.send("40/smcp,")
+      }
+      yield* client.closed
+    })
 
-    it.live("drops the binary attachments of an event and acknowledges it", () =>
-      Effect.gen(function* () {
-        const { client } = yield* connected
-        client.send('452-/smcp,1["x",{"_placeholder":true,"num":0}]')
-        client.send(Buffer.from("one"))
-        client.send(Buffer.from("two"))
-        client.send('42/smcp,2["x",{}]')
-        assert.strictEqual(yield* client.next, "3/smcp,1[]")
-        assert.strictEqual(yield* client.next, "3/smcp,2[{}]")
-      })
-    )
+    live("drops the binary attachments of an event and acknowledges it", function* ({ client }) {
+      client.send('452-/smcp,1["x",{"_placeholder":true,"num":0}]')
+      client.send(Buffer.from("one"))
+      client.send(Buffer.from("two"))
+      client.send('42/smcp,2["x",{}]')
+      assert.strictEqual(yield* client.next, "3/smcp,1[]")
+      assert.strictEqual(yield* client.next, "3/smcp,2[{}]")
+    })
 
     const ends = (what: string, first: ReadonlyArray<string>, then: ReadonlyArray<string | Buffer>) =>
       it.live(`closes the connection on ${what}`, () =>
@@ -238,76 +218,43 @@ for (const [engine, makeServer] of engines) {
     ends("a second connect packet", connect, connect)
     ends("invalid JSON", connect, ['42/smcp,1["x",{]'])
 
-    it.live("ignores an unsolicited acknowledgement", () =>
-      Effect.gen(function* () {
-        const { client } = yield* connected
-        client.send("43/smcp,99[{}]")
-        client.send('42/smcp,1["x",{}]')
-        assert.strictEqual(yield* client.next, "3/smcp,1[{}]")
-      })
-    )
+    live("ignores an unsolicited acknowledgement", function* ({ client }) {
+      client.send("43/smcp,99[{}]")
+      client.send('42/smcp,1["x",{}]')
+      assert.strictEqual(yield* client.next, "3/smcp,1[{}]")
+    })
 
-    it.live("forwards no reply that splits into several packets over polling", () =>
-      Effect.gen(function* () {
-        const { client, far, link, url } = yield* connected
-        const agent = yield* Effect.acquireRelease(
-          Effect.sync(() =>
-            io(`${url}/smcp`, {
-              path: "/smcp",
-              query: { a2c_version: "0.2.0" },
-              transports: ["polling"],
-              forceNew: true
-            })
-          ),
-          (socket) => Effect.sync(() => socket.disconnect())
+    live("forwards no reply that splits into several packets over polling", function* ({ client, far, link, url }) {
+      const agent = yield* openMemberSocket(url, "polling")
+      const received: Array<string> = []
+      agent.onAny((event: string) => void received.push(event))
+      const near = yield* link
+      const pending = yield* begin(far)
+      const id = idOf(yield* client.next)
+      const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
+      client.send(`43/smcp,${id}[${forged}]`)
+      yield* client.closed
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(pending)))
+      yield* near.notify("after", jsonBody({}))
+      yield* Effect.callback<void>((resume) => void agent.once("after", () => resume(Effect.void)))
+      assert.deepStrictEqual(received, ["after"])
+    })
+
+    live("forwards large bodies over both transports", function* ({ client, far, link, url }) {
+      const text = JSON.stringify({ text: "å".repeat(100_000) })
+      const pending = yield* begin(far)
+      client.send(`43/smcp,${idOf(yield* client.next)}[${text}]`)
+      const [body] = yield* Fiber.join(pending)
+      if (body === undefined) return assert.fail("no answer")
+      for (const transport of ["polling", "websocket"] as const) {
+        const member = yield* openMemberSocket(url, transport)
+        const got = Effect.callback<unknown>(
+          (resume) => void member.once("big", (value) => resume(Effect.succeed(value)))
         )
-        const received: Array<string> = []
-        agent.onAny((event: string) => void received.push(event))
-        const near = yield* link
-        const pending = yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))), {
-          startImmediately: true
-        })
-        const id = idOf(yield* client.next)
-        const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
-        client.send(`43/smcp,${id}[${forged}]`)
-        yield* client.closed
-        assert.isTrue(Exit.isFailure(yield* Fiber.join(pending)))
-        yield* near.notify("after", jsonBody({}))
-        yield* Effect.callback<void>((resume) => void agent.once("after", () => resume(Effect.void)))
-        assert.deepStrictEqual(received, ["after"])
-      })
-    )
-
-    it.live("forwards large bodies over both transports", () =>
-      Effect.gen(function* () {
-        const { client, far, link, url } = yield* connected
-        const text = JSON.stringify({ text: "å".repeat(100_000) })
-        const pending = yield* Effect.forkChild(far.request("x", jsonBody({}), Duration.minutes(1)), {
-          startImmediately: true
-        })
-        client.send(`43/smcp,${idOf(yield* client.next)}[${text}]`)
-        const [body] = yield* Fiber.join(pending)
-        if (body === undefined) return assert.fail("no answer")
-        for (const transport of ["polling", "websocket"] as const) {
-          const member = yield* Effect.acquireRelease(
-            Effect.sync(() =>
-              io(`${url}/smcp`, {
-                path: "/smcp",
-                query: { a2c_version: "0.2.0" },
-                transports: [transport],
-                forceNew: true
-              })
-            ),
-            (socket) => Effect.sync(() => socket.disconnect())
-          )
-          const got = Effect.callback<unknown>(
-            (resume) => void member.once("big", (value) => resume(Effect.succeed(value)))
-          )
-          yield* (yield* link).notify("big", body)
-          assert.deepStrictEqual(yield* got, JSON.parse(text))
-        }
-      })
-    )
+        yield* (yield* link).notify("big", body)
+        assert.deepStrictEqual(yield* got, JSON.parse(text))
+      }
+    })
 
     it.live("closes without waiting for a connection whose upgrade it rejected", () =>
       Effect.gen(function* () {

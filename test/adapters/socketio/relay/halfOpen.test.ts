@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, type Scope, Layer } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import { WebSocket } from "ws"
 import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
-import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { type Link } from "../../../../src/application/ports/Transport.ts"
+import { ignoreMessage, serveLinks } from "../links.ts"
 
 /** Keepalive interval and timeout in milliseconds. */
 const keepalive = { pingInterval: 200, pingTimeout: 300 }
@@ -13,16 +13,10 @@ const site = (options: RelayServer.RelayServerOptions) =>
   Effect.gen(function* () {
     const accepted = yield* Deferred.make<Link>()
     const gone = yield* Deferred.make<void>()
-    const { url } = yield* TransportServer.use(({ serve }) =>
-      serve((link) =>
-        Effect.acquireRelease(
-          Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([])),
-          () => Deferred.succeed(gone, undefined)
-        )
+    const { url } = yield* serveLinks(RelayServer.layer(options), (link) =>
+      Effect.acquireRelease(Effect.as(Deferred.succeed(accepted, link), ignoreMessage), () =>
+        Deferred.succeed(gone, undefined)
       )
-    ).pipe(
-      Effect.provide(Layer.provide(RelayServer.layer(options), ServerMetrics.layerNone), { local: true }),
-      Effect.orDie
     )
     return { url, far: Deferred.await(accepted), gone: Deferred.await(gone) }
   })

@@ -4,16 +4,16 @@ import { connect, createSecureServer, type Http2SecureServer } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { instrument } from "@socket.io/admin-ui"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Layer, Queue, Scope } from "effect"
+import { Duration, Effect, Exit, Queue, Scope } from "effect"
 import { Server as SocketIo, type ServerOptions } from "socket.io"
-import { io as connectSocket, type ManagerOptions, type Socket, type SocketOptions } from "socket.io-client"
+import { type Socket } from "socket.io-client"
 import { WebSocket, WebSocketServer } from "ws"
-import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import type * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { type Link } from "../../../../src/application/ports/Transport.ts"
 import { fetchText } from "../../../fetchText.ts"
+import { connectLink, echoMessage, openSocket, serveQueue } from "../links.ts"
 
 /** An HTTP server of the host that listens. */
 const hostServer = Effect.acquireRelease(
@@ -46,30 +46,16 @@ const hostIo = (options: Partial<ServerOptions> = {}) =>
 
 /** Mounts a Server that echoes, until `unmount`. */
 const mount = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServerOptions) {
-  const links = yield* Queue.unbounded<Link>()
   const scope = yield* Scope.fork(yield* Effect.scope)
-  const { url } = yield* TransportServer.use(({ serve }) =>
-    serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
-  ).pipe(
-    Effect.provide(Layer.provide(SocketIoServer.layer(options), ServerMetrics.layerNone), { local: true }),
-    Scope.provide(scope)
-  )
-  return { url, link: Queue.take(links), unmount: Scope.close(scope, Exit.void) }
+  const office = yield* Scope.provide(serveQueue(SocketIoServer.layer(options)), scope)
+  return { ...office, unmount: Scope.close(scope, Exit.void) }
 })
 
 const member = (options: SocketIoClient.SocketIoClientOptions) =>
-  TransportClient.use(({ connect }) =>
-    connect({ version: "0.2.0", auth: {}, onMessage: (_event, body) => Effect.succeed([body]) })
-  ).pipe(Effect.provide(SocketIoClient.layer(options), { local: true }))
+  connectLink(options, { auth: {}, onMessage: echoMessage })
 
 const echo = (link: Link, value: unknown) =>
   Effect.map(link.request("x", jsonBody(value), Duration.minutes(1)), ([body]) => body?.head)
-
-const socketOf = (url: string, options: Partial<ManagerOptions & SocketOptions> = {}) =>
-  Effect.acquireRelease(
-    Effect.sync(() => connectSocket(url, { reconnection: false, forceNew: true, ...options })),
-    (socket) => Effect.sync(() => socket.disconnect())
-  )
 
 const connected = (socket: Socket) =>
   Effect.callback<void, Error & { readonly data?: unknown }>((resume) => {
@@ -98,124 +84,108 @@ const upgradeStatus = (url: string) =>
     })
   })
 
+/** Declares tests that begin with a part of a host. */
+const onHost =
+  <A>(host: Effect.Effect<A, never, Scope.Scope>) =>
+  (title: string, body: (host: A) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.flatMap(host, Effect.fnUntraced(body)))
+
 describe("an office on an HTTP server of the host", () => {
-  it.live("serves members, and leaves other requests to the host", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const { url } = yield* mount({ httpServer })
-      assert.strictEqual(url, originOf(httpServer))
-      assert.deepStrictEqual((yield* echo(yield* member({ url }), { a: 1 }))?._tag, "Success")
-      assert.strictEqual(yield* fetchText(`${url}/smcp-docs`), "host")
-    })
-  )
+  const live = onHost(hostServer)
 
-  it.live("leaves other upgrades to the host", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const own = new WebSocketServer({ server: httpServer, path: "/own" })
-      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
-      const { url } = yield* mount({ httpServer })
-      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
-      const link = yield* member({ url, transports: ["websocket"] })
-      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
-    })
-  )
+  live("serves members, and leaves other requests to the host", function* (httpServer) {
+    const { url } = yield* mount({ httpServer })
+    assert.strictEqual(url, originOf(httpServer))
+    assert.deepStrictEqual((yield* echo(yield* member({ url }), { a: 1 }))?._tag, "Success")
+    assert.strictEqual(yield* fetchText(`${url}/smcp-docs`), "host")
+  })
 
-  it.live("leaves other upgrades to the host as plain requests when it has no listener for them", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const { url } = yield* mount({ httpServer })
-      assert.strictEqual(yield* upgradeStatus(`${url}/other`), 200)
-    })
-  )
+  live("leaves other upgrades to the host", function* (httpServer) {
+    const own = new WebSocketServer({ server: httpServer, path: "/own" })
+    yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+    const { url } = yield* mount({ httpServer })
+    assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+    const link = yield* member({ url, transports: ["websocket"] })
+    assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+  })
 
-  it.live("leaves later upgrades of a Socket.IO server of the host to it", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const first = yield* mount({ httpServer })
-      const io = yield* Effect.acquireRelease(
-        Effect.sync(() => new SocketIo(httpServer)),
-        (open) => Effect.promise(() => open.close())
-      )
-      const second = yield* mount({ httpServer, paths: ["/second"] })
-      io.on("connection", (socket) => void socket.on("echo", (value, reply) => reply(value)))
-      const socket = yield* socketOf(first.url, { transports: ["websocket"] })
-      yield* connected(socket)
-      yield* first.unmount
-      assert.strictEqual(yield* Effect.promise(() => socket.emitWithAck("echo", 1)), 1)
-      assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
-      assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
-      yield* second.unmount
-      assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
-      yield* connected(yield* socketOf(first.url))
-    })
-  )
+  live("leaves other upgrades to the host as plain requests when it has no listener for them", function* (httpServer) {
+    const { url } = yield* mount({ httpServer })
+    assert.strictEqual(yield* upgradeStatus(`${url}/other`), 200)
+  })
 
-  it.live("leaves the server of the host as it was when it closes", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      httpServer.once("upgrade", () => undefined)
-      const state = () => [
-        httpServer.rawListeners("request"),
-        httpServer.rawListeners("upgrade"),
-        Object.hasOwn(httpServer, "emit")
-      ]
-      const before = state()
-      const { unmount, url } = yield* mount({ httpServer })
-      yield* unmount
-      assert.deepStrictEqual(state(), before)
-      assert.strictEqual(yield* fetchText(`${url}/smcp/`), "host")
-    })
-  )
+  live("leaves later upgrades of a Socket.IO server of the host to it", function* (httpServer) {
+    const first = yield* mount({ httpServer })
+    const io = yield* Effect.acquireRelease(
+      Effect.sync(() => new SocketIo(httpServer)),
+      (open) => Effect.promise(() => open.close())
+    )
+    const second = yield* mount({ httpServer, paths: ["/second"] })
+    io.on("connection", (socket) => void socket.on("echo", (value, reply) => reply(value)))
+    const socket = yield* openSocket(first.url, { transports: ["websocket"] })
+    yield* connected(socket)
+    yield* first.unmount
+    assert.strictEqual(yield* Effect.promise(() => socket.emitWithAck("echo", 1)), 1)
+    assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
+    assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
+    yield* second.unmount
+    assert.strictEqual(yield* fetchText(`${first.url}/other`), "host")
+    yield* connected(yield* openSocket(first.url))
+  })
 
-  it.live("keeps its requests from listeners that the host adds later", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const { url } = yield* mount({ httpServer })
-      const paths: Array<string | undefined> = []
-      httpServer.on("request", ({ url: path }) => void paths.push(path))
-      httpServer.prependListener("request", ({ url: path }) => void paths.push(path))
-      const link = yield* member({ url, transports: ["polling"] })
-      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
-      assert.strictEqual(yield* fetchText(`${url}/later`), "host")
-      assert.deepStrictEqual(paths, ["/later", "/later"])
-    })
-  )
+  live("leaves the server of the host as it was when it closes", function* (httpServer) {
+    httpServer.once("upgrade", () => undefined)
+    const state = () => [
+      httpServer.rawListeners("request"),
+      httpServer.rawListeners("upgrade"),
+      Object.hasOwn(httpServer, "emit")
+    ]
+    const before = state()
+    const { unmount, url } = yield* mount({ httpServer })
+    yield* unmount
+    assert.deepStrictEqual(state(), before)
+    assert.strictEqual(yield* fetchText(`${url}/smcp/`), "host")
+  })
 
-  it.live("keeps its upgrades from a WebSocket server that the host adds later", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const { unmount, url } = yield* mount({ httpServer })
-      // It rejects the upgrades to all other paths.
-      const own = new WebSocketServer({ server: httpServer, path: "/own" })
-      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
-      const link = yield* member({ url, transports: ["websocket"] })
-      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
-      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
-      yield* unmount
-      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
-    })
-  )
+  live("keeps its requests from listeners that the host adds later", function* (httpServer) {
+    const { url } = yield* mount({ httpServer })
+    const paths: Array<string | undefined> = []
+    httpServer.on("request", ({ url: path }) => void paths.push(path))
+    httpServer.prependListener("request", ({ url: path }) => void paths.push(path))
+    const link = yield* member({ url, transports: ["polling"] })
+    assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+    assert.strictEqual(yield* fetchText(`${url}/later`), "host")
+    assert.deepStrictEqual(paths, ["/later", "/later"])
+  })
 
-  it.live("stays below a function of the host that observes the events of its server", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const first = yield* mount({ httpServer })
-      const events: Array<unknown> = []
-      const emit = (httpServer as { emit: (...args: ReadonlyArray<unknown>) => boolean }).emit.bind(httpServer)
-      const observed = (...args: ReadonlyArray<unknown>) => {
-        events.push(args[0])
-        return emit(...args)
-      }
-      Object.assign(httpServer, { emit: observed })
-      yield* first.unmount
-      const second = yield* mount({ httpServer, paths: ["/second"] })
-      assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
-      yield* second.unmount
-      assert.strictEqual(yield* fetchText(`${first.url}/smcp/`), "host")
-      assert.include(events, "request")
-    })
-  )
+  live("keeps its upgrades from a WebSocket server that the host adds later", function* (httpServer) {
+    const { unmount, url } = yield* mount({ httpServer })
+    // It rejects the upgrades to all other paths.
+    const own = new WebSocketServer({ server: httpServer, path: "/own" })
+    yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+    const link = yield* member({ url, transports: ["websocket"] })
+    assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+    assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+    yield* unmount
+    assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+  })
+
+  live("stays below a function of the host that observes the events of its server", function* (httpServer) {
+    const first = yield* mount({ httpServer })
+    const events: Array<unknown> = []
+    const emit = (httpServer as { emit: (...args: ReadonlyArray<unknown>) => boolean }).emit.bind(httpServer)
+    const observed = (...args: ReadonlyArray<unknown>) => {
+      events.push(args[0])
+      return emit(...args)
+    }
+    Object.assign(httpServer, { emit: observed })
+    yield* first.unmount
+    const second = yield* mount({ httpServer, paths: ["/second"] })
+    assert.deepStrictEqual((yield* echo(yield* member({ url: second.url }), 1))?._tag, "Success")
+    yield* second.unmount
+    assert.strictEqual(yield* fetchText(`${first.url}/smcp/`), "host")
+    assert.include(events, "request")
+  })
 
   it.live("has no URL before the host listens", () =>
     Effect.gen(function* () {
@@ -225,6 +195,8 @@ describe("an office on an HTTP server of the host", () => {
 })
 
 describe("two offices on an HTTP server of the host", () => {
+  const live = onHost(hostServer)
+
   /** Both offices, a poll of each that waits, and what each request of the host gets: one answer. */
   const two = Effect.gen(function* () {
     const httpServer = yield* hostServer
@@ -254,32 +226,29 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
-  it.live("serves each office by its own options", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const options = [
-        { paths: ["/first"], namespace: "/one", maxMessageBytes: 10_000, allowedOrigins: ["https://one.example"] },
-        { paths: ["/second"], namespace: "/two", maxMessageBytes: 20_000, allowedOrigins: ["https://two.example"] }
-      ]
-      const offices = yield* Effect.forEach(options, (own) => mount({ httpServer, ...own }))
-      for (const [index, { url, link: accepted }] of offices.entries()) {
-        const { maxMessageBytes, namespace } = options[index] ?? assert.fail("no office")
-        for (const transport of ["polling", "websocket"] as const) {
-          const near = yield* member({ url, namespace, transports: [transport] })
-          assert.strictEqual(near.id, (yield* accepted).id)
-          assert.strictEqual(near.maxBytes(), maxMessageBytes - 1024)
-        }
-        const statuses = yield* Effect.forEach(["https://one.example", "https://two.example"], (Origin) =>
-          Effect.promise(() =>
-            fetch(`${url}/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { Origin } }).then(
-              ({ status }) => status
-            )
+  live("serves each office by its own options", function* (httpServer) {
+    const options = [
+      { paths: ["/first"], namespace: "/one", maxMessageBytes: 10_000, allowedOrigins: ["https://one.example"] },
+      { paths: ["/second"], namespace: "/two", maxMessageBytes: 20_000, allowedOrigins: ["https://two.example"] }
+    ]
+    const offices = yield* Effect.forEach(options, (own) => mount({ httpServer, ...own }))
+    for (const [index, { url, link: accepted }] of offices.entries()) {
+      const { maxMessageBytes, namespace } = options[index] ?? assert.fail("no office")
+      for (const transport of ["polling", "websocket"] as const) {
+        const near = yield* member({ url, namespace, transports: [transport] })
+        assert.strictEqual(near.id, (yield* accepted).id)
+        assert.strictEqual(near.maxBytes(), maxMessageBytes - 1024)
+      }
+      const statuses = yield* Effect.forEach(["https://one.example", "https://two.example"], (Origin) =>
+        Effect.promise(() =>
+          fetch(`${url}/?EIO=4&transport=polling&a2c_version=0.2.0`, { headers: { Origin } }).then(
+            ({ status }) => status
           )
         )
-        assert.deepStrictEqual(statuses, index === 0 ? [200, 403] : [403, 200])
-      }
-    })
-  )
+      )
+      assert.deepStrictEqual(statuses, index === 0 ? [200, 403] : [403, 200])
+    }
+  })
 
   it.live("leaves one listener to the host when the second of two offices closes first", () =>
     Effect.gen(function* () {
@@ -293,44 +262,38 @@ describe("two offices on an HTTP server of the host", () => {
     })
   )
 
-  it.live("keeps the listeners that the host added between two offices, and after them", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const calls: Array<string> = []
-      const first = yield* mount({ httpServer })
-      httpServer.on("request", () => void calls.push("between"))
-      const second = yield* mount({ httpServer, paths: ["/second"] })
-      httpServer.on("request", () => void calls.push("after"))
-      yield* first.unmount
-      assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
-      assert.deepStrictEqual(calls, ["between", "after"])
-      yield* second.unmount
-      assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
-      assert.deepStrictEqual(calls, ["between", "after", "between", "after"])
-    })
-  )
+  live("keeps the listeners that the host added between two offices, and after them", function* (httpServer) {
+    const calls: Array<string> = []
+    const first = yield* mount({ httpServer })
+    httpServer.on("request", () => void calls.push("between"))
+    const second = yield* mount({ httpServer, paths: ["/second"] })
+    httpServer.on("request", () => void calls.push("after"))
+    yield* first.unmount
+    assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
+    assert.deepStrictEqual(calls, ["between", "after"])
+    yield* second.unmount
+    assert.strictEqual(yield* fetchText(`${originOf(httpServer)}/`), "host")
+    assert.deepStrictEqual(calls, ["between", "after", "between", "after"])
+  })
 
-  it.live("answers each request of the host once while offices close in turn with open upgrades", () =>
-    Effect.gen(function* () {
-      const httpServer = yield* hostServer
-      const own = new WebSocketServer({ server: httpServer, path: "/own" })
-      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
-      const origin = originOf(httpServer)
-      let present = yield* mount({ httpServer, paths: ["/office-0"] })
-      for (let round = 1; round < 6; round++) {
-        const next = yield* mount({ httpServer, paths: [`/office-${round}`] })
-        const link = yield* member({ url: present.url, transports: ["websocket"] })
-        yield* present.unmount
-        yield* link.closed
-        assert.strictEqual(yield* fetchText(`${origin}/`), "host")
-        assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
-        assert.strictEqual(httpServer.listenerCount("request"), 1)
-        present = next
-      }
+  live("answers each request of the host once while offices close in turn with open upgrades", function* (httpServer) {
+    const own = new WebSocketServer({ server: httpServer, path: "/own" })
+    yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+    const origin = originOf(httpServer)
+    let present = yield* mount({ httpServer, paths: ["/office-0"] })
+    for (let round = 1; round < 6; round++) {
+      const next = yield* mount({ httpServer, paths: [`/office-${round}`] })
+      const link = yield* member({ url: present.url, transports: ["websocket"] })
       yield* present.unmount
+      yield* link.closed
+      assert.strictEqual(yield* fetchText(`${origin}/`), "host")
       assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
-    })
-  )
+      assert.strictEqual(httpServer.listenerCount("request"), 1)
+      present = next
+    }
+    yield* present.unmount
+    assert.strictEqual(yield* upgradeStatus(`${origin}/own`), 101)
+  })
 })
 
 describe("two offices on a Socket.IO server of the host", () => {
@@ -347,118 +310,93 @@ describe("two offices on a Socket.IO server of the host", () => {
         assert.strictEqual((yield* at(isFirst ? "/two" : "/one"))?._tag, "Success")
         assert.strictEqual(yield* fetchText(`${origin}/`), "host")
         yield* isFirst ? two.unmount : one.unmount
-        yield* connected(yield* socketOf(`${origin}/host`))
+        yield* connected(yield* openSocket(`${origin}/host`))
       }
     })
   )
 })
 
 describe("an office on a Socket.IO server of the host", () => {
-  it.live("serves members at the path of the host", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      const { link, url } = yield* mount({ io })
-      assert.strictEqual(url, `${origin}/socket.io`)
-      const client = yield* member({ url })
-      assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
-      assert.deepStrictEqual((yield* echo(yield* link, [1, "ü"]))?._tag, "Success")
-    })
-  )
+  const live = onHost(hostIo())
 
-  it.live("serves another namespace than the default", () =>
-    Effect.gen(function* () {
-      const { io } = yield* hostIo()
-      const { url } = yield* mount({ io, namespace: "/team-a" })
-      const client = yield* member({ url, namespace: "/team-a" })
-      assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
-      assert.strictEqual((yield* Effect.flip(member({ url })))._tag, "AdmissionRejected")
-    })
-  )
+  live("serves members at the path of the host", function* ({ io, origin }) {
+    const { link, url } = yield* mount({ io })
+    assert.strictEqual(url, `${origin}/socket.io`)
+    const client = yield* member({ url })
+    assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
+    assert.deepStrictEqual((yield* echo(yield* link, [1, "ü"]))?._tag, "Success")
+  })
 
-  it.live("leaves other namespaces of the same connection to the host", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      yield* mount({ io })
-      const office = yield* socketOf(`${origin}/smcp`, { query: { a2c_version: "0.2.0" } })
-      yield* connected(office)
-      const host = office.io.socket("/host")
-      yield* connected(host)
-      assert.strictEqual(office.io.engine, host.io.engine)
-      const bytes = Buffer.from([1, 2, 3])
-      assert.deepStrictEqual(yield* Effect.promise(() => host.emitWithAck("echo", bytes)), bytes)
-      assert.deepStrictEqual(yield* Effect.promise(() => office.emitWithAck("x", { a: 1 })), { a: 1 })
-    })
-  )
+  live("serves another namespace than the default", function* ({ io }) {
+    const { url } = yield* mount({ io, namespace: "/team-a" })
+    const client = yield* member({ url, namespace: "/team-a" })
+    assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
+    assert.strictEqual((yield* Effect.flip(member({ url })))._tag, "AdmissionRejected")
+  })
 
-  it.live("needs no version of clients of other namespaces", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      yield* mount({ io })
-      yield* connected(yield* socketOf(`${origin}/host`))
-    })
-  )
+  live("leaves other namespaces of the same connection to the host", function* ({ io, origin }) {
+    yield* mount({ io })
+    const office = yield* openSocket(`${origin}/smcp`, { query: { a2c_version: "0.2.0" } })
+    yield* connected(office)
+    const host = office.io.socket("/host")
+    yield* connected(host)
+    assert.strictEqual(office.io.engine, host.io.engine)
+    const bytes = Buffer.from([1, 2, 3])
+    assert.deepStrictEqual(yield* Effect.promise(() => host.emitWithAck("echo", bytes)), bytes)
+    assert.deepStrictEqual(yield* Effect.promise(() => office.emitWithAck("x", { a: 1 })), { a: 1 })
+  })
 
-  it.live("rejects a member without a version by a connect error", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      yield* mount({ io })
-      const error = yield* Effect.flip(connected(yield* socketOf(`${origin}/smcp`)))
-      assert.strictEqual((error.data as { readonly code: number }).code, 400)
-    })
-  )
+  live("needs no version of clients of other namespaces", function* ({ io, origin }) {
+    yield* mount({ io })
+    yield* connected(yield* openSocket(`${origin}/host`))
+  })
+
+  live("rejects a member without a version by a connect error", function* ({ io, origin }) {
+    yield* mount({ io })
+    const error = yield* Effect.flip(connected(yield* openSocket(`${origin}/smcp`)))
+    assert.strictEqual((error.data as { readonly code: number }).code, 400)
+  })
 
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`rejects a member of another version by HTTP over ${transport}`, () =>
-      Effect.gen(function* () {
-        const { io, origin } = yield* hostIo()
-        yield* mount({ io })
-        const url = `${origin}/socket.io/?EIO=4&transport=${transport}&a2c_version=9.0.0`
-        assert.strictEqual(yield* transport === "polling" ? statusOf(url) : upgradeStatus(url), 400)
-      })
-    )
+    live(`rejects a member of another version by HTTP over ${transport}`, function* ({ io, origin }) {
+      yield* mount({ io })
+      const url = `${origin}/socket.io/?EIO=4&transport=${transport}&a2c_version=9.0.0`
+      assert.strictEqual(yield* transport === "polling" ? statusOf(url) : upgradeStatus(url), 400)
+    })
   }
 
-  it.live("closes its members and no others when it closes", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      const { unmount, url } = yield* mount({ io })
-      const host = yield* socketOf(`${origin}/host`)
-      yield* connected(host)
-      const client = yield* member({ url })
-      yield* unmount
-      yield* client.closed
-      assert.strictEqual(yield* Effect.promise(() => host.emitWithAck("echo", 1)), 1)
-    })
-  )
+  live("closes its members and no others when it closes", function* ({ io, origin }) {
+    const { unmount, url } = yield* mount({ io })
+    const host = yield* openSocket(`${origin}/host`)
+    yield* connected(host)
+    const client = yield* member({ url })
+    yield* unmount
+    yield* client.closed
+    assert.strictEqual(yield* Effect.promise(() => host.emitWithAck("echo", 1)), 1)
+  })
 
-  it.live("rejects members after it closed, until another one is mounted", () =>
-    Effect.gen(function* () {
-      const { io } = yield* hostIo()
-      const { unmount, url } = yield* mount({ io })
-      yield* unmount
-      const rejected = yield* Effect.flip(member({ url }))
-      assert.strictEqual(rejected._tag === "AdmissionRejected" && rejected.reason, "unavailable")
-      yield* mount({ io })
-      assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
-    })
-  )
+  live("rejects members after it closed, until another one is mounted", function* ({ io }) {
+    const { unmount, url } = yield* mount({ io })
+    yield* unmount
+    const rejected = yield* Effect.flip(member({ url }))
+    assert.strictEqual(rejected._tag === "AdmissionRejected" && rejected.reason, "unavailable")
+    yield* mount({ io })
+    assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
+  })
 
-  it.live("closes the member when the host disconnects its socket", () =>
-    Effect.gen(function* () {
-      const { io } = yield* hostIo()
-      const { link, url } = yield* mount({ io })
-      yield* member({ url })
-      const far = yield* link
-      io.of("/smcp").disconnectSockets()
-      assert.strictEqual(yield* far.closed, "server_disconnect")
-    })
-  )
+  live("closes the member when the host disconnects its socket", function* ({ io }) {
+    const { link, url } = yield* mount({ io })
+    yield* member({ url })
+    const far = yield* link
+    io.of("/smcp").disconnectSockets()
+    assert.strictEqual(yield* far.closed, "server_disconnect")
+  })
 
   it.live("admits no recovered session without its credentials", () =>
     Effect.gen(function* () {
       const { io, origin } = yield* hostIo({ connectionStateRecovery: {} })
       const { link } = yield* mount({ io })
-      const socket = yield* socketOf(`${origin}/smcp`, { query: { a2c_version: "0.2.0" }, transports: ["websocket"] })
+      const socket = yield* openSocket(`${origin}/smcp`, { query: { a2c_version: "0.2.0" }, transports: ["websocket"] })
       yield* connected(socket)
       yield* link
       io.of("/smcp").emit("offset", 1)
@@ -496,15 +434,12 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  it.live("is not mounted at the namespace of another one", () =>
-    Effect.gen(function* () {
-      const { io } = yield* hostIo()
-      const { url } = yield* mount({ io })
-      const error = yield* Effect.flip(mount({ io }))
-      assert.include(error.message, "has an office at the namespace /smcp")
-      assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
-    })
-  )
+  live("is not mounted at the namespace of another one", function* ({ io }) {
+    const { url } = yield* mount({ io })
+    const error = yield* Effect.flip(mount({ io }))
+    assert.include(error.message, "has an office at the namespace /smcp")
+    assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
+  })
 
   it.live("is not mounted before the host attaches its server", () =>
     Effect.gen(function* () {
@@ -513,24 +448,21 @@ describe("an office on a Socket.IO server of the host", () => {
     })
   )
 
-  it.live("shows its messages in the Admin UI", () =>
-    Effect.gen(function* () {
-      const { io, origin } = yield* hostIo()
-      instrument(io, { auth: false, mode: "development" })
-      const { link, url } = yield* mount({ io })
-      const admin = yield* socketOf(`${origin}/admin`)
-      const events = yield* Queue.unbounded<ReadonlyArray<unknown>>()
-      for (const event of ["event_received", "event_sent"]) {
-        admin.on(event, (namespace: string, _sid: string, args: ReadonlyArray<unknown>) => {
-          Queue.offerUnsafe(events, [event, namespace, args])
-        })
-      }
-      yield* connected(admin)
-      const client = yield* member({ url })
-      yield* client.notify("hello", jsonBody({ a: 1 }))
-      assert.deepStrictEqual(yield* Queue.take(events), ["event_received", "/smcp", ["hello", { a: 1 }]])
-      yield* (yield* link).notify("welcome", jsonBody({ b: 2 }))
-      assert.deepStrictEqual(yield* Queue.take(events), ["event_sent", "/smcp", ["welcome", { b: 2 }]])
-    })
-  )
+  live("shows its messages in the Admin UI", function* ({ io, origin }) {
+    instrument(io, { auth: false, mode: "development" })
+    const { link, url } = yield* mount({ io })
+    const admin = yield* openSocket(`${origin}/admin`)
+    const events = yield* Queue.unbounded<ReadonlyArray<unknown>>()
+    for (const event of ["event_received", "event_sent"]) {
+      admin.on(event, (namespace: string, _sid: string, args: ReadonlyArray<unknown>) => {
+        Queue.offerUnsafe(events, [event, namespace, args])
+      })
+    }
+    yield* connected(admin)
+    const client = yield* member({ url })
+    yield* client.notify("hello", jsonBody({ a: 1 }))
+    assert.deepStrictEqual(yield* Queue.take(events), ["event_received", "/smcp", ["hello", { a: 1 }]])
+    yield* (yield* link).notify("welcome", jsonBody({ b: 2 }))
+    assert.deepStrictEqual(yield* Queue.take(events), ["event_sent", "/smcp", ["welcome", { b: 2 }]])
+  })
 })
