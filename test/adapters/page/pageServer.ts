@@ -66,7 +66,7 @@ const noWatch: PageSource = {
   call: () => Effect.fail(unavailable("not in this test"))
 }
 
-export interface Given extends Partial<OfficePageOptions> {
+interface Given extends Partial<OfficePageOptions> {
   readonly authenticator?: Authenticator["Service"]
   readonly watch?: Partial<PageSource>
   /** Receives the rejections. */
