@@ -43,18 +43,215 @@ describe("repl command", () => {
     }
   }
 
-  it.effect("shows the office, the servers and the hidden tools by status", () =>
+  const withInputs = { config: inputs }
+
+  /** Commands, what they print on stdout and on stderr, and the Computer that runs them. */
+  type Row = readonly [
+    title: string,
+    commands: ReadonlyArray<string>,
+    printed: { readonly stdout?: string | RegExp; readonly stderr?: string | RegExp },
+    options?: Parameters<typeof desk>[0]
+  ]
+  const rows: ReadonlyArray<Row> = [
+    [
+      "shows the office, the servers and the hidden tools by status",
+      ["status"],
+      {
+        stdout:
+          "in office O1\n" +
+          "files  ready  3 tools, 2 windows\n" +
+          "notes  ready  1 tool, 0 windows\n" +
+          "hidden tools:\n" +
+          "files  wipe  forbidden\n"
+      },
+      { office: "O1" }
+    ],
+    [
+      "shows the reason by status when a server does not run",
+      ["status"],
+      { stdout: /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m },
+      { config: { servers: { lost: { command: "x" } } } }
+    ],
+    [
+      "says by status which server with resources lacks subscribe",
+      ["status"],
+      {
+        stdout:
+          "in no office\n" +
+          "files  ready  3 tools, 2 windows  lacks subscribe: only --all-windows shows its windows and documents, without updates\n" +
+          "notes  ready  1 tool, 0 windows\n" +
+          "hidden tools:\n" +
+          "files  wipe  forbidden\n"
+      },
+      { subscribe: false }
+    ],
+    ["lists the tools of one server", ["tools notes"], { stdout: "write  notes  does write\n" }],
+    ["lists prompts", ["prompts"], { stdout: "greet  notes  who [how]  Greets\n" }],
+    ["shows the messages of a prompt", ["prompt greet who=Ada"], { stdout: 'user: Greet {"who":"Ada"}\n' }],
+    ["suggests a similar prompt for an unknown one", ["prompt gret"], { stderr: /did you mean 'greet'\?/ }],
+    ["rejects an argument of a prompt without a key", ["prompt greet Ada"], { stderr: /expected KEY=VALUE/ }],
+    ["shows the schema of a tool", ["tool read"], { stdout: /needs consent to run for an Agent[^]*"type": "integer"/ }],
+    [
+      "calls a tool with unquoted JSON",
+      [`call read {"path": "it's", "lines": 2}`],
+      { stdout: `{"path":"it's","lines":2}\n` }
+    ],
+    [
+      "converts KEY=VALUE arguments by the schema",
+      ["call read path=7 lines=7 more='a b'"],
+      { stdout: `{"path":"7","lines":7,"more":"a b"}\n` }
+    ],
+    [
+      "explains how a call of an Agent is decided",
+      ["explain write a=b", "explain wipe"],
+      {
+        stdout:
+          "tool      write of the MCP server notes\n" +
+          "caller    agent in the office O1\n" +
+          "decision  ask, by default: the call needs an approval, for which this Computer cannot ask: 4005\n",
+        stderr: "The tool 'wipe' of files is hidden: forbidden\n"
+      },
+      { office: "O1" }
+    ],
+    ["prints the error of a failed tool", ["call break"], { stderr: "it broke\n" }],
+    [
+      "rejects the call of a hidden tool with the reason",
+      ["call wipe"],
+      { stderr: "The tool 'wipe' of files is hidden: forbidden\n" }
+    ],
+    [
+      "lists the calls by history",
+      ["call write", "call break", "history"],
+      { stdout: /Z {2}notes {2}write {2}done\n.*Z {2}files {2}break {2}failed\n$/, stderr: "it broke\n" }
+    ],
+    ["shows at most --size windows", ["desktop --size 1"], { stdout: "window://files/a?priority=9\n\nA\n" }],
+    ["shows the window of --window", ["desktop --window window://files/b"], { stdout: "window://files/b\n\nB\n" }],
+    [
+      "shows the sources of inputs and only public values, and the servers to restart",
+      ["input token s3cret", "inputs"],
+      {
+        stdout:
+          "token is set; to take effect, restart notes\n" +
+          "token  password      notes  set (explicit)\n" +
+          "user   promptString         not set, has a default\n" +
+          "size   pickString    files  M (environment)\n"
+      },
+      withInputs
+    ],
+    [
+      "restarts a server with an input that was missing before",
+      ["input token s3cret", "server restart notes"],
+      { stdout: /restarted notes: 1 tool, 0 windows\n/ },
+      withInputs
+    ],
+    [
+      "rejects an input value that is not among the options",
+      ["input size XL"],
+      { stderr: /not one of the options "S", "M"/ },
+      withInputs
+    ],
+    [
+      "looks the value up again after input forget",
+      ["input size S", "input forget size", "inputs"],
+      { stdout: /M \(environment\)/ },
+      withInputs
+    ],
+    ["fails without an input value and a terminal", ["input token"], { stderr: /input token VALUE/ }, withInputs],
+    [
+      "hides arguments and the secrets of URLs in the list of servers",
+      ["servers"],
+      {
+        stdout:
+          "a  stopped  stdio       npx                      disabled\n" +
+          "b  stopped  streamable  https://example.org/mcp  disabled\n"
+      },
+      {
+        config: {
+          servers: {
+            a: { command: "npx", args: ["s3cret"], disabled: true },
+            b: { url: "https://me:s3cret@example.org/mcp?key=s3cret", disabled: true }
+          }
+        }
+      }
+    ],
+    [
+      "adds a server in the dialect of other hosts",
+      ["server remove notes", 'server add notes {"command":"memory"}', "tools"],
+      { stdout: /added notes: 1 tool, 0 windows\n[^]*write {2}notes/ }
+    ],
+    [
+      "adds a server in the dialect of configuration files",
+      [
+        "server remove notes",
+        'server add notes {"type":"stdio","server_parameters":{"command":"x"},"tool_meta":{"write":{"alias":"w"}}}',
+        "tools notes"
+      ],
+      { stdout: /w {2}notes/ }
+    ],
+    [
+      "rejects an invalid server with the path of the error",
+      ['server add new {"command":"x","args":[{}]}'],
+      { stderr: /^Cannot add new: args\[0\]/ }
+    ],
+    [
+      "repeats nothing of a server that is not JSON",
+      ['server add new {"env":{"KEY":s3cret}}'],
+      { stderr: /^Cannot add new: the configuration is not JSON(?![^]*s3cret)/ }
+    ],
+    [
+      "fails when the added server does not run",
+      ['server add new {"command":"x"}'],
+      { stderr: /^added new, but does not run: backing off: .*no server 'new' in memory/ }
+    ],
+    [
+      "removes the tools by server stop and restores them by server start",
+      ["server stop notes", "tools notes", "server start notes", "tools notes"],
+      { stdout: "stopped notes\nno tools\nstarted notes: 1 tool, 0 windows\nwrite  notes  does write\n" }
+    ],
+    [
+      "joins and leaves an office",
+      ["join O2", "status", "leave", "status"],
+      { stdout: /^joined office O2\nin office O2\n[^]*left office O2\nin no office\n/ }
+    ],
+    [
+      "refuses to join a second office",
+      ["join O2"],
+      { stderr: /Already in office 'O1': leave it first/ },
+      { office: "O1" }
+    ],
+    [
+      "suggests a similar command for an unknown one",
+      ["stauts", "server restrat notes", "xyzzy 1"],
+      {
+        stderr:
+          "Unknown command 'stauts': did you mean 'status'?\n" +
+          "Unknown command 'server restrat': did you mean 'server restart'?\n" +
+          "Unknown command 'xyzzy'; help lists all commands\n"
+      }
+    ],
+    [
+      "suggests a similar server for an unknown one",
+      ["tools note"],
+      { stderr: "No server 'note' is configured: did you mean 'notes'?\n" }
+    ],
+    [
+      "shows the usage of a command with too few words",
+      ["server add notes"],
+      { stderr: "Expected server add NAME {JSON}\n" }
+    ],
+    ["lists the commands of a group by help", ["help server"], { stdout: /^(?:server \w+ .*\n){5}$/ }]
+  ]
+  it.effect.each(rows)("%s", ([, commands, { stderr = "", stdout = "" }, options]) =>
     Effect.gen(function* () {
-      const { stdout } = yield* print("status")
-      assert.deepStrictEqual(stdout.split("\n"), [
-        "in office O1",
-        "files  ready  3 tools, 2 windows",
-        "notes  ready  1 tool, 0 windows",
-        "hidden tools:",
-        "files  wipe  forbidden",
-        ""
-      ])
-    }).pipe(Effect.provide(desk({ office: "O1" })))
+      const printed = yield* print(...commands)
+      for (const [text, expected] of [
+        [printed.stdout, stdout],
+        [printed.stderr, stderr]
+      ] as const) {
+        if (typeof expected === "string") assert.strictEqual(text, expected)
+        else assert.match(text, expected)
+      }
+    }).pipe(Effect.provide(desk(options)))
   )
 
   it.effect("shows that a lazy server is idle, and starts it", () => {
@@ -126,233 +323,10 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk({ requests: true })))
   )
 
-  it.effect("shows the reason by status when a server does not run", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("status")
-      assert.match(stdout, /^lost {2}backing off {4}no server 'lost' in memory; attempt 2 in \d+ s$/m)
-    }).pipe(Effect.provide(desk({ config: { servers: { lost: { command: "x" } } } })))
-  )
-
-  it.effect("says by status which server with resources lacks subscribe", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("status")
-      const note = "lacks subscribe: only --all-windows shows its windows and documents, without updates"
-      assert.include(stdout, `files  ready  3 tools, 2 windows  ${note}\n`)
-      assert.match(stdout, /^notes .*1 tool, 0 windows$/m)
-    }).pipe(Effect.provide(desk({ subscribe: false })))
-  )
-
-  it.effect("lists the tools of one server", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("tools notes")
-      assert.strictEqual(stdout, "write  notes  does write\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("lists prompts, and shows the messages of one", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* print("prompts")).stdout, "greet  notes  who [how]  Greets\n")
-      assert.strictEqual((yield* print("prompt greet who=Ada")).stdout, 'user: Greet {"who":"Ada"}\n')
-      assert.include((yield* print("prompt gret")).stderr, "did you mean 'greet'?")
-      assert.include((yield* print("prompt greet Ada")).stderr, "expected KEY=VALUE")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("shows the schema of a tool", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("tool read")
-      assert.include(stdout, '"type": "integer"')
-      assert.include(stdout, "needs consent to run for an Agent")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("calls a tool with unquoted JSON", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print(`call read {"path": "it's", "lines": 2}`)
-      assert.strictEqual(stdout, `{"path":"it's","lines":2}\n`)
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("converts KEY=VALUE arguments by the schema", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("call read path=7 lines=7 more='a b'")
-      assert.strictEqual(stdout, `{"path":"7","lines":7,"more":"a b"}\n`)
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("explains how a call of an Agent is decided", () =>
-    Effect.gen(function* () {
-      const { stderr, stdout } = yield* print("explain write a=b", "explain wipe")
-      assert.deepStrictEqual(stdout.split("\n"), [
-        "tool      write of the MCP server notes",
-        "caller    agent in the office O1",
-        "decision  ask, by default: the call needs an approval, for which this Computer cannot ask: 4005",
-        ""
-      ])
-      assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
-    }).pipe(Effect.provide(desk({ office: "O1" })))
-  )
-
   it.effect("completes the tool and the arguments to explain", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* complete("explain re"), yield* complete("call re"))
       assert.deepStrictEqual(yield* complete("explain read "), yield* complete("call read "))
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("prints the error of a failed tool", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("call break")
-      assert.strictEqual(stderr, "it broke\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("rejects the call of a hidden tool with the reason", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("call wipe")
-      assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("lists the calls by history", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("call write", "call break", "history")
-      assert.match(stdout, /Z {2}notes {2}write {2}done\n.*Z {2}files {2}break {2}failed\n$/)
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("shows at most --size windows", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("desktop --size 1")
-      assert.strictEqual(stdout, "window://files/a?priority=9\n\nA\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("shows the window of --window", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("desktop --window window://files/b")
-      assert.strictEqual(stdout, "window://files/b\n\nB\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("shows the sources of inputs and only public values", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("input token s3cret", "inputs")
-      assert.deepStrictEqual(stdout.split("\n").slice(1), [
-        "token  password      notes  set (explicit)",
-        "user   promptString         not set, has a default",
-        "size   pickString    files  M (environment)",
-        ""
-      ])
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("names the servers to restart after input and repeats no value", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("input token s3cret")
-      assert.strictEqual(stdout, "token is set; to take effect, restart notes\n")
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("restarts a server with an input that was missing before", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("input token s3cret", "server restart notes")
-      assert.include(stdout, "restarted notes: 1 tool, 0 windows\n")
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("rejects an input value that is not among the options", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("input size XL")
-      assert.include(stderr, 'not one of the options "S", "M"')
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("looks the value up again after input forget", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("input size S", "input forget size", "inputs")
-      assert.include(stdout, "M (environment)")
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("fails without an input value and a terminal", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("input token")
-      assert.include(stderr, "input token VALUE")
-    }).pipe(Effect.provide(desk({ config: inputs })))
-  )
-
-  it.effect("hides arguments and the secrets of URLs in the list of servers", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("servers")
-      assert.strictEqual(
-        stdout,
-        "a  stopped  stdio       npx                      disabled\n" +
-          "b  stopped  streamable  https://example.org/mcp  disabled\n"
-      )
-    }).pipe(
-      Effect.provide(
-        desk({
-          config: {
-            servers: {
-              a: { command: "npx", args: ["s3cret"], disabled: true },
-              b: { url: "https://me:s3cret@example.org/mcp?key=s3cret", disabled: true }
-            }
-          }
-        })
-      )
-    )
-  )
-
-  it.effect("adds a server in the dialect of other hosts", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("server remove notes", 'server add notes {"command":"memory"}', "tools")
-      assert.include(stdout, "added notes: 1 tool, 0 windows\n")
-      assert.include(stdout, "write  notes")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("adds a server in the dialect of configuration files", () =>
-    Effect.gen(function* () {
-      const line =
-        'server add notes {"type":"stdio","server_parameters":{"command":"x"},"tool_meta":{"write":{"alias":"w"}}}'
-      const { stdout } = yield* print("server remove notes", line, "tools notes")
-      assert.include(stdout, "w  notes")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("rejects an invalid server with the path of the error", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print('server add new {"command":"x","args":[{}]}')
-      assert.match(stderr, /^Cannot add new: args\[0\]/)
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("repeats nothing of a server that is not JSON", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print('server add new {"env":{"KEY":s3cret}}')
-      assert.match(stderr, /^Cannot add new: the configuration is not JSON/)
-      assert.notInclude(stderr, "s3cret")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("fails when the added server does not run", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print('server add new {"command":"x"}')
-      assert.match(stderr, /^added new, but does not run: backing off: .*no server 'new' in memory/)
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("removes the tools by server stop and restores them by server start", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("server stop notes", "tools notes", "server start notes", "tools notes")
-      assert.deepStrictEqual(stdout.split("\n"), [
-        "stopped notes",
-        "no tools",
-        "started notes: 1 tool, 0 windows",
-        "write  notes  does write",
-        ""
-      ])
     }).pipe(Effect.provide(desk()))
   )
 
@@ -372,13 +346,6 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
   )
 
-  it.effect("joins and leaves an office", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("join O2", "status", "leave", "status")
-      assert.match(stdout, /^joined office O2\nin office O2\n[^]*left office O2\nin no office\n/)
-    }).pipe(Effect.provide(desk()))
-  )
-
   it.effect("joins again on the protocol line of its start", () =>
     Effect.gen(function* () {
       const lines = []
@@ -388,46 +355,6 @@ describe("repl command", () => {
       }
       assert.deepStrictEqual(lines, ["0.4", undefined, "0.4", undefined, "0.4"])
     }).pipe(Effect.provide(desk({ office: "O1", protocol: "0.4" })))
-  )
-
-  it.effect("refuses to join a second office", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("join O2")
-      assert.include(stderr, "Already in office 'O1': leave it first")
-    }).pipe(Effect.provide(desk({ office: "O1" })))
-  )
-
-  it.effect("suggests a similar command for an unknown one", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("stauts", "server restrat notes", "xyzzy 1")
-      assert.deepStrictEqual(stderr.split("\n"), [
-        "Unknown command 'stauts': did you mean 'status'?",
-        "Unknown command 'server restrat': did you mean 'server restart'?",
-        "Unknown command 'xyzzy'; help lists all commands",
-        ""
-      ])
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("suggests a similar server for an unknown one", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("tools note")
-      assert.strictEqual(stderr, "No server 'note' is configured: did you mean 'notes'?\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("shows the usage of a command with too few words", () =>
-    Effect.gen(function* () {
-      const { stderr } = yield* print("server add notes")
-      assert.strictEqual(stderr, "Expected server add NAME {JSON}\n")
-    }).pipe(Effect.provide(desk()))
-  )
-
-  it.effect("lists the commands of a group by help", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* print("help server")
-      assert.strictEqual(stdout.match(/^server \w+ /gm)?.length, 5)
-    }).pipe(Effect.provide(desk()))
   )
 
   it.effect("runs the commands after a failed one and fails at the end", () =>
@@ -475,7 +402,7 @@ const withRepl = Effect.fnUntraced(function* (
     readonly errors: () => string
     readonly reader: LineReader
     readonly ended: Effect.Effect<Exit.Exit<void, { readonly message: string }>>
-  }) => Effect.Effect<void, unknown, Scope.Scope>
+  }) => Effect.fn.Return<void, unknown, Scope.Scope>
 ) {
   const input = new PassThrough()
   const streams = { output: new PassThrough(), errors: new PassThrough() }
@@ -514,165 +441,126 @@ const withRepl = Effect.fnUntraced(function* (
 
 describe("repl on a pipe", () => {
   const piped = (title: string, use: Parameters<typeof withRepl>[1]) =>
-    it.live(title, () => Effect.scoped(Effect.provide(withRepl(false, use), desk({ office: "O1" }))))
+    it.live(title, () => Effect.provide(withRepl(false, use), desk({ office: "O1" })))
 
-  piped("prints results and no prompt", ({ ended, errors, output, type }) =>
-    Effect.gen(function* () {
-      yield* type("tools notes\nexit\nstatus\n")
-      assert.isTrue(Exit.isSuccess(yield* ended))
-      assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", ""])
-    })
-  )
+  piped("prints results and no prompt", function* ({ ended, errors, output, type }) {
+    yield* type("tools notes\nexit\nstatus\n")
+    assert.isTrue(Exit.isSuccess(yield* ended))
+    assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", ""])
+  })
 
-  piped("ends after the last line of the input", ({ end, ended, output, type }) =>
-    Effect.gen(function* () {
-      yield* type("tools notes")
-      yield* end
-      assert.isTrue(Exit.isSuccess(yield* ended))
-      assert.strictEqual(output(), "write  notes  does write\n")
-    })
-  )
+  piped("ends after the last line of the input", function* ({ end, ended, output, type }) {
+    yield* type("tools notes")
+    yield* end
+    assert.isTrue(Exit.isSuccess(yield* ended))
+    assert.strictEqual(output(), "write  notes  does write\n")
+  })
 
-  piped("runs all lines and fails when a command failed", ({ ended, errors, output, type }) =>
-    Effect.gen(function* () {
-      yield* type("call break\ntools notes\nexit\n")
-      assert.isTrue(Exit.isFailure(yield* ended))
-      assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", "it broke\n"])
-    })
-  )
+  piped("runs all lines and fails when a command failed", function* ({ ended, errors, output, type }) {
+    yield* type("call break\ntools notes\nexit\n")
+    assert.isTrue(Exit.isFailure(yield* ended))
+    assert.deepStrictEqual([output(), errors()], ["write  notes  does write\n", "it broke\n"])
+  })
 })
 
 describe("repl on a terminal", () => {
-  const typed = (title: string, use: Parameters<typeof withRepl>[1], config?: object) =>
-    it.live(title, () =>
-      Effect.scoped(
-        Effect.provide(withRepl(true, use), desk({ office: "O1", ...(config !== undefined && { config }) }))
-      )
-    )
+  const withConfig = (config: object) => (title: string, use: Parameters<typeof withRepl>[1]) =>
+    it.live(title, () => Effect.provide(withRepl(true, use), desk({ office: "O1", config })))
   const ctrlC = "\u0003"
   const ctrlD = "\u0004"
   const up = "\u001b[A"
-  const secret = {
-    inputs: [{ type: "promptString", id: "token", description: "the token", password: true }]
-  }
-  const withSecret = {
-    ...secret,
+  const typed = withConfig({})
+  const typedWithSecret = withConfig({
+    inputs: [{ type: "promptString", id: "token", description: "the token", password: true }],
     servers: { notes: { type: "stdio", server_parameters: { command: "x", args: ["${input:token}"] } } }
-  }
+  })
 
-  typed("shows the name and the office in the prompt", ({ shows, type }) =>
-    Effect.gen(function* () {
-      yield* shows("pc-1@O1> ")
-      yield* type("leave\r")
-      yield* shows("left office O1")
-      yield* shows("pc-1> ")
-    })
-  )
+  typed("shows the name and the office in the prompt", function* ({ shows, type }) {
+    yield* shows("pc-1@O1> ")
+    yield* type("leave\r")
+    yield* shows("left office O1")
+    yield* shows("pc-1> ")
+  })
 
-  typed("succeeds at Ctrl-D even after a failed command", ({ ended, shows, type }) =>
-    Effect.gen(function* () {
-      yield* shows("> ")
-      yield* type("xyzzy\r")
-      yield* shows("> ")
-      yield* type(ctrlD)
-      assert.isTrue(Exit.isSuccess(yield* ended))
-    })
-  )
+  typed("succeeds at Ctrl-D even after a failed command", function* ({ ended, shows, type }) {
+    yield* shows("> ")
+    yield* type("xyzzy\r")
+    yield* shows("> ")
+    yield* type(ctrlD)
+    assert.isTrue(Exit.isSuccess(yield* ended))
+  })
 
-  typed("discards the line at Ctrl-C and ends on an empty line", ({ ended, output, shows, type }) =>
-    Effect.gen(function* () {
+  typed("discards the line at Ctrl-C and ends on an empty line", function* ({ ended, output, shows, type }) {
+    yield* shows("> ")
+    yield* type(`leave${ctrlC}`)
+    yield* shows("^C\n")
+    yield* shows("pc-1@O1> ")
+    yield* type(ctrlC)
+    assert.isTrue(Exit.isSuccess(yield* ended))
+    assert.notInclude(output(), "left office")
+  })
+
+  typed("cancels only the running command at Ctrl-C", function* ({ errors, shows, type }) {
+    for (let n = 0; n < 2; n++) {
       yield* shows("> ")
-      yield* type(`leave${ctrlC}`)
-      yield* shows("^C\n")
-      yield* shows("pc-1@O1> ")
+      yield* type("call hang\r")
+      yield* shows("call hang\r\n")
       yield* type(ctrlC)
-      assert.isTrue(Exit.isSuccess(yield* ended))
-      assert.notInclude(output(), "left office")
-    })
-  )
+    }
+    yield* shows("pc-1@O1> ")
+    assert.strictEqual(errors(), "interrupted\ninterrupted\n")
+    yield* type("tools notes\r")
+    yield* shows("write  notes")
+  })
 
-  typed("cancels only the running command at Ctrl-C", ({ errors, shows, type }) =>
-    Effect.gen(function* () {
-      for (let n = 0; n < 2; n++) {
-        yield* shows("> ")
-        yield* type("call hang\r")
-        yield* shows("call hang\r\n")
-        yield* type(ctrlC)
-      }
-      yield* shows("pc-1@O1> ")
-      assert.strictEqual(errors(), "interrupted\ninterrupted\n")
-      yield* type("tools notes\r")
-      yield* shows("write  notes")
-    })
-  )
+  typed("prints the log above the current line", function* ({ errors, reader, shows, type }) {
+    yield* shows("> ")
+    yield* type("too")
+    yield* shows("too")
+    reader.printLog("news\n")
+    yield* shows("pc-1@O1> too")
+    assert.strictEqual(errors(), "news\n")
+    yield* type("ls notes\r")
+    yield* shows("write  notes")
+  })
 
-  typed("prints the log above the current line", ({ errors, reader, shows, type }) =>
-    Effect.gen(function* () {
-      yield* shows("> ")
-      yield* type("too")
-      yield* shows("too")
-      reader.printLog("news\n")
-      yield* shows("pc-1@O1> too")
-      assert.strictEqual(errors(), "news\n")
-      yield* type("ls notes\r")
-      yield* shows("write  notes")
-    })
-  )
+  typed("completes a word at Tab", function* ({ shows, type }) {
+    yield* shows("> ")
+    yield* type("tools no\t")
+    yield* shows("tes")
+    yield* type("\r")
+    yield* shows("write  notes")
+  })
 
-  typed("completes a word at Tab", ({ shows, type }) =>
-    Effect.gen(function* () {
-      yield* shows("> ")
-      yield* type("tools no\t")
-      yield* shows("tes")
-      yield* type("\r")
-      yield* shows("write  notes")
-    })
-  )
+  typedWithSecret("prompts for a password without echo", function* ({ output, shows, type }) {
+    yield* shows("> ")
+    yield* type("input token\r")
+    yield* shows("Value [hidden]: ")
+    yield* type("s3cret\r")
+    yield* shows("token is set")
+    assert.notInclude(output(), "s3cret")
+  })
 
-  typed(
-    "prompts for a password without echo",
-    ({ output, shows, type }) =>
-      Effect.gen(function* () {
-        yield* shows("> ")
-        yield* type("input token\r")
-        yield* shows("Value [hidden]: ")
-        yield* type("s3cret\r")
-        yield* shows("token is set")
-        assert.notInclude(output(), "s3cret")
-      }),
-    withSecret
-  )
+  typedWithSecret("keeps lines with input values out of the history", function* ({ shows, type }) {
+    yield* shows("> ")
+    yield* type("tools notes\r")
+    yield* shows("no tools")
+    yield* shows("> ")
+    yield* type("input token s3cret\r")
+    yield* shows("token is set")
+    yield* shows("> ")
+    yield* type("input token 's3cret\r")
+    yield* shows("> ")
+    yield* type(up)
+    yield* shows("tools notes")
+  })
 
-  typed(
-    "keeps lines with input values out of the history",
-    ({ shows, type }) =>
-      Effect.gen(function* () {
-        yield* shows("> ")
-        yield* type("tools notes\r")
-        yield* shows("no tools")
-        yield* shows("> ")
-        yield* type("input token s3cret\r")
-        yield* shows("token is set")
-        yield* shows("> ")
-        yield* type("input token 's3cret\r")
-        yield* shows("> ")
-        yield* type(up)
-        yield* shows("tools notes")
-      }),
-    withSecret
-  )
-
-  typed(
-    "abandons a prompt at Ctrl-C and continues",
-    ({ errors, shows, type }) =>
-      Effect.gen(function* () {
-        yield* shows("> ")
-        yield* type("input token\r")
-        yield* shows("Value [hidden]: ")
-        yield* type(`s3c${ctrlC}`)
-        yield* shows("pc-1@O1> ")
-        assert.include(errors(), "No value for token")
-      }),
-    withSecret
-  )
+  typedWithSecret("abandons a prompt at Ctrl-C and continues", function* ({ errors, shows, type }) {
+    yield* shows("> ")
+    yield* type("input token\r")
+    yield* shows("Value [hidden]: ")
+    yield* type(`s3c${ctrlC}`)
+    yield* shows("pc-1@O1> ")
+    assert.include(errors(), "No value for token")
+  })
 })
