@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
-import { live, server } from "./offices.ts"
+import { server } from "./offices.ts"
 import { a2c, cli, node, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -47,8 +47,7 @@ const office = Effect.gen(function* () {
 })
 
 describe("approval of a tool that changes", () => {
-  live(
-    "is needed again, and shows the change",
+  it.live("is needed again, and shows the change", () =>
     Effect.gen(function* () {
       const { audit, call, desk, run } = yield* office
       const first = yield* call("one")
@@ -83,8 +82,7 @@ describe("approval of a tool that changes", () => {
 })
 
 describe("call that waits for an approval", () => {
-  live(
-    "leaves the connection of a running command to the others",
+  it.live("leaves the connection of a running command to the others", () =>
     Effect.gen(function* () {
       const { agent, call, run } = yield* office
       const watch = yield* agent("watch", "--log-level", "debug")

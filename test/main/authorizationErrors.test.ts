@@ -91,7 +91,7 @@ describe("an MCP server that rejects a call for lack of authorization", () => {
           assert.strictEqual(result.isError, isError)
           assert.deepInclude(result.meta, { error_code, mcp_server: "Guarded_server" })
         })
-      }).pipe(Effect.scoped)
+      })
     )
   }
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { afterAll, assert, beforeAll, describe } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import { createClient } from "redis"
 import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
@@ -14,7 +14,6 @@ import {
   call,
   connect,
   echo,
-  live,
   meets,
   metrics,
   type Node,
@@ -107,8 +106,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
   }, 180_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  live(
-    "routes listings, calls and cancels of an Agent to Computers on other Servers",
+  it.live("routes listings, calls and cancels of an Agent to Computers on other Servers", () =>
     Effect.gen(function* () {
       const [a, b, c] = nodes
       const begun = yield* Deferred.make<void>()
@@ -142,8 +140,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "waits for an approval at another Server beyond the timeout of the call",
+  it.live("waits for an approval at another Server beyond the timeout of the call", () =>
     Effect.gen(function* () {
       const [a, b] = nodes
       yield* computer(b, "vault", [tool("open", () => Effect.succeed(text("opened")))], "open")
@@ -160,8 +157,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "notifies the members of an office once, on all Servers, and no other members",
+  it.live("notifies the members of an office once, on all Servers, and no other members", () =>
     Effect.gen(function* () {
       const [a, b, c] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "team")
@@ -195,8 +191,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "forwards the timeout of a call, and cancels it at the Computer",
+  it.live("forwards the timeout of a call, and cancels it at the Computer", () =>
     Effect.gen(function* () {
       const [a, b] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "late")
@@ -218,8 +213,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     [200, "agent", "an office"],
     [40, "computer", "a name"]
   ] as const) {
-    live(
-      `admits one of ${many} concurrent joins to ${what}, and rejects the others`,
+    it.live(`admits one of ${many} concurrent joins to ${what}, and rejects the others`, () =>
       Effect.gen(function* () {
         const racers = yield* Effect.forEach(
           Array.from({ length: many }, (_, index) => index),
@@ -242,8 +236,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     )
   }
 
-  live(
-    "replaces the stale connection of a member that reconnects to another Server",
+  it.live("replaces the stale connection of a member that reconnects to another Server", () =>
     Effect.gen(function* () {
       const [a, b, c] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "stale")
@@ -276,8 +269,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     ["disconnects", ({ close }: Peer) => close],
     ["leaves", ({ request }: Peer) => request("server:leave_office", { office_id: "is left" })]
   ] as const) {
-    live(
-      `ends calls to a Computer on another Server when it ${what}, not at their timeout`,
+    it.live(`ends calls to a Computer on another Server when it ${what}, not at their timeout`, () =>
       Effect.gen(function* () {
         const [a, b] = nodes
         const agent = yield* joinOffice(a, "agent", "thinker", "is left")
@@ -296,8 +288,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     )
   }
 
-  live(
-    "delivers the results of a Computer before the notice that it left",
+  it.live("delivers the results of a Computer before the notice that it left", () =>
     Effect.gen(function* () {
       const [a, b] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "in a hurry")
@@ -327,8 +318,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "releases all resources after the last member has left",
+  it.live("releases all resources after the last member has left", () =>
     Effect.gen(function* () {
       const [a, b, c] = nodes
       yield* Effect.scoped(
@@ -354,8 +344,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "drains a stopped Server and moves its members",
+  it.live("drains a stopped Server and moves its members", () =>
     Effect.gen(function* () {
       const [a] = nodes
       const going = yield* startNode(redis, "--grace", "5")
@@ -397,8 +386,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
     })
   )
 
-  live(
-    "sends messages directly between Servers with addresses, and over Redis to others",
+  it.live("sends messages directly between Servers with addresses, and over Redis to others", () =>
     Effect.gen(function* () {
       const [published] = nodes
       const address = ["--node-address", "127.0.0.1:0"]

@@ -1,11 +1,10 @@
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { startRedis, withoutRedis } from "../fixtures/redis.ts"
 import {
   bodies,
   call,
   connect,
-  live,
   load,
   meets,
   metrics,
@@ -39,8 +38,7 @@ const joinSoon = (peer: Peer, name: string, office: string) =>
   until(peer.join(name, office), (reason) => reason === undefined || !reason.includes("try again"))
 
 describe.skipIf(withoutRedis)("killed Server of a cluster", () => {
-  live(
-    "ends the calls of its members and affects no others",
+  it.live("ends the calls of its members and affects no others", () =>
     Effect.gen(function* () {
       const redis = yield* startRedis
       const [a, b, c] = yield* startNodes(redis.url)
@@ -121,8 +119,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
     ["is stalled", "pause"],
     ["restarts empty", "kill"]
   ] as const) {
-    live(
-      `affects only calls between Servers while it ${what}`,
+    it.live(`affects only calls between Servers while it ${what}`, () =>
       Effect.gen(function* () {
         const redis = yield* startRedis
         const [a, b] = yield* startNodes(redis.url)
@@ -182,8 +179,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
     )
   }
 
-  live(
-    "delays joins until it starts, and rejects them with a reason",
+  it.live("delays joins until it starts, and rejects them with a reason", () =>
     Effect.gen(function* () {
       const redis = yield* startRedis
       yield* redis.kill
@@ -209,8 +205,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
     })
   )
 
-  live(
-    "keeps a Server with an invalid URL from starting, without quoting the URL",
+  it.live("keeps a Server with an invalid URL from starting, without quoting the URL", () =>
     Effect.gen(function* () {
       for (const address of ["nonsense", "http://user:sesame@localhost:6379", "redis://user:sesame@:x"]) {
         const wrong = yield* a2c("server", "--port", "0", "--redis", address)

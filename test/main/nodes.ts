@@ -1,12 +1,7 @@
-import { it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Schedule, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { parsePrometheus } from "../prometheus.ts"
-import { type Cli, cli, node } from "./processes.ts"
-
-/** A test of Servers in child processes, on the real clock. */
-export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 180_000)
+import { type Cli, startServer } from "./processes.ts"
 
 /** In milliseconds: far less than the timeout of the calls here, and far more than a busy machine needs. */
 export const soon = 20_000
@@ -20,11 +15,7 @@ export interface Node {
 /** Starts a Server of the cluster on this Redis. Rate limits are off, since tests make many concurrent calls. */
 export const startNode = Effect.fnUntraced(function* (redis: string, ...more: ReadonlyArray<string>) {
   const limits = ["agent", "computer"].flatMap((role) => [`--max-calls-per-${role}`, "0"])
-  const process = yield* node([cli, "server", "--port", "0", ...limits, "--max-messages-per-second", "0", ...more], {
-    A2C_REDIS: redis
-  })
-  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
-  return { process, url }
+  return yield* startServer([...limits, "--max-messages-per-second", "0", ...more], { A2C_REDIS: redis })
 })
 
 /** Starts a cluster of three Servers. */

@@ -1,6 +1,6 @@
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { live, server } from "./offices.ts"
+import { server } from "./offices.ts"
 import { a2c } from "./processes.ts"
 
 const fetchJson = (url: string, init: RequestInit = {}) =>
@@ -27,8 +27,7 @@ const publish = Effect.fnUntraced(function* (...flags: ReadonlyArray<string>) {
 const pageOf = (mcp: string) => mcp.replace(/mcp$/, "office")
 
 describe("a2c agent mcp --http", () => {
-  live(
-    "serves the page of its office",
+  it.live("serves the page of its office", () =>
     Effect.gen(function* () {
       const { bridge, mcp } = yield* publish()
       const printed = yield* bridge.prints("office page at ")
@@ -38,8 +37,7 @@ describe("a2c agent mcp --http", () => {
     })
   )
 
-  live(
-    "lets the page see and use the office of the Agent",
+  it.live("lets the page see and use the office of the Agent", () =>
     Effect.gen(function* () {
       const { mcp } = yield* publish()
       const { body, cookie } = yield* fetchJson(`${pageOf(mcp)}/api/session`)
@@ -50,8 +48,7 @@ describe("a2c agent mcp --http", () => {
     })
   )
 
-  live(
-    "requires the token of MCP clients for the page, too",
+  it.live("requires the token of MCP clients for the page, too", () =>
     Effect.gen(function* () {
       const { mcp } = yield* publish("--token", "a-long-token-for-the-page")
       const signIn = (token: string) => fetchJson(`${pageOf(mcp)}/api/session`, withBody({ token }))
@@ -64,8 +61,7 @@ describe("a2c agent mcp --http", () => {
     })
   )
 
-  live(
-    "serves no page with --no-page",
+  it.live("serves no page with --no-page", () =>
     Effect.gen(function* () {
       const { bridge, mcp } = yield* publish("--no-page")
       const status = yield* Effect.promise(async () => (await fetch(pageOf(mcp))).status)
@@ -76,8 +72,7 @@ describe("a2c agent mcp --http", () => {
 })
 
 describe("a2c demo --page", () => {
-  live(
-    "keeps an office with two Computers and an Agent, until it is interrupted",
+  it.live("keeps an office with two Computers and an Agent, until it is interrupted", () =>
     Effect.gen(function* () {
       const demo = yield* a2c("demo", "--page")
       const printed = yield* demo.prints("Open ")

@@ -5,10 +5,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { a2cInProcess } from "./cli/inProcess.ts"
-import { board, computer, live, type Office, office, published, server, waits } from "./offices.ts"
+import { board, computer, type Office, office, published, server, waits } from "./offices.ts"
 import { a2c, cli } from "./processes.ts"
 
 /** Operations of a client of either SDK. */
@@ -132,8 +132,7 @@ const command = ({ environment }: Pick<Office, "environment">, ...options: Reado
 })
 
 describe("office as an MCP server", () => {
-  live(
-    "serves list, call, cancel and subscribe to clients of both SDKs over stdio",
+  it.live("serves list, call, cancel and subscribe to clients of both SDKs over stdio", () =>
     Effect.gen(function* () {
       const there = yield* office
       yield* useOffice(there, 1, () => older(new StdioClientTransport(command(there))))
@@ -141,8 +140,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "serves list, call, cancel and subscribe to clients of both SDKs over HTTP",
+  it.live("serves list, call, cancel and subscribe to clients of both SDKs over HTTP", () =>
     Effect.gen(function* () {
       const there = yield* office
       const { bridge, url } = yield* published(there)
@@ -154,8 +152,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "shows search tools and pinned tools with --tools search, and calls both",
+  it.live("shows search tools and pinned tools with --tools search, and calls both", () =>
     Effect.gen(function* () {
       const pins = ["--pin", "desk/ech*", "--pin", "clear_*"]
       const searched = command(yield* office, "--tools", "search", ...pins)
@@ -180,8 +177,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "limits large results for clients of both SDKs, which read them on",
+  it.live("limits large results for clients of both SDKs, which read them on", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", { rows: { command: process.execPath, args: [rowsServer] } })
@@ -191,8 +187,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "serves another Computer as an MCP server, tools included",
+  it.live("serves another Computer as an MCP server, tools included", () =>
     Effect.gen(function* () {
       const { environment } = yield* office
       const url = yield* server
@@ -208,8 +203,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "prints the configuration of a host",
+  it.live("prints the configuration of a host", () =>
     Effect.gen(function* () {
       const place = ["--server", "http://127.0.0.1:7070", "--office", "team", "--name", "bridge"]
       const claude = yield* a2c("agent", ...place, "mcp", "config", "claude")
@@ -233,8 +227,7 @@ describe("office as an MCP server", () => {
     })
   )
 
-  live(
-    "prints a link that installs the office in a host",
+  it.live("prints a link that installs the office in a host", () =>
     Effect.gen(function* () {
       const place = ["--server", "http://127.0.0.1:7070", "--office", "团队 1", "--name", "bridge"]
       const linkFor = (host: string, ...flags: ReadonlyArray<string>) =>

@@ -1,11 +1,8 @@
-import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import { a2c, type Cli, temporaryFile } from "./processes.ts"
+import { a2c, type Cli, everythingServer, startServer, temporaryFile } from "./processes.ts"
 
-const require = createRequire(import.meta.url)
-const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const notes = fromHere("../../src/main/demo/notesServer.ts")
 const contract = fromHere("../fixtures/contractServer.ts")
@@ -24,10 +21,7 @@ export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Sco
   it.live(title, () => Effect.scoped(body), testTimeout)
 
 /** Starts a Server and returns its URL. */
-export const server = Effect.gen(function* () {
-  const process = yield* a2c("server", "--port", "0")
-  return (yield* process.prints("listening on ")).replace("listening on ", "")
-})
+export const server = Effect.map(startServer(), ({ url }) => url)
 
 /** Starts a Computer that has joined an office, with its shell on stdin. */
 export const computer = Effect.fnUntraced(function* (url: string, office: string, name: string, mcpServers: object) {
@@ -57,7 +51,7 @@ export interface Office {
 export const office: Effect.Effect<Office, never, Scope.Scope> = Effect.gen(function* () {
   const url = yield* server
   const desk = yield* computer(url, "team", "desk", {
-    everything: { command: process.execPath, args: [everything] },
+    everything: { command: process.execPath, args: [everythingServer] },
     contract: { command: process.execPath, args: [contract, "stdio"] }
   })
   const lab = yield* computer(url, "team", "lab", { notes: { command: process.execPath, args: [notes] } })

@@ -2,9 +2,9 @@ import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } f
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { computer, live, office, published, server } from "./offices.ts"
+import { computer, office, published, server } from "./offices.ts"
 import { a2c, cli } from "./processes.ts"
 
 const host = { name: "host", version: "1" }
@@ -53,8 +53,7 @@ const useAll = Effect.fnUntraced(function* (client: Client | ModernClient, prefi
 })
 
 describe("an office for hosts", () => {
-  live(
-    "passes prompts, completion, templates and instructions to clients of both eras, over stdio and HTTP",
+  it.live("passes prompts, completion, templates and instructions to clients of both eras, over stdio and HTTP", () =>
     Effect.gen(function* () {
       const there = yield* office
       yield* there.desk.prints("MCP server ready", "stderr", 2)
@@ -77,8 +76,7 @@ describe("an office for hosts", () => {
     })
   )
 
-  live(
-    "passes them through an office inside an office",
+  it.live("passes them through an office inside an office", () =>
     Effect.gen(function* () {
       const { desk, environment } = yield* office
       yield* desk.prints("MCP server ready", "stderr", 2)

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -72,6 +73,41 @@ export const node = (
 
 /** Starts `a2c` with these arguments. The process is killed when the scope closes. */
 export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> => node([cli, ...args])
+
+/** The exit code or signal of a command that ends, and its output. */
+export const outcomeOf = (process: Cli) =>
+  Effect.map(process.ended, (code) => ({ code, stdout: process.stdout(), stderr: process.stderr() }))
+
+/** Runs `a2c` with these arguments until it ends. */
+export const run = (...args: ReadonlyArray<string>) => Effect.flatMap(a2c(...args), outcomeOf)
+
+/** The URL that a starting Server prints. */
+export const urlOf = ({ prints }: Cli) =>
+  Effect.map(prints("listening on "), (line) => line.replace("listening on ", ""))
+
+/** Starts a Server at a free port, and returns its process and its URL. */
+export const startServer = Effect.fnUntraced(function* (
+  args: ReadonlyArray<string> = [],
+  variables: { readonly [name: string]: string } = {}
+) {
+  const process = yield* node([cli, "server", "--port", "0", ...args], variables)
+  return { process, url: yield* urlOf(process) }
+})
+
+/** Starts a device gateway at a free port, and returns its process and the address for devices. */
+export const startGateway = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const process = yield* a2c("devices", "gateway", "--tcp", "0", ...args)
+  const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* process.prints("listening for devices")) ?? []
+  return { process, address }
+})
+
+const { resolve } = createRequire(import.meta.url)
+
+/** The program of MCP's server-everything, which has a tool for each feature. */
+export const everythingServer = resolve("@modelcontextprotocol/server-everything/dist/index.js")
+
+/** The program of MCP's server-memory, whose tools never change. */
+export const memoryServer = resolve("@modelcontextprotocol/server-memory/dist/index.js")
 
 /** A file in a separate folder until the scope closes. */
 export const temporaryFile = (name: string, contents: string) =>

@@ -6,9 +6,9 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { createRequire } from "node:module"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { computer, live, server } from "./offices.ts"
+import { computer, server } from "./offices.ts"
 import { a2c, cli, node, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -79,8 +79,7 @@ const publish = Effect.fnUntraced(function* (...place: ReadonlyArray<string>) {
 })
 
 describe("question of a real MCP server", () => {
-  live(
-    "reaches hosts of a published office in both eras and on both transports",
+  it.live("reaches hosts of a published office in both eras and on both transports", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", mcpServers)
@@ -95,8 +94,7 @@ describe("question of a real MCP server", () => {
     })
   )
 
-  live(
-    "passes an office inside an office",
+  it.live("passes an office inside an office", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "inner", "desk", mcpServers)
@@ -107,8 +105,7 @@ describe("question of a real MCP server", () => {
     })
   )
 
-  live(
-    "is listed, shown and answered by commands of the calling Agent",
+  it.live("is listed, shown and answered by commands of the calling Agent", () =>
     Effect.gen(function* () {
       const url = yield* server
       const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
@@ -139,8 +136,7 @@ describe("question of a real MCP server", () => {
     })
   )
 
-  live(
-    "is declined at once without a responder",
+  it.live("is declined at once without a responder", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "o", "desk", mcpServers)

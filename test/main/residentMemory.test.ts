@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, type Scope } from "effect"
+import { Effect, Schedule } from "effect"
 import type { WebSocket } from "ws"
 import { connectText, eventText, openSocket } from "../attacks/wire.ts"
-import { type Cli, cli, node } from "./processes.ts"
+import { type Cli, startServer } from "./processes.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -135,8 +135,7 @@ const callers = (url: string, replyBytes: number, reads: boolean, count: number)
 
 const start = Effect.gen(function* () {
   const limit = ["--max-total-backlog", String(totalBacklog * mebibyte)]
-  const server = yield* node([cli, "server", "--port", "0", ...limit])
-  const url = (yield* server.prints("listening on ")).replace("listening on ", "")
+  const { process: server, url } = yield* startServer(limit)
   const countReplies = yield* ordinaryCalls(url)
   return { server, url, countReplies }
 })
@@ -156,16 +155,14 @@ const returnsTo = (server: Cli, base: number, rest: number, countReplies: () => 
     assert.isAtLeast(countReplies(), enough)
   })
 
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live.skipIf(process.platform !== "linux")(title, () => Effect.scoped(body), 180_000)
+const live = it.live.skipIf(process.platform !== "linux")
 
 describe("resident memory of the Server", () => {
   for (const [size, replyBytes] of [
     ["1 MiB", mebibyte],
     ["64 KiB", 65_536]
   ] as const) {
-    live(
-      `returns when clients that read no replies of ${size} are closed`,
+    live(`returns when clients that read no replies of ${size} are closed`, () =>
       Effect.gen(function* () {
         const { countReplies, server, url } = yield* start
         // The space of V8 for new objects grows with the first large messages.
@@ -181,8 +178,7 @@ describe("resident memory of the Server", () => {
     )
   }
 
-  live(
-    "returns when a large office leaves",
+  live("returns when a large office leaves", () =>
     Effect.gen(function* () {
       const { countReplies, server, url } = yield* start
       yield* Effect.sleep("3 seconds")

@@ -4,13 +4,12 @@ import { createRequire } from "node:module"
 import { type AddressInfo, connect } from "node:net"
 import { join } from "node:path"
 import { json as jsonOf } from "node:stream/consumers"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
-import { live } from "./offices.ts"
 import { cli, node, program, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { fetchText } from "../fetchText.ts"
@@ -119,8 +118,7 @@ const conditionalMetrics: { readonly [name in keyof typeof metricDefinitions]?: 
 }
 
 describe("a2c server observability", () => {
-  live(
-    "shows its load in metrics and status",
+  it.live("shows its load in metrics and status", () =>
     Effect.gen(function* () {
       const { process: serving, url } = yield* serve()
       yield* compute(url)
@@ -156,8 +154,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "serves every metric, except those of an audit or a failure",
+  it.live("serves every metric, except those of an audit or a failure", () =>
     Effect.gen(function* () {
       const { url } = yield* serve()
       yield* compute(url)
@@ -177,8 +174,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "serves complete and increasing metrics under load",
+  it.live("serves complete and increasing metrics under load", () =>
     Effect.gen(function* () {
       const { url } = yield* serve()
       yield* compute(url)
@@ -209,8 +205,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "reports problems in status, and exits with 1",
+  it.live("reports problems in status, and exits with 1", () =>
     Effect.gen(function* () {
       const http = createServer((_, response) => response.end("hello"))
       yield* Effect.acquireRelease(
@@ -248,8 +243,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "logs JSON when the environment requests it, for all long-running commands",
+  it.live("logs JSON when the environment requests it, for all long-running commands", () =>
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve([], variables)
@@ -275,8 +269,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "prefers log flags to the environment, and rejects an unknown level",
+  it.live("prefers log flags to the environment, and rejects an unknown level", () =>
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve(["--log-format", "human", "--log-level", "error"], variables)
@@ -290,8 +283,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "writes a complete audit without arguments until the Server has ended",
+  it.live("writes a complete audit without arguments until the Server has ended", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "audit.jsonl")
       const { process: serving, url } = yield* serve(["--audit", file])
@@ -325,8 +317,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "logs that no file descriptor is left, and accepts members again afterwards",
+  it.live("logs that no file descriptor is left, and accepts members again afterwards", () =>
     Effect.gen(function* () {
       const limited = ["-c", 'ulimit -n 128 && exec "$0" "$@"', process.execPath, cli, "server", "--port", "0"]
       const serving = yield* program("/bin/sh", limited)
@@ -345,8 +336,7 @@ describe("a2c server observability", () => {
     })
   )
 
-  live(
-    "does not start when the audit cannot be written",
+  it.live("does not start when the audit cannot be written", () =>
     Effect.gen(function* () {
       const rejected = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
       assert.strictEqual(yield* rejected.ended, 1)
@@ -356,8 +346,7 @@ describe("a2c server observability", () => {
 })
 
 describe("OpenTelemetry", () => {
-  live(
-    "exports a call through three processes as one trace",
+  it.live("exports a call through three processes as one trace", () =>
     Effect.gen(function* () {
       const { paths, spans, url: otlp } = yield* collector
       const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
@@ -383,8 +372,7 @@ describe("OpenTelemetry", () => {
     })
   )
 
-  live(
-    "logs one warning when there is no collector",
+  it.live("logs one warning when there is no collector", () =>
     Effect.gen(function* () {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }
       const { process: serving, url } = yield* serve([], variables)

@@ -2,24 +2,14 @@ import { spawn } from "node:child_process"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, type Scope, Stream } from "effect"
+import { Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import { agentUnderTest, computerUnderTest, resource } from "../conformance/members.ts"
 import { type LoopbackAddress, loopbackAddress } from "../loopbackAddress.ts"
 import { alive, gone, processes } from "../processes.ts"
-import {
-  becomes,
-  configOf,
-  linesOf,
-  listen,
-  makeComputer,
-  makePlace,
-  nodeServer,
-  testTimeout,
-  until
-} from "./computers.ts"
+import { becomes, configOf, linesOf, listen, makeComputer, makePlace, nodeServer, testTimeout, until } from "./computers.ts"
 import { temporaryFile } from "./processes.ts"
 import { guardChild } from "../childGuard.ts"
 
@@ -27,9 +17,6 @@ const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/ser
 const contract = fileURLToPath(new URL("../fixtures/contractServer.ts", import.meta.url))
 const plain = fileURLToPath(new URL("../fixtures/faults/server.ts", import.meta.url))
 const office = "O1"
-
-const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), Duration.toMillis(testTimeout) * 3)
 
 /** The only Node process with this argument. */
 const pidOf = (argument: string): number => {
@@ -41,8 +28,7 @@ const pidOf = (argument: string): number => {
 }
 
 describe("killed MCP server", () => {
-  live(
-    "loses its tools, restarts, serves the same call again, and causes exactly two notifications",
+  it.live("loses its tools, restarts, serves the same call again, and causes exactly two notifications", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
       const marker = `marker-${process.hrtime.bigint()}`
@@ -99,8 +85,7 @@ const httpServer = Effect.fnUntraced(function* ({ host, port }: LoopbackAddress)
 })
 
 describe("restarted MCP server on HTTP", () => {
-  live(
-    "loses its tools, reconnects, serves the same call again, and causes exactly two notifications",
+  it.live("loses its tools, reconnects, serves the same call again, and causes exactly two notifications", () =>
     Effect.gen(function* () {
       const address = loopbackAddress()
       const { child, url } = yield* httpServer(address)
@@ -145,8 +130,7 @@ const reconfigure = (computer: Computer["Service"], servers: object) =>
   computer.reconfigure({ config: configOf(servers), variables: {} })
 
 describe("Computer with a new configuration", () => {
-  live(
-    "keeps the processes of unchanged servers, and sends one configuration notification",
+  it.live("keeps the processes of unchanged servers, and sends one configuration notification", () =>
     Effect.gen(function* () {
       const [a, b, c, d] = yield* Effect.all([noting, noting, noting, noting])
       const place = yield* makePlace

@@ -1,10 +1,10 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { z } from "zod"
-import { computer, live, office, published, server } from "./offices.ts"
+import { computer, office, published, server } from "./offices.ts"
 import { a2c } from "./processes.ts"
 
 const everything = ["node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio"]
@@ -25,8 +25,7 @@ const request = (client: Client, method: string, params: object) =>
   Effect.promise(() => client.request({ method, params: { ...params } }, z.looseObject({})))
 
 describe("a2c tasks", () => {
-  live(
-    "gives a host the result of a call that outlived the published office, killed meanwhile",
+  it.live("gives a host the result of a call that outlived the published office, killed meanwhile", () =>
     Effect.gen(function* () {
       const there = yield* office
       yield* there.desk.prints("MCP server ready", "stderr", 2)
@@ -45,8 +44,7 @@ describe("a2c tasks", () => {
     })
   )
 
-  live(
-    "says that a restarted Computer does not know a call, and runs it no second time",
+  it.live("says that a restarted Computer does not know a call, and runs it no second time", () =>
     Effect.gen(function* () {
       const url = yield* server
       const servers = { everything: { command: process.execPath, args: everything } }
@@ -64,8 +62,7 @@ describe("a2c tasks", () => {
     })
   )
 
-  live(
-    "waits for the result, and passes the progress, by a later command",
+  it.live("waits for the result, and passes the progress, by a later command", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", { everything: { command: process.execPath, args: everything } })

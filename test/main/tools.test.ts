@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { descendants, kill, processes } from "../processes.ts"
-import { computer, live, server } from "./offices.ts"
+import { computer, server } from "./offices.ts"
 import { a2c, type Cli, cli, node, sourceCli } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -70,8 +70,7 @@ const ended = Effect.fnUntraced(function* (process: Cli) {
 })
 
 describe("example pack", () => {
-  live(
-    "serves HTTP exactly as documented",
+  it.live("serves HTTP exactly as documented", () =>
     Effect.gen(function* () {
       const { printed: line, url } = yield* serveExamples
       assert.match(line, /^serving 2 of 2 packs at http:\/\/127\.0\.0\.1:\d+$/)
@@ -98,8 +97,7 @@ describe("example pack", () => {
     })
   )
 
-  live(
-    "provides an OpenAPI document that a real validator accepts",
+  it.live("provides an OpenAPI document that a real validator accepts", () =>
     Effect.gen(function* () {
       const { url } = yield* serveExamples
       const { body } = yield* request(`${url}/openapi.json`)
@@ -111,8 +109,7 @@ describe("example pack", () => {
     })
   )
 
-  live(
-    "serves an Agent through an office and a Computer",
+  it.live("serves an Agent through an office and a Computer", () =>
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", {
@@ -145,8 +142,7 @@ const initialize = {
 }
 
 describe("folder of packs", () => {
-  live(
-    "reloads new, edited, broken, fixed and removed packs",
+  it.live("reloads new, edited, broken, fixed and removed packs", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({})
       const { url } = yield* serve(folder)
@@ -174,8 +170,7 @@ describe("folder of packs", () => {
     })
   )
 
-  live(
-    "logs each version of a pack as ready once",
+  it.live("logs each version of a pack as ready once", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({ "one/one_tool.mjs": toolSaying("one", 'return "one"') })
       const { process } = yield* serve(folder)
@@ -192,8 +187,7 @@ describe("folder of packs", () => {
     })
   )
 
-  live(
-    "lists broken packs with their reasons, and keeps the others",
+  it.live("lists broken packs with their reasons, and keeps the others", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
@@ -233,8 +227,7 @@ describe("folder of packs", () => {
   }
   for (const [title, code] of Object.entries(neverLoading)) {
     for (const flags of [[], ["--isolate"]]) {
-      live(
-        `offers the others beside ${title} ${flags.join(" ")}`.trimEnd(),
+      it.live(`offers the others beside ${title} ${flags.join(" ")}`.trimEnd(), () =>
         Effect.gen(function* () {
           const folder = yield* folderWith({
             "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
@@ -257,8 +250,7 @@ describe("folder of packs", () => {
     "another is malformed": "export default {",
     "another exports nothing": ""
   })) {
-    live(
-      `answers over stdio while a pack waits for ever and ${title}`,
+    it.live(`answers over stdio while a pack waits for ever and ${title}`, () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({
           "broken/broken_tool.mjs": code,
@@ -272,8 +264,7 @@ describe("folder of packs", () => {
     )
   }
 
-  live(
-    "answers over stdio while its only pack waits for ever",
+  it.live("answers over stdio while its only pack waits for ever", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "never/never_tool.mjs": "await new Promise(() => setInterval(() => {}, 1000))"
@@ -296,8 +287,7 @@ describe("folder of packs", () => {
       ["--mcp", "stdio"],
       ["--port", "0"]
     ]) {
-      live(
-        `names the pack that ends the process ${title} with ${flags.join(" ")}`,
+      it.live(`names the pack that ends the process ${title} with ${flags.join(" ")}`, () =>
         Effect.gen(function* () {
           const folder = yield* folderWith({ "leaver/leaver_tool.mjs": code })
           const served = yield* node([cli, "tools", "serve", folder, ...flags])
@@ -309,8 +299,7 @@ describe("folder of packs", () => {
     }
   }
 
-  live(
-    "keeps the others while an isolated pack ends its process",
+  it.live("keeps the others while an isolated pack ends its process", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
@@ -321,8 +310,7 @@ describe("folder of packs", () => {
     })
   )
 
-  live(
-    "offers a pack later that loads slowly, and names one that throws late",
+  it.live("offers a pack later that loads slowly, and names one that throws late", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({ "good/good_tool.mjs": toolSaying("good", 'return "fine"') })
       const wait = (file: string) => `import { existsSync } from "node:fs"
@@ -350,8 +338,7 @@ describe("folder of packs", () => {
     spawnSync(process.execPath, ["-p", "'${word}'"], { stdio: "inherit" })
     await new Promise((resolve) => spawn(process.execPath, ["-p", "'${word}'"], { stdio: ["ignore", 1, 2] }).on("exit", resolve))`
   for (const flags of [[], ["--isolate"]]) {
-    live(
-      `speaks only MCP over stdio while its packs print ${flags.join(" ")}`.trimEnd(),
+    it.live(`speaks only MCP over stdio while its packs print ${flags.join(" ")}`.trimEnd(), () =>
       Effect.gen(function* () {
         const imports = 'import { spawn, spawnSync } from "node:child_process"\nimport { writeSync } from "node:fs"\n'
         const folder = yield* folderWith({
@@ -389,8 +376,7 @@ describe("folder of packs", () => {
     )
   }
   for (const [kind, code] of Object.entries(blockingCode)) {
-    live(
-      `leaves no process when a host kills a server over stdio that a pack blocks ${kind}`,
+    it.live(`leaves no process when a host kills a server over stdio that a pack blocks ${kind}`, () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({ "stuck/stuck_tool.mjs": code })
         const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
@@ -412,8 +398,7 @@ describe("folder of packs", () => {
     )
   }
 
-  live(
-    "kills and restarts only a pack that hangs, with --isolate",
+  it.live("kills and restarts only a pack that hangs, with --isolate", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "loop/loop_tool.mjs": toolSaying("loop", "if (args.calm) return process.pid; for (;;);"),
@@ -431,8 +416,7 @@ describe("folder of packs", () => {
     })
   )
 
-  live(
-    "installs dependencies once, and refuses without permission",
+  it.live("installs dependencies once, and refuses without permission", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "odd/odd_tool.mjs": `import isOdd from "is-odd"\n${toolSaying("odd", "return String(isOdd(args.n))")}`,
@@ -453,8 +437,7 @@ describe("folder of packs", () => {
 })
 
 describe("a2c tools", () => {
-  live(
-    "searches the documented folders, with variables of a .env file",
+  it.live("searches the documented folders, with variables of a .env file", () =>
     Effect.gen(function* () {
       const pack = (className: string, name: string) => `export class ${className} {
         get_route_config() { return [{ endpoint: "/tools/${name}", params_class: { type: "object" } }] }
@@ -475,8 +458,7 @@ describe("a2c tools", () => {
     })
   )
 
-  live(
-    "creates a working pack with a passing test",
+  it.live("creates a working pack with a passing test", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const made = yield* a2c("tools", "new", "word_count", "--dir", folder)
@@ -492,8 +474,7 @@ describe("a2c tools", () => {
     })
   )
 
-  live(
-    "requires a key from the environment or a .env file, and rejects requests without it",
+  it.live("requires a key from the environment or a .env file, and rejects requests without it", () =>
     Effect.gen(function* () {
       const open = yield* node([sourceCli, "tools", "serve", examples, "--host", "0.0.0.0", "--port", "0"])
       const [code, , stderr] = yield* ended(open)
@@ -517,8 +498,7 @@ describe("a2c tools", () => {
   )
 
   for (const flags of [[], ["--isolate"]]) {
-    live(
-      `keeps its key out of the environment of packs and their processes ${flags.join(" ")}`.trimEnd(),
+    it.live(`keeps its key out of the environment of packs and their processes ${flags.join(" ")}`.trimEnd(), () =>
       Effect.gen(function* () {
         const spies = `const { execFileSync } = await import("node:child_process")
           return [String(process.env["AUTOMATA_API_KEY"]), execFileSync("env").includes("s3cret")].join()`
@@ -538,8 +518,7 @@ describe("a2c tools", () => {
     )
   }
 
-  live(
-    "calls a tool without a server, and exits with 2 when it fails",
+  it.live("calls a tool without a server, and exits with 2 when it fails", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "sad/sad_tool.mjs": toolSaying("sad", 'throw new Error("out of oil")')

@@ -11,7 +11,7 @@ describe("a2c --completions", () => {
         for (const word of ["server", "computer", "agent", "devices", "tools", "members", "gateway", "token-file"]) {
           assert.include(stdout, word)
         }
-      }).pipe(Effect.scoped)
+      })
     )
   }
 })

@@ -46,7 +46,7 @@ describe("agent call", () => {
       const { failure, stderr, stdout } = yield* call("t")
       assert.deepStrictEqual([failure, stdout], [undefined, "t\n"])
       assert.include(stderr, "a2c: waiting for an approval at desk, for at most 5m\n")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("prints the progress of the tool, escaped", () =>
@@ -55,7 +55,7 @@ describe("agent call", () => {
       const { stderr, stdout } = yield* call("steps")
       assert.strictEqual(stdout, "arrived\n")
       assert.include(stderr, String.raw`a2c: progress at desk: 1 of 4, on its way\u001b[2J${"\n"}`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("names the servers that start, escaped and in one line", () =>
@@ -64,6 +64,6 @@ describe("agent call", () => {
       const { failure, stderr } = yield* call("late", "--timeout", "2")
       assert.include(stderr, String.raw`a2c: waiting for servers that start at desk: slow\u001b[2J\nno${"\n"}`)
       assert.include(String(failure), "MCP servers that are still starting: slow")
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -34,7 +34,7 @@ describe("a host that chooses no authentication", () => {
       // @ts-expect-error: the token is missing.
       const failure = yield* Effect.flip(publishHttp(session, { port: 0 }))
       assert.include(failure.message, '"allowAll"')
-    }).pipe(Effect.scoped)
+    })
   )
 })
 

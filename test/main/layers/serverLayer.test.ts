@@ -43,34 +43,28 @@ const canJoin = (url: string) =>
 
 describe("serverLayer", () => {
   it.live("serves members and its pages with the stock server", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { url } = yield* start({ engine: "socket.io" })
-        assert.isTrue(yield* canJoin(url))
-        assert.include(yield* fetchText(`${url}/healthz`), "ok")
-        assert.include(yield* fetchText(`${url}/smcp/?EIO=4&transport=polling`), "400")
-      })
-    )
+    Effect.gen(function* () {
+      const { url } = yield* start({ engine: "socket.io" })
+      assert.isTrue(yield* canJoin(url))
+      assert.include(yield* fetchText(`${url}/healthz`), "ok")
+      assert.include(yield* fetchText(`${url}/smcp/?EIO=4&transport=polling`), "400")
+    })
   )
 
   it.live("mounts an office on an HTTP server of the host, without its pages", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const { url, warnings } = yield* start({ httpServer: yield* hostServer("127.0.0.1") })
-        assert.isTrue(yield* canJoin(url))
-        assert.strictEqual(yield* fetchText(`${url}/healthz`), "host")
-        assert.deepStrictEqual(warnings, [])
-      })
-    )
+    Effect.gen(function* () {
+      const { url, warnings } = yield* start({ httpServer: yield* hostServer("127.0.0.1") })
+      assert.isTrue(yield* canJoin(url))
+      assert.strictEqual(yield* fetchText(`${url}/healthz`), "host")
+      assert.deepStrictEqual(warnings, [])
+    })
   )
 
   it.live("warns when an office without authentication is mounted on an address that other machines reach", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const io = new SocketIo(yield* hostServer("0.0.0.0"))
-        const { warnings } = yield* start({ io })
-        assert.deepStrictEqual(warnings, [["no authentication: every client has all rights", { host: "0.0.0.0" }]])
-      })
-    )
+    Effect.gen(function* () {
+      const io = new SocketIo(yield* hostServer("0.0.0.0"))
+      const { warnings } = yield* start({ io })
+      assert.deepStrictEqual(warnings, [["no authentication: every client has all rights", { host: "0.0.0.0" }]])
+    })
   )
 })

@@ -74,7 +74,7 @@ describe("a2c agent", () => {
       assert.match(shown.stdout, /^example:\n {2}a2c agent --office o call get-sum a=1 b=1\n$/m)
       const json = yield* agent("--json", "tool", "get-sum")
       assert.deepInclude(JSON.parse(json.stdout), { computer: "desk", name: "get-sum" })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each<[string, ReadonlyArray<string>]>([
@@ -88,7 +88,7 @@ describe("a2c agent", () => {
       yield* joinSilently(url, "another")
       const { stdout } = yield* Effect.timeout(run(...words), "9 seconds")
       assert.strictEqual(stdout, "The sum of 40 and 2 is 42.\n")
-    }).pipe(Effect.scoped)
+    })
   )
 
   /** An office of Computers that reply to a request for the desktop once all have it, with a desktop or an error. */
@@ -123,7 +123,7 @@ describe("a2c agent", () => {
           .join("\n\n")
           .concat("\n")
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("prints what has arrived while a Computer hangs, then the rest", () =>
@@ -148,7 +148,7 @@ describe("a2c agent", () => {
       replyAtLast()
       assert.isUndefined(yield* command.ended)
       assert.strictEqual(command.stdout(), `${one}\n\n${two}\n${slow}\n`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("reports a Computer that fails, and prints the others", () =>
@@ -157,7 +157,7 @@ describe("a2c agent", () => {
       const { failure, stderr, stdout } = yield* agent("desktop")
       assert.deepStrictEqual([failure, stdout], [undefined, "# two\n\nwindow of two\n"])
       assert.include(stderr, "a2c: Computer 'one': one is broken (500)")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("reports a Computer that fails as JSON beside the JSON of the others", () =>
@@ -166,7 +166,7 @@ describe("a2c agent", () => {
       const { stderr, stdout } = yield* agent("desktop", "--json")
       assert.deepStrictEqual(JSON.parse(stdout), [{ computer: "two", desktop: ["window of two"] }])
       assert.include(stderr, `{"error":{"code":500,"message":"Computer 'one': one is broken (500)"}}`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("fails with the reasons of all Computers when none replies", () =>
@@ -175,13 +175,13 @@ describe("a2c agent", () => {
       const { failure, stdout } = yield* agent("desktop")
       assert.strictEqual(stdout, "")
       assert.strictEqual(messageOf(failure), "Computer 'one': one is broken (500)\nComputer 'two': two is broken (500)")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("fails with the reason of the only Computer", () =>
     Effect.gen(function* () {
       const agent = yield* openDesktops(["one"], () => true)
       assert.strictEqual(messageOf((yield* agent("desktop")).failure), "one is broken (500)")
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -72,7 +72,7 @@ describe("a started call that waits for an approval", () => {
   it.live.each(decisions)("ends for the command that waits with `%s`, %j", ([action, words, expected]) =>
     Effect.gen(function* () {
       assert.strictEqual(yield* decidedWhileWaiting(action, words), expected)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(decisions)("ends before a command waits with `%s`, %j", ([action, words, expected]) =>
@@ -85,6 +85,6 @@ describe("a started call that waits for an approval", () => {
       const id = (yield* run("start", "write")).stdout.trim()
       assert.isUndefined((yield* run("approvals", action, yield* approval, ...words)).failure)
       assert.strictEqual(outcome(yield* run("task", id)), expected)
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -50,7 +50,7 @@ describe("an office that a command publishes", () => {
         return text
       })
       assert.match(snapshot, /"tool":"echo"[^}]*"outcome":"ok"/)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("ends when another Agent takes its place", () =>
@@ -58,7 +58,7 @@ describe("an office that a command publishes", () => {
       const { command, serverUrl } = yield* published
       yield* Layer.build(agentLayer({ url: serverUrl, office: "team", name: "a2c-agent", takeOver: true }))
       assert.include(String(yield* command.ended), "Replaced in office 'team'")
-    }).pipe(Effect.scoped)
+    })
   )
 })
 
@@ -69,13 +69,13 @@ describe("a Server that cannot be reached", () => {
     Effect.gen(function* () {
       const { failure } = yield* a2cInProcess(...place(), word)
       assert.include(String(failure), "Cannot reach")
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live.each(["mcp --http 0", "watch"])("is tried again by the command: %s", (words) =>
     Effect.gen(function* () {
       const { prints } = yield* a2cRunning(...place(), ...words.split(" "))
       yield* prints("join failed, retrying", "stderr")
-    }).pipe(Effect.scoped)
+    })
   )
 })

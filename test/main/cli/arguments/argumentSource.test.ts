@@ -24,7 +24,7 @@ describe("readArguments", () => {
           { key: "g", text: "a:=b" }
         ]
       })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("reads all arguments from one word, from --args, or from a file", () =>
@@ -40,7 +40,7 @@ describe("readArguments", () => {
         assert.deepStrictEqual(yield* readArguments(words, args), whole)
       }
       assert.deepStrictEqual(yield* readArguments([], undefined), { _tag: "Whole", params: {} })
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects what it cannot read, with the reason", () =>
@@ -63,7 +63,7 @@ describe("readArguments", () => {
       ] as const) {
         assert.strictEqual(yield* messageOf(words, args), message)
       }
-    }).pipe(Effect.scoped)
+    })
   )
 
   for (const word of ["x".repeat(10_000), `${"k".repeat(10_000)}:={`, `a:=${"[".repeat(10_000)}`]) {

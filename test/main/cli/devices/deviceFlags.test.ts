@@ -349,6 +349,6 @@ describe("a2c devices gateway", () => {
     Effect.gen(function* () {
       const { prints } = yield* gateway("--token", token, "--tokens", fileWith("both.json", '{"lamp": "other"}'))
       yield* prints('flags without effect flags=["--token"] rule="not with --tokens"', "stderr")
-    }).pipe(Effect.scoped)
+    })
   )
 })

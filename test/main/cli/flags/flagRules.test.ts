@@ -203,6 +203,6 @@ describe("the warning of a flag without effect", () => {
       const file = yield* temporaryFile("server.yaml", "audit-keep: 3\ntls-cert: cert.pem\n")
       const { stderr } = yield* a2cInProcess("server", "--config", file)
       assert.include(stderr, 'flags without effect flags=["--audit-keep"] rule="only with --audit"')
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -58,7 +58,7 @@ describe("a2c server --config", () => {
         "--config",
         file
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("reads JSON with comments", () =>
@@ -68,7 +68,7 @@ describe("a2c server --config", () => {
       assert.deepStrictEqual(expanded.slice(1, 3), ["--port=0", "--jwt-office=team*"])
       const empty = yield* temporaryFile("server.yml", "# nothing yet\n")
       assert.deepStrictEqual(yield* expand(["server", "--config", empty]), ["server", "--config", empty])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("gives flags and variables precedence over the file", () =>
@@ -83,7 +83,7 @@ describe("a2c server --config", () => {
         "--jwt-right=agent",
         "--redis=redis://localhost:6379"
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("leaves other commands and requests for help alone", () =>
@@ -120,7 +120,7 @@ describe("a2c server --config", () => {
       assert.deepStrictEqual(yield* reasonsOf("server.json", '{\n  "port": 70000 }'), [
         "server.json:2:3: error: port: expected a port from 0 to 65535"
       ])
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects secrets in the file, and never repeats them", () =>
@@ -134,7 +134,7 @@ describe("a2c server --config", () => {
       const secret = yield* temporaryFile("redis.url", "redis://user:s3cret@host:6379")
       const file = yield* temporaryFile("server.yaml", `redis: "@${secret}"`)
       assert.include(yield* expand(["server", "--config", file]), `--redis=@${secret}`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects files that are not readable as flags", () =>
@@ -152,7 +152,7 @@ describe("a2c server --config", () => {
         ...Array.from({ length: 20 }, (_, n) => `b${n}: &b${n} [*${n ? `b${n - 1}` : "a"}, *${n ? `b${n - 1}` : "a"}]`)
       ]
       assert.match((yield* reasonsOf("server.yaml", bomb.join("\n")))[0] ?? "", /invalid YAML|unknown flag/)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("starts a Server by the file", () =>
@@ -166,6 +166,6 @@ describe("a2c server --config", () => {
       const broken = yield* node([sourceCli, "server", "--config", yield* temporaryFile("server.yaml", "prt: 0")])
       assert.strictEqual(yield* broken.ended, 1)
       assert.match(broken.stderr(), /^a2c: .*server\.yaml:1:1: error: prt: unknown flag: did you mean 'port'\?\n$/)
-    }).pipe(Effect.scoped)
+    })
   )
 })

@@ -35,7 +35,7 @@ describe("a2c server key", () => {
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       assert.include(stderr, `Added key ${hash.slice(7, 19)} of 'desk'`)
       assert.notInclude(readFileSync(file, "utf8") + stderr, stdout.trim())
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("keeps comments, mode and links of an existing file", () =>
@@ -52,7 +52,7 @@ describe("a2c server key", () => {
       assert.match(text, /^\{\n {2}\/\/ the team\n {2}"keys": \[\n.*"two".*\], \/\/ none yet\n\}\n$/s)
       assert.notInclude(text, '"one"')
       assert.strictEqual(statSync(file).mode & 0o777, 0o640)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("changes neither a device nor a folder", () =>
@@ -62,7 +62,7 @@ describe("a2c server key", () => {
         assert.include(String(failure), `${file} cannot be changed: it is not a regular file`)
       }
       assert.isTrue(statSync("/dev/null").isCharacterDevice())
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("lists the keys by id, also expired ones", () =>
@@ -78,7 +78,7 @@ describe("a2c server key", () => {
         stdout,
         new RegExp(`^${old} +old +agent,computer +\\* +\\* +2020-01-31T00:00:00.000Z \\(expired\\)$`, "m")
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("revokes by id when several keys have the subject", () =>
@@ -97,7 +97,7 @@ describe("a2c server key", () => {
       )
       const missing = yield* key("--revoke", file, one)
       assert.strictEqual(messageOf(missing.failure), `${file}: no key has the subject or id '${one}'`)
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("loses no key of commands that run at the same time", () =>
@@ -113,7 +113,7 @@ describe("a2c server key", () => {
         subjects
       )
       assert.isFalse(existsSync(`${file}.lock`))
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.effect("names the lock of a command that was killed, after five seconds", () =>
@@ -129,7 +129,7 @@ describe("a2c server key", () => {
         `${file} cannot be changed: another command edits it; delete ${file}.lock if no command runs`
       )
       assert.isTrue(existsSync(`${file}.lock`))
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("leaves an invalid file as it is, and a missing one missing", () =>
@@ -147,7 +147,7 @@ describe("a2c server key", () => {
         assert.include(messageOf((yield* key(...args)).failure), `${file}:1:12: error: keys[0].subject: Missing key`)
       }
       assert.strictEqual(readFileSync(file, "utf8"), '{ "keys": [{}] }')
-    }).pipe(Effect.scoped)
+    })
   )
 
   it.live("rejects combinations of its flags", () =>
@@ -159,6 +159,6 @@ describe("a2c server key", () => {
       ] as const) {
         assert.strictEqual(messageOf((yield* key(...args)).failure), reason)
       }
-    }).pipe(Effect.scoped)
+    })
   )
 })
