@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { server } from "./offices.ts"
-import { a2c, cli, node, temporaryFile } from "./processes.ts"
+import { a2c, cli, node, outcomeOf, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const changing = fileURLToPath(new URL("../fixtures/changingServer.ts", import.meta.url))
@@ -26,10 +26,7 @@ const office = Effect.gen(function* () {
   const variables = { XDG_RUNTIME_DIR: folder }
   const agent = (...args: ReadonlyArray<string>) =>
     node([cli, "agent", "--server", url, "--office", "o", ...args], variables)
-  const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-    const process = yield* agent(...args)
-    return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
-  })
+  const run = (...args: ReadonlyArray<string>) => Effect.flatMap(agent(...args), outcomeOf)
   /** Calls the tool, and gives the id of its approval. */
   const call = Effect.fnUntraced(function* (text: string) {
     const calling = yield* agent("call", "write", `text=${text}`)

@@ -78,6 +78,9 @@ const holds = (at: Node) =>
     "node_incomplete_bodies"
   )
 
+/** Waits until a number has this value. */
+const reaches = (look: () => number, value: number) => until(Effect.sync(look), (found) => found === value)
+
 const isEmpty = (gauges: { readonly [name: string]: number }) =>
   Object.keys(gauges).length >= 10 && Object.values(gauges).every((value) => value === 0)
 
@@ -202,10 +205,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       // One second of the request, and five of grace for the reply of the Computer; without a timeout, thirty.
       assert.isAbove(millis, 5900)
       assert.isBelow(millis, 25_000)
-      yield* until(
-        Effect.sync(() => bodies(desk, "notify:tool_call_cancel").length),
-        (count) => count === 1
-      )
+      yield* reaches(() => bodies(desk, "notify:tool_call_cancel").length, 1)
     })
   )
 
@@ -251,10 +251,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       assert.match(String(yield* thief.join("desk", "stale")), /already/)
       yield* joinOffice(c, "computer", "desk", "stale", { instance: "secret" })
       yield* stale.closed
-      yield* until(
-        Effect.sync(() => agent.received.length),
-        (count) => count === 3
-      )
+      yield* reaches(() => agent.received.length, 3)
       assert.strictEqual((yield* Fiber.join(waiting)).end, "404")
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       const desks = { office_id: "stale", computer: "desk" }
@@ -298,18 +295,12 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       })
       for (let round = 0; round < 20; round++) {
         yield* desk.join("desk", "in a hurry")
-        yield* until(
-          Effect.sync(() => bodies(agent, "notify:enter_office").length),
-          (count) => count === round + 1
-        )
+        yield* reaches(() => bodies(agent, "notify:enter_office").length, round + 1)
         const calls = Array.from({ length: 10 }, () => call(agent, "thinker", "desk"))
         const waiting = yield* Effect.forkChild(Effect.all(calls, { concurrency: "unbounded" }), {
           startImmediately: true
         })
-        yield* until(
-          Effect.sync(() => answers.length),
-          (count) => count === 10
-        )
+        yield* reaches(() => answers.length, 10)
         for (const answer of answers.splice(0)) answer()
         yield* desk.request("server:leave_office", { office_id: "in a hurry" })
         const outcomes = yield* Fiber.join(waiting)
@@ -356,20 +347,14 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       yield* joinOffice(going, "computer", "shelf", "moving")
       yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
       const waiting = yield* Effect.forkChild(call(agent, "thinker", "desk"), { startImmediately: true })
-      yield* until(
-        Effect.sync(() => answers.length),
-        (count) => count === 1
-      )
+      yield* reaches(() => answers.length, 1)
       yield* going.process.signal("SIGTERM")
       yield* going.process.prints("graceful shutdown started", "stderr")
       assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")
       yield* desk.closed
-      yield* until(
-        Effect.sync(() => bodies(agent, "notify:leave_office").length),
-        (count) => count === 2
-      )
+      yield* reaches(() => bodies(agent, "notify:leave_office").length, 2)
       yield* joinOffice(a, "computer", "desk", "moving")
       assert.strictEqual(yield* going.process.ended, 0)
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")

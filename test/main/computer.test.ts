@@ -1,41 +1,33 @@
 import { writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { descendants, familyOf, gone } from "../processes.ts"
-import { a2c, temporaryFile } from "./processes.ts"
+import { a2c, everythingServer, memoryServer, run, startServer, temporaryFile } from "./processes.ts"
 
-const require = createRequire(import.meta.url)
-const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
-const memory = require.resolve("@modelcontextprotocol/server-memory/dist/index.js")
 const workspace = (name: string) => fileURLToPath(new URL(`../fixtures/workspace/${name}`, import.meta.url))
 const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
 
 /** Runs `a2c computer` until it ends. */
-const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const process = yield* a2c("computer", ...args)
-  return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
-})
+const computer = (...args: ReadonlyArray<string>) => run("computer", ...args)
+
+/** Runs these commands of the shell with the configuration of an editor or of Claude. */
+const shell = (configs: ReadonlyArray<string>, commands: ReadonlyArray<string>, ...more: ReadonlyArray<string>) =>
+  computer(
+    ...configs.flatMap((name) => ["--config", workspace(name)]),
+    ...more,
+    ...commands.flatMap((command) => ["--run", command])
+  )
+
+const editor = ".vscode/mcp.json"
+const claude = "claude_desktop_config.json"
 
 describe("a2c computer", () => {
   it.live("starts the servers of an mcp.json of an editor, and hides the value of its input", () =>
     Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* computer(
-        "--config",
-        workspace(".vscode/mcp.json"),
-        "--input",
-        "greeting=hello-there",
-        "--log-level",
-        "all",
-        "--run",
-        "status",
-        "--run",
-        "inputs",
-        "--run",
-        "call get-env"
-      )
+      const flags = ["--input", "greeting=hello-there", "--log-level", "all"]
+      const { code, stderr, stdout } = yield* shell([editor], ["status", "inputs", "call get-env"], ...flags)
       assert.strictEqual(code, 0)
       const [status, shown = ""] = stdout.split("{\n", 2)
       assert.match(status ?? "", /everything +ready +15 tools/)
@@ -50,28 +42,14 @@ describe("a2c computer", () => {
 
   it.live("starts the servers of a Claude configuration", () =>
     Effect.gen(function* () {
-      const { code, stdout } = yield* computer(
-        "--config",
-        workspace("claude_desktop_config.json"),
-        "--run",
-        "status",
-        "--run",
-        "call read_graph"
-      )
+      const { code, stdout } = yield* shell([claude], ["status", "call read_graph"])
       assert.deepStrictEqual([code, /memory +ready +9 tools/.test(stdout)], [0, true])
     })
   )
 
   it.live("reports an input without a value, and starts the other servers", () =>
     Effect.gen(function* () {
-      const { stdout } = yield* computer(
-        "--config",
-        workspace(".vscode/mcp.json"),
-        "--config",
-        workspace("claude_desktop_config.json"),
-        "--run",
-        "status"
-      )
+      const { stdout } = yield* shell([editor, claude], ["status"])
       assert.match(stdout, /everything +failed +.*A2C_SMCP_GREETING.*--input greeting=@FILE/)
       assert.match(stdout, /memory +ready/)
     })
@@ -79,20 +57,19 @@ describe("a2c computer", () => {
 
   it.live("applies an edit without a restart of unchanged servers, keeps them on errors, and reloads on SIGHUP", () =>
     Effect.gen(function* () {
-      const file = yield* temporaryFile("mcp.json", mcp({ everything: node(everything) }))
-      const shell = yield* a2c("server", "--port", "0")
-      const url = (yield* shell.prints("listening on ")).replace("listening on ", "")
+      const file = yield* temporaryFile("mcp.json", mcp({ everything: node(everythingServer) }))
+      const { url } = yield* startServer()
       const desk = yield* a2c("computer", "--server", url, "--office", "o", "--config", file)
       yield* desk.prints("joined office")
       const before = descendants(desk.pid)
-      writeFileSync(file, mcp({ everything: node(everything), memory: node(memory) }))
+      writeFileSync(file, mcp({ everything: node(everythingServer), memory: node(memoryServer) }))
       yield* desk.prints("server=memory", "stderr")
       const both = yield* familyOf(desk.pid, before.length + 1)
       assert.includeMembers([...both], [...before])
       writeFileSync(file, "{ nonsense")
       yield* desk.prints("configuration not reloaded", "stderr")
       assert.includeMembers([...descendants(desk.pid)], [...both])
-      writeFileSync(file, mcp({ everything: node(everything) }))
+      writeFileSync(file, mcp({ everything: node(everythingServer) }))
       yield* desk.prints('removed=["memory"]', "stderr")
       yield* gone(both.filter((pid) => !before.includes(pid)))
       assert.includeMembers([...descendants(desk.pid)], [...before])
@@ -105,7 +82,7 @@ describe("a2c computer", () => {
 
   it.live("explains a configuration with check", () =>
     Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* computer("check", workspace(".vscode/mcp.json"))
+      const { code, stderr, stdout } = yield* computer("check", workspace(editor))
       assert.deepStrictEqual([code, stderr], [0, ""])
       assert.deepStrictEqual(stdout.split("\n").slice(1), [
         "  server everything: stdio, npx",
@@ -158,7 +135,7 @@ describe("a2c computer", () => {
 
   it.live("rejects an unknown document host and lists the known ones", () =>
     Effect.gen(function* () {
-      const help = yield* computer("--dpe", "ftp", "--config", workspace("claude_desktop_config.json"), "--office", "o")
+      const help = yield* computer("--dpe", "ftp", "--config", workspace(claude), "--office", "o")
       assert.include(help.stderr, 'a2c: --dpe: expected cache, cache:FOLDER, http or http:PORT, got "ftp"')
       assert.strictEqual(help.code, 1)
     })

@@ -5,7 +5,7 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { openProxy } from "../chaos/Proxy.ts"
 import { descendants, gone } from "../processes.ts"
-import { a2c, cli, type Cli, temporaryFile } from "./processes.ts"
+import { a2c, cli, type Cli, run, startServer, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
 
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -14,35 +14,17 @@ const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ m
 
 /** A Server, and the flags of Agents for the office of these tests. */
 const office = Effect.gen(function* () {
-  const server = yield* a2c("server", "--port", "0")
-  const url = (yield* server.prints("listening on ")).replace("listening on ", "")
+  const { url } = yield* startServer()
   return { url, place: ["--server", url, "--office", "team"] }
 })
 
 /** A Computer named desk in the office, once it has joined and its MCP server is ready. */
 const computer = Effect.fnUntraced(function* (place: ReadonlyArray<string>, mcpServers: object) {
-  const config = yield* mcp(mcpServers)
-  const desk = yield* a2c(
-    "computer",
-    ...place,
-    "--name",
-    "desk",
-    "--config",
-    config,
-    "--approve",
-    "*",
-    "--log-level",
-    "debug"
-  )
+  const flags = ["--name", "desk", "--config", yield* mcp(mcpServers), "--approve", "*", "--log-level", "debug"]
+  const desk = yield* a2c("computer", ...place, ...flags)
   yield* desk.prints("joined office")
   yield* desk.prints("MCP server ready", "stderr")
   return desk
-})
-
-/** Runs a command until it ends. */
-const outcome = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const command = yield* a2c(...args)
-  return { code: yield* command.ended, stdout: command.stdout(), stderr: command.stderr() }
 })
 
 /** The tool names of a view. */
@@ -93,31 +75,23 @@ describe("device by the protocol document", () => {
       const tool = "device-1__get_current_time"
       yield* asAgent(url, tools(tool))
 
-      const listed = yield* outcome("agent", ...place, "tools")
+      const listed = yield* run("agent", ...place, "tools")
       assert.match(listed.stdout, /^desk +device-1__get_current_time +获取当前时间\n$/)
 
-      const simple = yield* outcome("agent", ...place, "call", tool, "--args", '{"format":"simple"}')
+      const simple = yield* run("agent", ...place, "call", tool, "--args", '{"format":"simple"}')
       assert.deepStrictEqual(simple, { code: 0, stdout: "2025-01-22 14:30:25\n", stderr: "" })
       const [call] = seed.calls
-      assert.deepStrictEqual(call, {
-        type: "call",
-        data: {
-          call_id: call?.data.call_id ?? "",
-          method: "get_current_time",
-          params: { format: "simple" }
-        }
-      })
+      const data = { call_id: call?.data.call_id ?? "", method: "get_current_time", params: { format: "simple" } }
+      assert.deepStrictEqual(call, { type: "call", data })
 
-      const failing = yield* outcome("agent", ...place, "call", tool, "--args", '{"format":"detailed"}')
+      const failing = yield* run("agent", ...place, "call", tool, "--args", '{"format":"detailed"}')
       assert.deepStrictEqual(failing, { code: 2, stdout: "", stderr: "a2c: 详细错误信息\n" })
 
-      const wrong = yield* outcome("agent", ...place, "call", tool, "--args", '{"format":"loud"}')
-      assert.strictEqual(wrong.code, 2)
-      assert.strictEqual(
-        wrong.stderr,
+      const wrong = yield* run("agent", ...place, "call", tool, "--args", '{"format":"loud"}')
+      const reason =
         `a2c: Tool '${tool}' was not called: its arguments do not fit its schema.\n` +
-          'a2c: - /format: must be equal to one of the allowed values: ["simple","detailed"]\n'
-      )
+        'a2c: - /format: must be equal to one of the allowed values: ["simple","detailed"]\n'
+      assert.deepStrictEqual(wrong, { code: 2, stdout: "", stderr: reason })
       assert.strictEqual(seed.calls.length, 2)
 
       const comesAndGoes = Effect.gen(function* () {
@@ -152,11 +126,8 @@ describe("a2c devices connect", () => {
       yield* desk.prints("registered 13 services")
       const lab = yield* computer(place, { gateway: { url: `http://127.0.0.1:${wayForHttp.port}/mcp` } })
       const echo = ["agent", ...place, "call", "desk__echo", "--args"]
-      assert.deepStrictEqual(yield* outcome(...echo, '{"over":"tcp"}'), {
-        code: 0,
-        stdout: '{"over":"tcp"}\n',
-        stderr: ""
-      })
+      const echoed = { code: 0, stdout: '{"over":"tcp"}\n', stderr: "" }
+      assert.deepStrictEqual(yield* run(...echo, '{"over":"tcp"}'), echoed)
 
       const knows = (name: string) =>
         Effect.flatMap(Agent, ({ changes }) =>
@@ -177,7 +148,7 @@ describe("a2c devices connect", () => {
       yield* desk.prints("registered 14 services", "stdout", 2)
       yield* lab.prints("MCP server ready", "stderr", 2)
       yield* asAgent(url, knows("desk__extra0"))
-      assert.strictEqual((yield* outcome(...echo, '{"over":"again"}')).stdout, '{"over":"again"}\n')
+      assert.strictEqual((yield* run(...echo, '{"over":"again"}')).stdout, '{"over":"again"}\n')
     })
   )
 })
@@ -218,70 +189,57 @@ describe("device admission", () => {
   )
 })
 
-/** The error of a gateway that does not start. */
-const rejection = (...args: ReadonlyArray<string>) => outcome("devices", "gateway", ...args)
-const rejected = (message: string) => ({ code: 1, stdout: "", stderr: `a2c: ${message}\n` })
-
 describe("gateway that cannot start", () => {
-  it.live("reports a public address without a token", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--host", "0.0.0.0"),
-        rejected(
-          "0.0.0.0 is reachable from other machines, and the device gateway has no authentication: " +
-            "set A2C_DEVICES_TOKEN, give --tokens FILE, " +
-            "or listen on 127.0.0.1"
-        )
-      )
-    })
-  )
+  const assertRejected = Effect.fnUntraced(function* (args: ReadonlyArray<string>, message: string) {
+    const rejected = { code: 1, stdout: "", stderr: `a2c: ${message}\n` }
+    assert.deepStrictEqual(yield* run("devices", "gateway", ...args), rejected)
+  })
 
-  it.live("reports an invalid token", () =>
+  /** The contents of FILE, the arguments, and the message. */
+  it.live.each<readonly [title: string, contents: string, args: ReadonlyArray<string>, message: string]>([
+    [
+      "a public address without a token",
+      "",
+      ["--tcp", "0", "--host", "0.0.0.0"],
+      "0.0.0.0 is reachable from other machines, and the device gateway has no authentication: " +
+        "set A2C_DEVICES_TOKEN, give --tokens FILE, or listen on 127.0.0.1"
+    ],
+    [
+      "an invalid token",
+      "s3 cret ##",
+      ["--tcp", "0", "--host", "0.0.0.0", "--token", "@FILE"],
+      "The token of the devices must not be empty, contain '##', end with '#', or start or end with a space"
+    ],
+    [
+      "a token file with ambiguous tokens",
+      '{"lamp": "s3cret", "door": "s3cret"}',
+      ["--tcp", "0", "--tokens", "FILE"],
+      "The tokens in FILE cannot be used: two devices have the same token"
+    ],
+    [
+      "an invalid token file without quoting it",
+      "lamp: s3cret",
+      ["--tcp", "0", "--tokens", "FILE"],
+      "The tokens in FILE are not JSON"
+    ],
+    [
+      "two uses of stdout",
+      "",
+      ["--tcp", "0", "--stdio", "--http", "0"],
+      "Give --stdio or --http, not both: stdout can only be one of them"
+    ]
+  ])("reports %s", ([, contents, args, message]) =>
     Effect.gen(function* () {
-      const spaced = yield* temporaryFile("token", "s3 cret ##")
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", `@${spaced}`),
-        rejected("The token of the devices must not be empty, contain '##', end with '#', or start or end with a space")
-      )
-    })
-  )
-
-  it.live("reports a token file with ambiguous tokens", () =>
-    Effect.gen(function* () {
-      const same = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "s3cret"}')
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--tokens", same),
-        rejected(`The tokens in ${same} cannot be used: two devices have the same token`)
-      )
+      const file = yield* temporaryFile("file", contents)
+      const withFile = (text: string) => (contents === "" ? text : text.replace("FILE", file))
+      yield* assertRejected(args.map(withFile), withFile(message))
     })
   )
 
   it.live("reports a port in use", () =>
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", String(port)),
-        rejected(`Cannot listen on 127.0.0.1:${port}: the address is in use`)
-      )
-    })
-  )
-
-  it.live("reports two uses of stdout", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--stdio", "--http", "0"),
-        rejected("Give --stdio or --http, not both: stdout can only be one of them")
-      )
-    })
-  )
-
-  it.live("reports an invalid token file without quoting it", () =>
-    Effect.gen(function* () {
-      const tokens = yield* temporaryFile("tokens.json", "lamp: s3cret")
-      assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--tokens", tokens),
-        rejected(`The tokens in ${tokens} are not JSON`)
-      )
+      yield* assertRejected(["--tcp", String(port)], `Cannot listen on 127.0.0.1:${port}: the address is in use`)
     })
   )
 })

@@ -1,19 +1,22 @@
 import { writeFileSync } from "node:fs"
-import { createRequire } from "node:module"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { descendants, familyOf, gone, kill } from "../processes.ts"
-import { a2c, type Cli, cli, node, onTerminal, temporaryFile } from "./processes.ts"
+import {
+  a2c,
+  type Cli,
+  cli,
+  everythingServer,
+  node,
+  onTerminal,
+  startGateway,
+  startServer,
+  temporaryFile
+} from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
-const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
-const mcpServers = { everything: { command: process.execPath, args: [everything, "stdio"] } }
-
-const serverUrl = Effect.gen(function* () {
-  const serving = yield* a2c("server", "--port", "0")
-  return (yield* serving.prints("listening on ")).replace("listening on ", "")
-})
+const mcpServers = { everything: { command: process.execPath, args: [everythingServer, "stdio"] } }
 
 const configFile = temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 
@@ -32,22 +35,28 @@ const familyBelow = ({ pid }: Cli) =>
     })
   )
 
-/** An Agent that watches the office `o`. */
-const watchOffice = Effect.fnUntraced(function* (url: string) {
+/** An Agent that watches an office, a Computer `desk` on a terminal there, and the processes of the Computer. */
+const watchedDesk = Effect.gen(function* () {
+  const { url } = yield* startServer()
   const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch", "--log-level", "debug")
   yield* watching.prints("joined office", "stderr")
-  return watching
+  const place = ["--server", url, "--office", "o", "--name", "desk"]
+  const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
+  yield* desk.prints("joined office o as desk")
+  return { watching, desk, family: yield* familyBelow(desk) }
+})
+
+/** The command line of a device, and the file of its configuration. */
+const deviceCommand = Effect.gen(function* () {
+  const { address } = yield* startGateway()
+  const file = yield* configFile
+  return { file, connect: ["devices", "connect", "--to", address, "--name", "desk", "--config", file] }
 })
 
 describe("SIGHUP on a terminal", () => {
   it.live("ends a Computer in order with code 129", () =>
     Effect.gen(function* () {
-      const url = yield* serverUrl
-      const watching = yield* watchOffice(url)
-      const place = ["--server", url, "--office", "o", "--name", "desk"]
-      const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
-      yield* desk.prints("joined office o as desk")
-      const family = yield* familyBelow(desk)
+      const { desk, family, watching } = yield* watchedDesk
       yield* hangUp(desk)
       assert.strictEqual(yield* desk.ended, 129)
       yield* watching.prints("computer desk left")
@@ -57,12 +66,7 @@ describe("SIGHUP on a terminal", () => {
 
   it.live("ends a Computer and its MCP servers when the terminal closes", () =>
     Effect.gen(function* () {
-      const url = yield* serverUrl
-      const watching = yield* watchOffice(url)
-      const place = ["--server", url, "--office", "o", "--name", "desk"]
-      const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
-      yield* desk.prints("joined office o as desk")
-      const family = yield* familyBelow(desk)
+      const { desk, family, watching } = yield* watchedDesk
       yield* desk.signal("SIGKILL")
       yield* watching.prints("computer desk left")
       yield* gone(family)
@@ -71,15 +75,8 @@ describe("SIGHUP on a terminal", () => {
 
   it.live("ends the shell of a Computer with code 129", () =>
     Effect.gen(function* () {
-      const desk = yield* onTerminal([
-        cli,
-        "computer",
-        "--interactive",
-        "--name",
-        "desk",
-        "--config",
-        yield* configFile
-      ])
+      const shell = ["computer", "--interactive", "--name", "desk", "--config", yield* configFile]
+      const desk = yield* onTerminal([cli, ...shell])
       yield* desk.prints("desk> ")
       yield* hangUp(desk)
       assert.strictEqual(yield* desk.ended, 129)
@@ -88,9 +85,7 @@ describe("SIGHUP on a terminal", () => {
 
   it.live("ends a device with code 129", () =>
     Effect.gen(function* () {
-      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
-      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
-      const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", yield* configFile]
+      const { connect } = yield* deviceCommand
       const device = yield* onTerminal([cli, ...connect])
       yield* device.prints("registered ")
       yield* hangUp(device)
@@ -112,11 +107,8 @@ describe("SIGHUP on a terminal", () => {
 describe("SIGHUP without a terminal", () => {
   it.live("reloads the configuration of a device", () =>
     Effect.gen(function* () {
-      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
-      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
-      const file = yield* configFile
-      const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", file, "--no-watch"]
-      const device = yield* a2c(...connect)
+      const { connect, file } = yield* deviceCommand
+      const device = yield* a2c(...connect, "--no-watch")
       yield* device.prints("registered ")
       writeFileSync(file, JSON.stringify({ mcpServers: {} }))
       yield* device.signal("SIGHUP")
@@ -129,10 +121,8 @@ describe("SIGHUP without a terminal", () => {
     Effect.gen(function* () {
       const keys = join(yield* temporaryFolder, "keys.json")
       writeFileSync(keys, JSON.stringify({ keys: [] }))
-      const guarded = yield* a2c("server", "--port", "0", "--api-keys", keys)
-      const open = yield* a2c("server", "--port", "0")
-      yield* guarded.prints("listening on ")
-      yield* open.prints("listening on ")
+      const { process: guarded } = yield* startServer(["--api-keys", keys])
+      const { process: open } = yield* startServer()
       yield* guarded.signal("SIGHUP")
       yield* open.signal("SIGHUP")
       yield* guarded.prints("API keys reloaded", "stderr")
@@ -161,9 +151,8 @@ describe("SIGHUP without a terminal", () => {
 
   it.live("ends a command that has nothing to reload in order with code 129", () =>
     Effect.gen(function* () {
-      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
+      const { process: gateway } = yield* startGateway()
       const tools = yield* a2c("tools", "serve", yield* temporaryFolder, "--port", "0")
-      yield* gateway.prints("listening for devices")
       yield* tools.prints("serving ")
       yield* gateway.signal("SIGHUP")
       yield* tools.signal("SIGHUP")

@@ -1,14 +1,12 @@
-import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import * as FileCatalogueStore from "../../src/adapters/catalogues/FileCatalogueStore.ts"
 import { agentUnderTest } from "../conformance/members.ts"
 import { gone, processes } from "../processes.ts"
 import { makeComputer, makePlace, nodeServer, testTimeout, until } from "./computers.ts"
+import { everythingServer, memoryServer } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
-const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/dist/index.js")
-const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const office = "O1"
 
 /** The Node processes with this argument. */
@@ -23,7 +21,10 @@ describe("lazy MCP server in a process", () => {
       const folder = yield* temporaryFolder
       const catalogues = FileCatalogueStore.layer(folder)
       const marker = `marker-${process.hrtime.bigint()}`
-      const servers = { memory: nodeServer(memory, marker), everything: nodeServer(everything, "stdio", marker) }
+      const servers = {
+        memory: nodeServer(memoryServer, marker),
+        everything: nodeServer(everythingServer, "stdio", marker)
+      }
       const settings = { startupTimeout: testTimeout, lifecycle: "lazy", idle: Duration.millis(200) } as const
       const options = { catalogues, office, settings }
 
@@ -40,10 +41,8 @@ describe("lazy MCP server in a process", () => {
       const computer = yield* makeComputer(place, servers, options)
       const agent = yield* agentUnderTest(place, { office })
       const shown = yield* agent.getTools("pc-1")
-      assert.deepStrictEqual(
-        shown.map(({ name }) => name),
-        tools
-      )
+      const names = shown.map(({ name }) => name)
+      assert.deepStrictEqual(names, tools)
       assert.deepStrictEqual(pidsOf(marker), [])
       const calls = Effect.all(
         [

@@ -72,7 +72,11 @@ export interface Peer {
 
 /** Handles a request; it may reply at once, later or never. */
 export type Answers = (
-  request: { readonly req_id: string; readonly tool_name?: string },
+  request: {
+    readonly req_id: string
+    readonly tool_name?: string
+    readonly params?: { readonly [name: string]: unknown }
+  },
   answer: (body: object) => void,
   event: string
 ) => void

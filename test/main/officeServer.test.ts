@@ -9,7 +9,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { a2cInProcess } from "./cli/inProcess.ts"
 import { board, computer, type Office, office, published, server, waits } from "./offices.ts"
-import { a2c, cli } from "./processes.ts"
+import { cli, run } from "./processes.ts"
 
 /** Operations of a client of either SDK. */
 interface Host {
@@ -195,20 +195,18 @@ describe("office as an MCP server", () => {
         inner: { command: process.execPath, args: [cli, "agent", "mcp"], env: environment }
       })
       const outer = ["--server", url, "--office", "outer"]
-      const called = yield* a2c("agent", ...outer, "call", "desk__echo", "--args", '{"message":"through both"}')
-      assert.deepStrictEqual([yield* called.ended, called.stdout()], [0, "Echo: through both\n"])
-      const desktop = yield* a2c("agent", ...outer, "desktop")
-      yield* desktop.ended
-      assert.include(desktop.stdout(), "window://lab.a2c.demo.notes/board")
+      const called = yield* run("agent", ...outer, "call", "desk__echo", "--args", '{"message":"through both"}')
+      assert.deepStrictEqual([called.code, called.stdout], [0, "Echo: through both\n"])
+      assert.include((yield* run("agent", ...outer, "desktop")).stdout, "window://lab.a2c.demo.notes/board")
     })
   )
 
   it.live("prints the configuration of a host", () =>
     Effect.gen(function* () {
       const place = ["--server", "http://127.0.0.1:7070", "--office", "team", "--name", "bridge"]
-      const claude = yield* a2c("agent", ...place, "mcp", "config", "claude")
-      assert.strictEqual(yield* claude.ended, 0)
-      assert.deepStrictEqual(JSON.parse(claude.stdout()), {
+      const claude = yield* run("agent", ...place, "mcp", "config", "claude")
+      assert.strictEqual(claude.code, 0)
+      assert.deepStrictEqual(JSON.parse(claude.stdout), {
         mcpServers: {
           "office-team": {
             type: "stdio",
@@ -218,12 +216,11 @@ describe("office as an MCP server", () => {
           }
         }
       })
-      const code = yield* a2c("agent", ...place, "mcp", "config", "vscode", "--url", "http://127.0.0.1:1/mcp")
-      yield* code.ended
-      assert.include(code.stdout(), '"servers"')
-      const wrong = yield* a2c("agent", ...place, "mcp", "config", "emacs")
-      assert.strictEqual(yield* wrong.ended, 1)
-      assert.include(wrong.stderr(), "Unknown host 'emacs': expected one of ")
+      const vscode = yield* run("agent", ...place, "mcp", "config", "vscode", "--url", "http://127.0.0.1:1/mcp")
+      assert.include(vscode.stdout, '"servers"')
+      const wrong = yield* run("agent", ...place, "mcp", "config", "emacs")
+      assert.strictEqual(wrong.code, 1)
+      assert.include(wrong.stderr, "Unknown host 'emacs': expected one of ")
     })
   )
 

@@ -101,13 +101,13 @@ export const startGateway = Effect.fnUntraced(function* (...args: ReadonlyArray<
   return { process, address }
 })
 
-const { resolve } = createRequire(import.meta.url)
+const require = createRequire(import.meta.url)
 
 /** The program of MCP's server-everything, which has a tool for each feature. */
-export const everythingServer = resolve("@modelcontextprotocol/server-everything/dist/index.js")
+export const everythingServer = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
 /** The program of MCP's server-memory, whose tools never change. */
-export const memoryServer = resolve("@modelcontextprotocol/server-memory/dist/index.js")
+export const memoryServer = require.resolve("@modelcontextprotocol/server-memory/dist/index.js")
 
 /** A file in a separate folder until the scope closes. */
 export const temporaryFile = (name: string, contents: string) =>

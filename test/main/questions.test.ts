@@ -5,15 +5,13 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
-import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { computer, server } from "./offices.ts"
-import { a2c, cli, node, temporaryFile } from "./processes.ts"
+import { a2c, cli, everythingServer, node, outcomeOf, temporaryFile } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
-const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
-const mcpServers = { everything: { command: process.execPath, args: [everything] } }
+const mcpServers = { everything: { command: process.execPath, args: [everythingServer] } }
 
 /** The tool of MCP's server-everything that asks for a form of all kinds of fields. */
 const tool = "trigger-elicitation-request"
@@ -116,10 +114,7 @@ describe("question of a real MCP server", () => {
       const variables = { XDG_RUNTIME_DIR: yield* temporaryFolder }
       const agent = (...args: ReadonlyArray<string>) =>
         node([cli, "agent", "--server", url, "--office", "o", ...args], variables)
-      const run = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-        const { ended, stderr, stdout } = yield* agent(...args)
-        return { code: yield* ended, stdout: stdout(), stderr: stderr() }
-      })
+      const run = (...args: ReadonlyArray<string>) => Effect.flatMap(agent(...args), outcomeOf)
       const calling = yield* agent("call", tool)
       yield* calling.prints("waiting for the answer to a question at desk", "stderr")
       const listed = yield* Effect.repeat(run("approvals"), { until: ({ code }) => code === 0 })

@@ -1,33 +1,35 @@
 import { existsSync, readFileSync, statSync } from "node:fs"
-import { createServer } from "node:http"
-import { createRequire } from "node:module"
-import { type AddressInfo, connect } from "node:net"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Option, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
+import { makeVictim } from "../adapters/http/victim.ts"
 import { parsePrometheus } from "../prometheus.ts"
-import { cli, node, program, temporaryFile } from "./processes.ts"
+import { until } from "./nodes.ts"
+import {
+  type Cli,
+  cli,
+  everythingServer,
+  node,
+  outcomeOf,
+  program,
+  run,
+  startServer,
+  temporaryFile,
+  urlOf
+} from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { fetchText } from "../fetchText.ts"
 
-const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
-
 type Variables = { readonly [name: string]: string }
-
-/** Starts a Server and returns its process and its URL. */
-const serve = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], variables: Variables = {}) {
-  const process = yield* node([cli, "server", "--port", "0", ...args], variables)
-  const url = (yield* process.prints("listening on ")).replace("listening on ", "")
-  return { process, url }
-})
 
 /** Starts a Computer with a real MCP server that has the tool `echo`. */
 const compute = Effect.fnUntraced(function* (url: string, variables: Variables = {}) {
-  const mcpServers = { everything: { command: process.execPath, args: [everything] } }
+  const mcpServers = { everything: { command: process.execPath, args: [everythingServer] } }
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
   const place = ["--server", url, "--office", "team", "--name", "desk"]
   const started = yield* node([cli, "computer", ...place, "--config", config, "--approve", "*"], variables)
@@ -36,18 +38,13 @@ const compute = Effect.fnUntraced(function* (url: string, variables: Variables =
 })
 
 /** Runs a command of an Agent until it ends. */
-const act = Effect.fnUntraced(function* (url: string, args: ReadonlyArray<string>, variables: Variables = {}) {
-  const agent = yield* node([cli, "agent", "--server", url, "--office", "team", ...args], variables)
-  return { code: yield* agent.ended, stdout: agent.stdout(), stderr: agent.stderr() }
-})
+const act = (url: string, args: ReadonlyArray<string>, variables: Variables = {}) =>
+  Effect.flatMap(node([cli, "agent", "--server", url, "--office", "team", ...args], variables), outcomeOf)
+
+/** Stops a process in order. */
+const stop = ({ ended, signal }: Cli, name: "SIGINT" | "SIGTERM" = "SIGINT") => Effect.andThen(signal(name), ended)
 
 const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ message })]
-
-/** Waits until the condition holds. Fails after a minute. */
-const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
-  Effect.filterOrFail(look, holds, () => "not yet").pipe(
-    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "60 seconds" })))
-  )
 
 const jsonLines = (text: string): ReadonlyArray<Record<string, unknown>> =>
   text
@@ -85,7 +82,7 @@ const collector: Effect.Effect<
 > = Effect.gen(function* () {
   const spans: Array<Span> = []
   const paths = new Set<string>()
-  const http = createServer((request, response) => {
+  const { url } = yield* makeVictim((request, response) => {
     paths.add(request.url ?? "")
     void jsonOf(request).then((body) => {
       if (request.url === "/v1/traces") {
@@ -97,15 +94,7 @@ const collector: Effect.Effect<
       response.writeHead(200, { "Content-Type": "application/json" }).end("{}")
     })
   })
-  yield* Effect.acquireRelease(
-    Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void))),
-    () =>
-      Effect.sync(() => {
-        http.close()
-        http.closeAllConnections()
-      })
-  )
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, spans, paths }
+  return { url, spans, paths }
 })
 
 /** The metrics that a healthy single Server lacks, and when a Server has them. */
@@ -120,14 +109,12 @@ const conditionalMetrics: { readonly [name in keyof typeof metricDefinitions]?: 
 describe("a2c server observability", () => {
   it.live("shows its load in metrics and status", () =>
     Effect.gen(function* () {
-      const { process: serving, url } = yield* serve()
+      const { process: serving, url } = yield* startServer()
       yield* compute(url)
       const calls = yield* Effect.forEach([1, 2, 3], (n) => act(url, [...echo(`n${n}`), "--name", `a${n}`]))
-      assert.deepStrictEqual(
-        calls.map(({ code }) => code),
-        [0, 0, 0]
-      )
-      assert.strictEqual((yield* act(url, ["call", "echo"])).code, 2)
+      const failed = yield* act(url, ["call", "echo"])
+      const codes = [...calls, failed].map(({ code }) => code)
+      assert.deepStrictEqual(codes, [0, 0, 0, 2])
 
       const samples = parsePrometheus(yield* fetchText(`${url}/metrics`))
       const called = (outcome: string) => samples.get(`a2c_calls_total{event="client:tool_call",outcome="${outcome}"}`)
@@ -137,13 +124,17 @@ describe("a2c server observability", () => {
       assert.strictEqual(samples.get('a2c_members{role="computer"}'), 1)
       assert.strictEqual(samples.get("a2c_calls_in_flight"), 0)
 
-      const status = yield* node([cli, "server", "status", url, "--offices"])
-      assert.strictEqual(yield* status.ended, 0)
-      assert.match(status.stdout(), /^state +ready$/m)
-      assert.match(status.stdout(), /^members +0 agents, 1 computer$/m)
-      assert.match(status.stdout(), /^outcomes +.*tool_error 1/m)
-      assert.match(status.stdout(), /^latency +p50 [\d.]+ m?s, p90/m)
-      assert.match(status.stdout(), /^team +0\.2 +0 agents +1 computer$/m)
+      const status = yield* run("server", "status", url, "--offices")
+      assert.strictEqual(status.code, 0)
+      for (const line of [
+        /^state +ready$/m,
+        /^members +0 agents, 1 computer$/m,
+        /^outcomes +.*tool_error 1/m,
+        /^latency +p50 [\d.]+ m?s, p90/m,
+        /^team +0\.2 +0 agents +1 computer$/m
+      ]) {
+        assert.match(status.stdout, line)
+      }
 
       const watching = yield* node([cli, "server", "status", url, "--watch"])
       yield* watching.prints("1 office ", "stdout", 2)
@@ -156,7 +147,7 @@ describe("a2c server observability", () => {
 
   it.live("serves every metric, except those of an audit or a failure", () =>
     Effect.gen(function* () {
-      const { url } = yield* serve()
+      const { url } = yield* startServer()
       yield* compute(url)
       assert.strictEqual((yield* act(url, echo("hi"))).code, 0)
       const metrics = Effect.map(
@@ -176,7 +167,7 @@ describe("a2c server observability", () => {
 
   it.live("serves complete and increasing metrics under load", () =>
     Effect.gen(function* () {
-      const { url } = yield* serve()
+      const { url } = yield* startServer()
       yield* compute(url)
       const context = yield* Layer.build(agentLayer({ url, office: "team", name: "busy" }))
       const { callTool } = Context.get(context, Agent)
@@ -207,38 +198,19 @@ describe("a2c server observability", () => {
 
   it.live("reports problems in status, and exits with 1", () =>
     Effect.gen(function* () {
-      const http = createServer((_, response) => response.end("hello"))
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void http.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => http.close())
-      )
-      const other = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+      const { url: other } = yield* makeVictim()
       const token = yield* temporaryFile("token", "two words\n")
-      const requests = yield* Effect.forEach(
-        [
-          ["http://127.0.0.1:9"],
-          [other],
-          ["nonsense"],
-          [other, "--token-file", token],
-          [other, "--token-file", "/nowhere/token"]
-        ],
-        (args) =>
-          Effect.gen(function* () {
-            const status = yield* node([cli, "server", "status", ...args])
-            return [yield* status.ended, status.stderr()] as const
-          })
-      )
-      const expected = [
-        /^a2c: The Server at http:\/\/127\.0\.0\.1:9 cannot be reached: \w/,
-        /^a2c: The response of .* is not from an A2C Server/,
-        /^a2c: "nonsense" is not the URL of a Server/,
-        /^a2c: .*token must hold a token and nothing else/,
-        /^a2c: the token file \/nowhere\/token does not exist/
-      ]
-      for (const [at, [code, words]] of requests.entries()) {
+      for (const [args, words] of [
+        [["http://127.0.0.1:9"], /^a2c: The Server at http:\/\/127\.0\.0\.1:9 cannot be reached: \w/],
+        [[other], /^a2c: The response of .* is not from an A2C Server/],
+        [["nonsense"], /^a2c: "nonsense" is not the URL of a Server/],
+        [[other, "--token-file", token], /^a2c: .*token must hold a token and nothing else/],
+        [[other, "--token-file", "/nowhere/token"], /^a2c: the token file \/nowhere\/token does not exist/]
+      ] as const) {
+        const { code, stderr } = yield* run("server", "status", ...args)
         assert.strictEqual(code, 1)
-        assert.match(words, expected[at] ?? /^$/)
-        assert.notInclude(words, "two words")
+        assert.match(stderr, words)
+        assert.notInclude(stderr, "two words")
       }
     })
   )
@@ -246,13 +218,11 @@ describe("a2c server observability", () => {
   it.live("logs JSON when the environment requests it, for all long-running commands", () =>
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
-      const { process: serving, url } = yield* serve([], variables)
+      const { process: serving, url } = yield* startServer([], variables)
       const desk = yield* compute(url, variables)
       yield* act(url, echo("hi"))
-      yield* desk.signal("SIGINT")
-      yield* desk.ended
-      yield* serving.signal("SIGINT")
-      yield* serving.ended
+      yield* stop(desk)
+      yield* stop(serving)
       for (const process of [serving, desk]) {
         const lines = jsonLines(process.stderr())
         for (const line of lines) {
@@ -272,10 +242,9 @@ describe("a2c server observability", () => {
   it.live("prefers log flags to the environment, and rejects an unknown level", () =>
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
-      const { process: serving, url } = yield* serve(["--log-format", "human", "--log-level", "error"], variables)
+      const { process: serving, url } = yield* startServer(["--log-format", "human", "--log-level", "error"], variables)
       yield* act(url, ["members"])
-      yield* serving.signal("SIGINT")
-      yield* serving.ended
+      yield* stop(serving)
       assert.strictEqual(serving.stderr(), "")
       const wrong = yield* node([cli, "server", "--port", "0"], { A2C_LOG_LEVEL: "loud" })
       assert.strictEqual(yield* wrong.ended, 1)
@@ -286,13 +255,11 @@ describe("a2c server observability", () => {
   it.live("writes a complete audit without arguments until the Server has ended", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "audit.jsonl")
-      const { process: serving, url } = yield* serve(["--audit", file])
+      const { process: serving, url } = yield* startServer(["--audit", file])
       const desk = yield* compute(url)
       yield* act(url, [...echo("sesame"), "--name", "ada"])
-      yield* desk.signal("SIGINT")
-      yield* desk.ended
-      yield* serving.signal("SIGTERM")
-      yield* serving.ended
+      yield* stop(desk)
+      yield* stop(serving, "SIGTERM")
       assert.isTrue(existsSync(file))
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       const text = readFileSync(file, "utf8")
@@ -321,7 +288,7 @@ describe("a2c server observability", () => {
     Effect.gen(function* () {
       const limited = ["-c", 'ulimit -n 128 && exec "$0" "$@"', process.execPath, cli, "server", "--port", "0"]
       const serving = yield* program("/bin/sh", limited)
-      const url = (yield* serving.prints("listening on ")).replace("listening on ", "")
+      const url = yield* urlOf(serving)
       const sockets = Array.from({ length: 200 }, () => connect(Number(new URL(url).port), "127.0.0.1"))
       yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
       // Those beyond the limit are reset.
@@ -338,9 +305,9 @@ describe("a2c server observability", () => {
 
   it.live("does not start when the audit cannot be written", () =>
     Effect.gen(function* () {
-      const rejected = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
-      assert.strictEqual(yield* rejected.ended, 1)
-      assert.match(rejected.stderr(), /^a2c: The audit \/nowhere\/audit\.jsonl cannot be written/)
+      const { code, stderr } = yield* run("server", "--port", "0", "--audit", "/nowhere/audit.jsonl")
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /^a2c: The audit \/nowhere\/audit\.jsonl cannot be written/)
     })
   )
 })
@@ -351,14 +318,12 @@ describe("OpenTelemetry", () => {
       const { paths, spans, url: otlp } = yield* collector
       const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
       const byEnvironment = { ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: otlp }
-      const { process: serving, url } = yield* serve(["--otlp", otlp], variables)
+      const { process: serving, url } = yield* startServer(["--otlp", otlp], variables)
       const desk = yield* compute(url, byEnvironment)
       const called = yield* act(url, echo("hi"), byEnvironment)
       assert.deepStrictEqual([called.code, called.stdout], [0, "Echo: hi\n"])
-      yield* desk.signal("SIGINT")
-      yield* desk.ended
-      yield* serving.signal("SIGINT")
-      yield* serving.ended
+      yield* stop(desk)
+      yield* stop(serving)
 
       const requests = spans.find(({ name, service }) => service === "a2c-agent" && name === "client:tool_call")
       const trace = spans.filter(({ traceId }) => traceId === requests?.traceId)
@@ -375,7 +340,7 @@ describe("OpenTelemetry", () => {
   it.live("logs one warning when there is no collector", () =>
     Effect.gen(function* () {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }
-      const { process: serving, url } = yield* serve([], variables)
+      const { process: serving, url } = yield* startServer([], variables)
       yield* act(url, ["members"])
       yield* act(url, ["tools"], variables)
       assert.strictEqual((yield* act(url, ["members"])).code, 0)

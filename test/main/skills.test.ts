@@ -88,10 +88,8 @@ describe("list of skills on this host", () => {
       sent.length = 0
       rmSync(join(folder, "user/pdf"), { recursive: true })
       yield* eventually(Effect.sync(() => sent.includes("server:update_skills")))
-      assert.deepStrictEqual(
-        (yield* list).map(({ name }) => name),
-        ["docx"]
-      )
+      const names = (yield* list).map(({ name }) => name)
+      assert.deepStrictEqual(names, ["docx"])
     })
   )
 
@@ -140,10 +138,8 @@ describe("list of skills on this host", () => {
         {},
         folder
       )
-      assert.deepStrictEqual(
-        (yield* list).map(({ name }) => name),
-        ["b"]
-      )
+      const names = (yield* list).map(({ name }) => name)
+      assert.deepStrictEqual(names, ["b"])
     })
   )
 })

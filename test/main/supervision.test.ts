@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process"
-import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Stream } from "effect"
@@ -9,11 +8,20 @@ import type { Computer } from "../../src/application/computer/Computer.ts"
 import { agentUnderTest, computerUnderTest, resource } from "../conformance/members.ts"
 import { type LoopbackAddress, loopbackAddress } from "../loopbackAddress.ts"
 import { alive, gone, processes } from "../processes.ts"
-import { becomes, configOf, linesOf, listen, makeComputer, makePlace, nodeServer, testTimeout, until } from "./computers.ts"
-import { temporaryFile } from "./processes.ts"
+import {
+  becomes,
+  configOf,
+  linesOf,
+  listen,
+  makeComputer,
+  makePlace,
+  nodeServer,
+  testTimeout,
+  until
+} from "./computers.ts"
+import { memoryServer, temporaryFile } from "./processes.ts"
 import { guardChild } from "../childGuard.ts"
 
-const memory = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-memory/dist/index.js")
 const contract = fileURLToPath(new URL("../fixtures/contractServer.ts", import.meta.url))
 const plain = fileURLToPath(new URL("../fixtures/faults/server.ts", import.meta.url))
 const office = "O1"
@@ -33,7 +41,7 @@ describe("killed MCP server", () => {
       const place = yield* makePlace
       const marker = `marker-${process.hrtime.bigint()}`
       // Its tool list never changes; other servers add tools once they know the client.
-      const servers = { memory: nodeServer(memory, marker) }
+      const servers = { memory: nodeServer(memoryServer, marker) }
       const settings = { startupTimeout: testTimeout }
       const computer = yield* makeComputer(place, servers, { office, settings })
       const agent = yield* agentUnderTest(place, { office })

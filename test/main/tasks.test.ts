@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { z } from "zod"
 import { computer, office, published, server } from "./offices.ts"
-import { a2c } from "./processes.ts"
+import { run } from "./processes.ts"
 
 const everything = ["node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio"]
 const research = "simulate-research-query"
@@ -50,15 +50,15 @@ describe("a2c tasks", () => {
       const servers = { everything: { command: process.execPath, args: everything } }
       const desk = yield* computer(url, "team", "desk", servers)
       const place = ["--server", url, "--office", "team"]
-      const start = yield* a2c("agent", ...place, "start", research, "topic=tea")
-      assert.strictEqual(yield* start.ended, 0)
-      const id = start.stdout().trim()
+      const start = yield* run("agent", ...place, "start", research, "topic=tea")
+      assert.strictEqual(start.code, 0)
+      const id = start.stdout.trim()
       yield* desk.signal("SIGKILL")
       yield* desk.ended
       yield* computer(url, "team", "desk", servers)
-      const task = yield* a2c("agent", ...place, "task", id)
-      assert.strictEqual(yield* task.ended, 1)
-      assert.include(task.stderr(), "does not know this task")
+      const task = yield* run("agent", ...place, "task", id)
+      assert.strictEqual(task.code, 1)
+      assert.include(task.stderr, "does not know this task")
     })
   )
 
@@ -67,12 +67,11 @@ describe("a2c tasks", () => {
       const url = yield* server
       yield* computer(url, "team", "desk", { everything: { command: process.execPath, args: everything } })
       const place = ["--server", url, "--office", "team"]
-      const start = yield* a2c("agent", ...place, "start", research, "topic=tea")
-      yield* start.ended
-      const task = yield* a2c("agent", ...place, "task", start.stdout().trim())
-      assert.strictEqual(yield* task.ended, 0)
-      assert.include(task.stdout(), "Research Report: tea")
-      assert.include(task.stderr(), "progress at desk")
+      const start = yield* run("agent", ...place, "start", research, "topic=tea")
+      const task = yield* run("agent", ...place, "task", start.stdout.trim())
+      assert.strictEqual(task.code, 0)
+      assert.include(task.stdout, "Research Report: tea")
+      assert.include(task.stderr, "progress at desk")
     })
   )
 })

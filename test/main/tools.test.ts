@@ -6,7 +6,7 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { descendants, kill, processes } from "../processes.ts"
 import { computer, server } from "./offices.ts"
-import { a2c, type Cli, cli, node, sourceCli } from "./processes.ts"
+import { a2c, type Cli, cli, node, run, sourceCli } from "./processes.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
@@ -65,9 +65,24 @@ const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "60 seconds" })))
   )
 
+const statusOf = Effect.map(({ status }: { readonly status: number }) => status)
+
 const ended = Effect.fnUntraced(function* (process: Cli) {
   return [yield* process.ended, process.stdout(), process.stderr()] as const
 })
+
+/** Runs `a2c` to its end; gives its exit code and what it prints on stdout. */
+const printed = (...args: ReadonlyArray<string>) => Effect.map(run(...args), ({ code, stdout }) => [code, stdout])
+
+/** The first requests to a server over stdio: the call follows with a tool. */
+const initializes = (served: Cli, tool?: string) =>
+  Effect.gen(function* () {
+    yield* served.types(JSON.stringify(initialize))
+    if (tool === undefined) return
+    yield* served.prints('"id":1')
+    yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    yield* served.types(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"${tool}","arguments":{}}}`)
+  })
 
 describe("example pack", () => {
   it.live("serves HTTP exactly as documented", () =>
@@ -117,14 +132,11 @@ describe("example pack", () => {
       })
       const place = ["--server", url, "--office", "team"]
       const call = ["call", "text_counter", "--args", '{"text": "through an office"}']
-      const called = yield* a2c("agent", ...place, ...call)
-      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "字符数: 17, 单词数: 3\n"])
+      assert.deepStrictEqual(yield* printed("agent", ...place, ...call), [0, "字符数: 17, 单词数: 3\n"])
       const file = { filename: "hi.txt", data: "aGkK" }
       const analyzed = yield* a2c("agent", ...place, "call", "file_analyzer", "--args", JSON.stringify({ file }))
-      assert.deepStrictEqual((yield* ended(analyzed)).slice(0, 2), [
-        0,
-        "文件名: hi.txt\n大小: 3 字节\n详细程度: basic\n"
-      ])
+      const analysis = "文件名: hi.txt\n大小: 3 字节\n详细程度: basic\n"
+      assert.deepStrictEqual((yield* ended(analyzed)).slice(0, 2), [0, analysis])
     })
   )
 })
@@ -154,19 +166,13 @@ describe("folder of packs", () => {
       put(folder, "lamp/word.mjs", 'export const word = "two"')
       yield* becomes(call, textReply("two"))
       put(folder, "lamp/lamp_tool.mjs", "export default {")
-      yield* becomes(
-        Effect.map(call, ({ status }) => status),
-        404
-      )
+      yield* becomes(statusOf(call), 404)
       const { body } = yield* request(`${url}/tools`)
       assert.match(JSON.stringify(body), /"name":"lamp".*"status":"failed".*lamp_tool\.mjs.*Unexpected end/)
       put(folder, "lamp/lamp_tool.mjs", toolSaying("lamp", 'return "three"'))
       yield* becomes(call, textReply("three"))
       rmSync(join(folder, "lamp"), { recursive: true })
-      yield* becomes(
-        Effect.map(call, ({ status }) => status),
-        404
-      )
+      yield* becomes(statusOf(call), 404)
     })
   )
 
@@ -238,43 +244,31 @@ describe("folder of packs", () => {
           assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
           const { body } = yield* request(`${url}/tools`)
           assert.match(JSON.stringify(body), /"name":"never".*?"status":"loading"/)
-          const called = yield* a2c("tools", "call", "good", "--dir", folder, ...flags)
-          assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "fine\n"])
+          assert.deepStrictEqual(yield* printed("tools", "call", "good", "--dir", folder, ...flags), [0, "fine\n"])
         })
       )
     }
   }
 
   for (const [title, code] of Object.entries({
-    "another throws": 'throw new Error("broken")',
-    "another is malformed": "export default {",
-    "another exports nothing": ""
+    "a pack waits for ever and another throws": 'throw new Error("broken")',
+    "a pack waits for ever and another is malformed": "export default {",
+    "a pack waits for ever and another exports nothing": "",
+    "its only pack waits for ever": undefined
   })) {
-    it.live(`answers over stdio while a pack waits for ever and ${title}`, () =>
+    it.live(`answers over stdio while ${title}`, () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({
-          "broken/broken_tool.mjs": code,
+          ...(code !== undefined && { "broken/broken_tool.mjs": code }),
           "never/never_tool.mjs": "await new Promise(() => setInterval(() => {}, 1000))"
         })
         const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
-        yield* served.types(JSON.stringify(initialize))
+        yield* initializes(served)
         yield* served.prints('"id":1')
         assert.notInclude(served.stderr(), "loading took more than")
       })
     )
   }
-
-  it.live("answers over stdio while its only pack waits for ever", () =>
-    Effect.gen(function* () {
-      const folder = yield* folderWith({
-        "never/never_tool.mjs": "await new Promise(() => setInterval(() => {}, 1000))"
-      })
-      const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
-      yield* served.types(JSON.stringify(initialize))
-      yield* served.prints('"id":1')
-      assert.notInclude(served.stderr(), "loading took more than")
-    })
-  )
 
   const exits = {
     "at import": "process.exit(3)",
@@ -351,15 +345,10 @@ describe("folder of packs", () => {
             .split("\n")
             .filter(Boolean)
             .map((line) => JSON.parse(line) as JsonRpcReply)
-        yield* served.types(JSON.stringify(initialize))
-        yield* served.prints('"id":1')
-        yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-        yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"noisy","arguments":{}}}')
+        yield* initializes(served, "noisy")
         yield* served.prints('"id":2')
-        assert.deepStrictEqual(
-          messages().map(({ id }) => id),
-          [1, 2]
-        )
+        const ids = messages().map(({ id }) => id)
+        assert.deepStrictEqual(ids, [1, 2])
         assert.strictEqual(messages()[1]?.result?.content?.[0]?.text?.length, 3_000_000)
         for (const word of ["import", "call"]) yield* served.prints(word, "stderr", 7)
       })
@@ -380,12 +369,7 @@ describe("folder of packs", () => {
       Effect.gen(function* () {
         const folder = yield* folderWith({ "stuck/stuck_tool.mjs": code })
         const served = yield* node([cli, "tools", "serve", folder, "--mcp", "stdio"])
-        yield* served.types(JSON.stringify(initialize))
-        if (kind !== "at import") {
-          yield* served.prints('"id":1')
-          yield* served.types('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-          yield* served.types('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stuck","arguments":{}}}')
-        }
+        yield* initializes(served, kind === "at import" ? undefined : "stuck")
         yield* served.prints("blocked", "stderr")
         const below = descendants(served.pid)
         assert.isNotEmpty(below)
@@ -408,10 +392,7 @@ describe("folder of packs", () => {
       const stuck = yield* Effect.forkScoped(post(`${url}/tools/loop`, {}))
       assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
       assert.strictEqual((yield* Fiber.join(stuck)).status, 504)
-      yield* becomes(
-        Effect.map(post(`${url}/tools/loop`, { calm: true }), ({ status }) => status),
-        200
-      )
+      yield* becomes(statusOf(post(`${url}/tools/loop`, { calm: true })), 200)
       assert.deepStrictEqual(yield* post(`${url}/tools/good`, {}), textReply("fine"))
     })
   )
@@ -427,11 +408,15 @@ describe("folder of packs", () => {
       const [, stdout, stderr] = yield* ended(rejected)
       assert.match(stderr, /^a2c: odd: .*is-odd@3\.0\.1/m)
       assert.match(stdout, /^good +good/m)
-      const called = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}')
-      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "true\n"])
+      assert.deepStrictEqual(yield* printed("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}'), [
+        0,
+        "true\n"
+      ])
       assert.isTrue(existsSync(join(folder, "odd/package-lock.json")))
-      const again = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 4}', "--no-install")
-      assert.deepStrictEqual((yield* ended(again)).slice(0, 2), [0, "false\n"])
+      assert.deepStrictEqual(
+        yield* printed("tools", "call", "odd", "--dir", folder, "--args", '{"n": 4}', "--no-install"),
+        [0, "false\n"]
+      )
     })
   )
 })
@@ -465,8 +450,10 @@ describe("a2c tools", () => {
       assert.strictEqual(yield* made.ended, 0, made.stderr())
       const tested = yield* node(["--test", join(folder, "word_count/word_count_tool.test.ts")])
       assert.strictEqual(yield* tested.ended, 0, tested.stdout())
-      const called = yield* a2c("tools", "call", "word_count", "--dir", folder, "--args", '{"text": "a b"}')
-      assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "3 characters, 2 words\n"])
+      assert.deepStrictEqual(
+        yield* printed("tools", "call", "word_count", "--dir", folder, "--args", '{"text": "a b"}'),
+        [0, "3 characters, 2 words\n"]
+      )
       const twice = yield* a2c("tools", "new", "word_count", "--dir", folder)
       assert.match((yield* ended(twice))[2], /word_count exists already/)
       const bad = yield* a2c("tools", "new", "3d_view", "--dir", folder)

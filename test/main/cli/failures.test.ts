@@ -1,11 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { a2c, temporaryFile } from "../processes.ts"
-
-const outcome = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const process = yield* a2c(...args)
-  return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
-})
+import { run, temporaryFile } from "../processes.ts"
 
 const unreachable = ["agent", "--server", "http://127.0.0.1:9", "--office", "o"]
 
@@ -18,7 +13,7 @@ describe("a failed command", () => {
         [["server", "--prt", "1"], /^a2c: .*--prt.*\n(a2c: .*\n)*See 'a2c server --help'\.\n$/],
         [["nonsense"], /^a2c: .*nonsense.*\n(a2c: .*\n)*See 'a2c --help'\.\n$/]
       ] as const) {
-        const { code, stderr, stdout } = yield* outcome(...args)
+        const { code, stderr, stdout } = yield* run(...args)
         assert.deepStrictEqual([code, stdout], [1, ""])
         assert.match(stderr, expected)
       }
@@ -43,7 +38,7 @@ describe("a failed command", () => {
           }
         ]
       ] as const) {
-        const { code, stderr, stdout } = yield* outcome(...args)
+        const { code, stderr, stdout } = yield* run(...args)
         assert.deepStrictEqual([code, stdout], [1, ""])
         assert.match(stderr, /^\{.*\}\n$/)
         assert.deepStrictEqual(JSON.parse(stderr), { error })

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, type Scope } from "effect"
@@ -27,6 +29,15 @@ export const testFlags = <Options>(rows: FlagRows<Options>) =>
         assert.deepStrictEqual(outcomes, [without, withIt])
       })
   )
+
+/** Makes a function that writes a file into this folder and returns its path. */
+export const fileWriter =
+  (folder: string) =>
+  (name: string, text: string): string => {
+    const path = join(folder, name)
+    writeFileSync(path, text)
+    return path
+  }
 
 /** Makes a function that parses a command line by the flags of a command, without variables of the environment. */
 export const parserOf =

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { a2c, cli, node, program, temporaryFile } from "../processes.ts"
+import { a2c, cli, node, program, startGateway, temporaryFile } from "../processes.ts"
 import { a2cInProcess } from "./inProcess.ts"
 
 const warning = "secret on the command line, where other processes can read it: give @FILE or a variable"
@@ -72,8 +72,7 @@ describe("flag of a secret", () => {
     Effect.gen(function* () {
       const token = yield* temporaryFile("token", "s3cret\n")
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
-      const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", `@${token}`)
-      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
+      const { address: to } = yield* startGateway("--token", `@${token}`)
       const connect = ["devices", "connect", "--to", to, "--config", config]
       yield* (yield* a2c(...connect, "--name", "one", "--token", `@${token}`)).prints("registered ")
       yield* (yield* node([cli, ...connect, "--name", "two"], { A2C_DEVICES_TOKEN: "s3cret" })).prints("registered ")
@@ -84,8 +83,7 @@ describe("flag of a secret", () => {
 
   it.live("takes a literal value that begins with @ when it is written with @@", () =>
     Effect.gen(function* () {
-      const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "@@s3cret")
-      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
+      const { address: to } = yield* startGateway("--token", "@@s3cret")
       const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
       const device = yield* node([cli, "devices", "connect", "--to", to, "--name", "desk", "--config", config], {
         A2C_DEVICES_TOKEN: "@s3cret"
@@ -109,8 +107,7 @@ describe("a secret from a pipe", () => {
   for (const [title, script] of pipes) {
     it.live(`reaches the command from ${title}`, () =>
       Effect.gen(function* () {
-        const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "s3cret")
-        const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.prints("listening for devices")) ?? []
+        const { address: to } = yield* startGateway("--token", "s3cret")
         const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
         const command = words("devices", "connect", "--to", to, "--name", "desk", "--config", config, "--token")
         yield* (yield* program("bash", ["-c", script(command)])).prints("registered ")

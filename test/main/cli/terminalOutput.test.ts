@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { CommandFailed } from "../../../src/main/cli/CommandFailed.ts"
 import { escapedHostileText, hostileText } from "../../fixtures/hostileText.ts"
-import { a2c, cli, node, onTerminal, temporaryFile } from "../processes.ts"
+import { a2c, cli, node, onTerminal, run, temporaryFile } from "../processes.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 import { hostileServer } from "./HostileServer.ts"
 import { a2cInProcess } from "./inProcess.ts"
@@ -21,12 +21,6 @@ const assertEscaped = (text: string) => {
   assert.include(text, escapedHostileText)
   assertSafe(text)
 }
-
-const ended = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const process = yield* a2c(...args)
-  const code = yield* process.ended
-  return { code, stdout: process.stdout(), stderr: process.stderr() }
-})
 
 const agent = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const { url } = yield* hostileServer
@@ -99,7 +93,7 @@ describe("a2c agent with a hostile Server", () => {
   it.live("escapes the reason of a failure and begins each of its lines like the first", () =>
     Effect.gen(function* () {
       const { url } = yield* hostileServer
-      const { code, stderr } = yield* ended("agent", "--server", url, "--office", "closed", "members")
+      const { code, stderr } = yield* run("agent", "--server", url, "--office", "closed", "members")
       assert.strictEqual(code, 1)
       assertEscaped(stderr)
       assert.match(stderr, /^a2c: [^\n]*\na2c: forged line\n$/)
@@ -128,7 +122,7 @@ describe("a2c agent with a hostile Server", () => {
 
   it.live("escapes a command line that it cannot parse", () =>
     Effect.gen(function* () {
-      assertSafe((yield* ended("agent", `nonsense${hostileText.replaceAll("\u0000", "")}`)).stderr)
+      assertSafe((yield* run("agent", `nonsense${hostileText.replaceAll("\u0000", "")}`)).stderr)
     })
   )
 })
@@ -147,14 +141,8 @@ describe("a2c server status with a hostile Server", () => {
     Effect.gen(function* () {
       const { url } = yield* hostileServer
       assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).prints("1 office "))
-      const watching = yield* a2c(
-        "server",
-        "status",
-        url,
-        "--watch",
-        "--token-file",
-        yield* temporaryFile("token", "t")
-      )
+      const withToken = ["--token-file", yield* temporaryFile("token", "t")]
+      const watching = yield* a2c("server", "status", url, "--watch", ...withToken)
       assertEscaped(yield* watching.prints("error page", "stderr"))
     })
   )
@@ -174,20 +162,11 @@ describe("a2c computer with a hostile MCP server", () => {
   it.live("escapes the output of the shell and the log", () =>
     Effect.gen(function* () {
       const hostileCall = `call 'named${hostileText}\nforged line'`
+      const succeeding = ["status", "servers", "tools", "tool echo", "desktop", "call echo"]
       const failing = ["call broken", "call refused", "tool named"]
-      const commands = [
-        "status",
-        "servers",
-        "tools",
-        "tool echo",
-        "desktop",
-        "call echo",
-        hostileCall,
-        "history",
-        ...failing
-      ]
+      const commands = [...succeeding, hostileCall, "history", ...failing]
       const runs = commands.map((command) => `--run=${command}`)
-      const { code, stderr, stdout } = yield* ended("computer", "--config", yield* config, "--log-level=debug", ...runs)
+      const { code, stderr, stdout } = yield* run("computer", "--config", yield* config, "--log-level=debug", ...runs)
       assert.strictEqual(code, 1)
       assertEscaped(stdout)
       assertEscaped(stderr)
@@ -224,22 +203,22 @@ describe("a2c tools with a hostile pack", () => {
 
   it.live("escapes the list of packs", () =>
     Effect.gen(function* () {
-      assertEscaped((yield* ended("tools", "list", yield* folder(""))).stdout)
+      assertEscaped((yield* run("tools", "list", yield* folder(""))).stdout)
     })
   )
 
   it.live("escapes the result of a tool, and prints it unchanged with --raw", () =>
     Effect.gen(function* () {
       const call = ["tools", "call", "hostile_pack", "--dir", yield* folder(`return ${text}`)]
-      assert.strictEqual((yield* ended(...call)).stdout, `${shownResultText}\n`)
-      assert.strictEqual((yield* ended(...call, "--raw")).stdout, `${resultText}\n`)
+      assert.strictEqual((yield* run(...call)).stdout, `${shownResultText}\n`)
+      assert.strictEqual((yield* run(...call, "--raw")).stdout, `${resultText}\n`)
     })
   )
 
   it.live("escapes the reason of a failure and the output of an isolated pack", () =>
     Effect.gen(function* () {
       const dir = yield* folder(`console.error(${text}); throw new Error(${text})`)
-      const { code, stderr } = yield* ended("tools", "call", "hostile_pack", "--dir", dir, "--isolate")
+      const { code, stderr } = yield* run("tools", "call", "hostile_pack", "--dir", dir, "--isolate")
       assert.strictEqual(code, 2)
       assertEscaped(stderr)
     })
@@ -249,12 +228,9 @@ describe("a2c tools with a hostile pack", () => {
 describe("program of the Promise API without a log function", () => {
   it.live("escapes the log on stderr", () =>
     Effect.gen(function* () {
-      const server = {
-        name: `broken${hostileText}`,
-        type: "stdio",
-        server_parameters: { command: `missing${hostileText}` }
-      }
-      const config = JSON.stringify({ inputs: [], servers: { [server.name]: server } })
+      const name = `broken${hostileText}`
+      const server = { name, type: "stdio", server_parameters: { command: `missing${hostileText}` } }
+      const config = JSON.stringify({ inputs: [], servers: { [name]: server } })
       const source = `import { runComputer } from ${JSON.stringify(promiseApi)}
         await runComputer({ url: "http://127.0.0.1:1", name: "desk", config: ${config} })`
       const program = yield* node(["--input-type=module", "--eval", source])

@@ -14,7 +14,7 @@ import type {
 import { usedPort } from "../../loopbackAddress.ts"
 import { a2c } from "../processes.ts"
 import { type FlagRow, type FlagRows, testFlags } from "./flagRows.ts"
-import { a2cInProcess, a2cRunning } from "./inProcess.ts"
+import { a2cInProcess, a2cRunning, type Outcome, prints } from "./inProcess.ts"
 import { folderOfTests } from "../../folderOfTests.ts"
 
 const folder = folderOfTests()
@@ -60,19 +60,12 @@ writePack(packs, "upload", uploadPack)
 const onePack = join(folder, "one")
 writePack(onePack, "show", showPack)
 
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
-
 const row = (
   command: ReadonlyArray<string>,
   args: ReadonlyArray<string>,
   outcomes: FlagRow[1],
   select: (outcome: Outcome) => unknown
 ): FlagRow => [args, outcomes, (given) => Effect.map(a2cInProcess("tools", ...command, ...given), select)]
-
-const prints =
-  (words: string) =>
-  ({ stdout }: Outcome): boolean =>
-    stdout.includes(words)
 
 const call = ["call", "show", "--dir", packs]
 

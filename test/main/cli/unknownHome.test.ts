@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { cli, node, sourceCli, temporaryFile } from "../processes.ts"
+import { cli, node, outcomeOf, sourceCli, temporaryFile } from "../processes.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 
 /** Fails like Node without HOME for a user id without an account. */
@@ -23,8 +23,7 @@ const users = [
 describe.each(users)("a command for %s", (_user, options, home) => {
   const run = Effect.fnUntraced(function* (args: ReadonlyArray<string>, variables = {}, file = cli) {
     const cwd = yield* temporaryFolder
-    const child = yield* node([...options, file, ...args], { ...noFolders, ...home, ...variables }, cwd)
-    return { code: yield* child.ended, stdout: child.stdout(), stderr: child.stderr() }
+    return yield* outcomeOf(yield* node([...options, file, ...args], { ...noFolders, ...home, ...variables }, cwd))
   })
 
   it.live("runs when it needs no folder", () =>

@@ -1,39 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer } from "effect"
-import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Duration, Effect } from "effect"
 import type { Confirm } from "../../../src/application/computer/ComputerSettings.ts"
-import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { textResult, tool } from "../../conformance/members.ts"
-import { configOf } from "../computers.ts"
-import { a2cInProcess } from "./inProcess.ts"
+import { a2cInProcess, deskInProcess, serverInProcess } from "./inProcess.ts"
 
 /** A server whose process never speaks MCP. */
 const silent = { command: process.execPath, args: ["-e", "process.stdin.resume()"] }
 
 /** An office with a Computer `desk` that has a tool `t`, and a server that keeps starting. Gives `a2c agent call`. */
 const office = Effect.fnUntraced(function* (starting: string, hooks: { readonly confirm?: Confirm } = {}) {
-  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
-  const { url } = yield* Effect.provideContext(Server, server)
+  const url = yield* serverInProcess
   const steps = tool("steps", (_params, { progress }) =>
     Effect.as(progress({ progress: 1, total: 4, message: "on its way\u001b[2J" }), textResult("arrived"))
   )
-  const memory = yield* makeMemoryMcpServer({ tools: [tool("t"), steps] })
-  const layer = computerLayer({
-    url,
-    name: "desk",
-    office: "o",
-    config: configOf({
-      memory: { type: "stdio", server_parameters: { command: "-" } },
-      [starting]: { type: "stdio", server_parameters: silent }
-    }),
-    sessions: { memory: yield* memory.connect },
-    settings: { startupTimeout: Duration.seconds(1) },
-    ...hooks
-  })
-  yield* Layer.build(Layer.fresh(layer))
+  const servers = {
+    alpha: { type: "stdio", server_parameters: { command: "-" } },
+    [starting]: { type: "stdio", server_parameters: silent }
+  }
+  const settings = { startupTimeout: Duration.seconds(1) }
+  yield* deskInProcess({ url, office: "o" }, [tool("t"), steps], { servers, settings, ...hooks })
   return (...args: ReadonlyArray<string>) =>
     a2cInProcess("agent", "--server", url, "--office", "o", "--name", "thinker", "call", ...args)
 })

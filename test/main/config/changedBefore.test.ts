@@ -28,10 +28,8 @@ describe("watched file that changed before the watch", () => {
       const known = yield* readKeyFile(file)
       writeFileSync(file, keysOf("anna"))
       const [entries] = yield* Stream.runCollect(Stream.take(watchKeyFile(file, known), 1))
-      assert.deepStrictEqual(
-        entries?.map(({ subject }) => subject),
-        ["anna"]
-      )
+      const subjects = entries?.map(({ subject }) => subject)
+      assert.deepStrictEqual(subjects, ["anna"])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 

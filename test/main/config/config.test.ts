@@ -1,24 +1,21 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { homedir, tmpdir } from "node:os"
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { temporaryFolder } from "../../temporaryFolder.ts"
 import { readConfigFiles, formatDiagnostic } from "../../../src/main/config/configFiles.ts"
 
 /** A folder with these files for the lifetime of the scope. */
 const folderWith = (files: { readonly [path: string]: string }) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const folder = mkdtempSync(join(tmpdir(), "a2c-config-"))
-      for (const [path, text] of Object.entries(files)) {
-        mkdirSync(dirname(join(folder, path)), { recursive: true })
-        writeFileSync(join(folder, path), text)
-      }
-      return folder
-    }),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-  )
+  Effect.map(temporaryFolder, (folder) => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    }
+    return folder
+  })
 
 /** Reads files of a temporary folder; formats diagnostics without the folder. */
 const readFiles = Effect.fnUntraced(function* (files: { readonly [path: string]: string }) {
@@ -49,10 +46,8 @@ describe("readConfigFiles", () => {
           ["x".repeat(300), "cannot be read: the name is too long"]
         ] as const) {
           const { diagnostics } = yield* readConfigFiles([join(folder, path)])
-          assert.deepStrictEqual(
-            diagnostics.map(({ issue }) => issue),
-            [reason]
-          )
+          const issues = diagnostics.map(({ issue }) => issue)
+          assert.deepStrictEqual(issues, [reason])
         }
       })
     )
@@ -65,19 +60,26 @@ describe("readConfigFiles", () => {
       })
     )
 
-    it.effect("distinguishes invalid JSON from an empty file", () =>
+    it.effect.each<readonly [what: string, text: string, reason: string]>([
+      ["text that is not JSON", "servers: {}", "1:1: error: invalid JSON"],
+      ["an empty file", " \n", "1:1: error: the file is empty"],
+      ["an incomplete text", '{"servers":{', "1:13: error: invalid JSON: close brace expected"],
+      ["an incomplete text after a comma", '{"servers":{},\n', "2:1: error: invalid JSON: property name expected"],
+      [
+        "the missing command of an empty entry in mcpServers",
+        '{"mcpServers": {"s": {}}}',
+        "1:17: error: mcpServers.s.command: Missing key"
+      ],
+      ["duplicate members", `{"servers": {\n"s": {},\n"s": {}\n}}`, "3:1: error: servers.s: duplicate key"],
+      [
+        "a missing environment file",
+        '{"servers":{"s":{"command":"x","envFile":"none.env"}}}',
+        "1:32: error: servers.s.envFile: none.env: file not found"
+      ]
+    ])("reports one error for %s", ([, text, reason]) =>
       Effect.gen(function* () {
-        const { printed } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
-        assert.deepStrictEqual(printed, ["a.json:1:1: error: invalid JSON", "b.json:1:1: error: the file is empty"])
-      })
-    )
-
-    it.effect("reports an incomplete text as one error at any depth", () =>
-      Effect.gen(function* () {
-        const { printed } = yield* readFiles({ "a.json": '{"servers":{' })
-        assert.deepStrictEqual(printed, ["a.json:1:13: error: invalid JSON: close brace expected"])
-        const { printed: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
-        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: invalid JSON: property name expected"])
+        const { printed } = yield* readFiles({ "a.json": text })
+        assert.deepStrictEqual(printed, [`a.json:${reason}`])
       })
     )
 
@@ -109,25 +111,11 @@ describe("readConfigFiles", () => {
       })
     )
 
-    it.effect("reports the missing command of an empty entry in mcpServers", () =>
-      Effect.gen(function* () {
-        const { printed } = yield* readFiles({ "a.json": '{"mcpServers": {"s": {}}}' })
-        assert.deepStrictEqual(printed, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
-      })
-    )
-
     it.effect("accepts comments, trailing commas and a byte order mark", () =>
       Effect.gen(function* () {
         const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
         const { printed, setup } = yield* readFiles({ "a.json": text })
         assert.deepStrictEqual([printed, Object.keys(setup?.config.servers ?? {})], [[], ["s"]])
-      })
-    )
-
-    it.effect("rejects duplicate members", () =>
-      Effect.gen(function* () {
-        const { printed } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
-        assert.deepStrictEqual(printed, ["a.json:3:1: error: servers.s: duplicate key"])
       })
     )
 
@@ -172,10 +160,8 @@ describe("readConfigFiles", () => {
       Effect.gen(function* () {
         const folder = yield* folderWith({ "a.json": a2c("s") })
         const { files, diagnostics } = yield* readConfigFiles([join(folder, "a.json"), join(folder, "b.json")])
-        assert.deepStrictEqual(
-          diagnostics.map(({ issue }) => issue),
-          ["file not found"]
-        )
+        const issues = diagnostics.map(({ issue }) => issue)
+        assert.deepStrictEqual(issues, ["file not found"])
         assert.isDefined(files[0]?.config)
       })
     )
@@ -204,15 +190,6 @@ describe("readConfigFiles", () => {
         assert.strictEqual(Redacted.isRedacted(token) ? Redacted.value(token) : token, "abc")
         assert.notInclude(JSON.stringify(setup), "abc")
         assert.lengthOf(sources, 2)
-      })
-    )
-
-    it.effect("reports a missing environment file at its position", () =>
-      Effect.gen(function* () {
-        const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
-        const { printed } = yield* readFiles({ "mcp.json": text })
-        const issue = "none.env: file not found"
-        assert.deepStrictEqual(printed, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })
     )
   })

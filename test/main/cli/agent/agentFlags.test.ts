@@ -7,11 +7,11 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type * as flags from "../../../../src/main/cli/agent/flags.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { type ComputerOptions, runServer } from "../../../../src/main/entrypoints/promise.ts"
+import { type ComputerOptions } from "../../../../src/main/entrypoints/promise.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, type Outcome, prints, serverInProcess } from "../inProcess.ts"
 import { joinSilently } from "./silentComputer.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
@@ -50,8 +50,6 @@ const parts = {
     dpe("two", "markdown")
   ]
 }
-
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
 
 const run = (at: PromiseOffice, ...words: ReadonlyArray<string>): Promise<Outcome> =>
   Effect.runPromise(Effect.scoped(a2cInProcess("agent", "--server", at.server.url, "--office", "team", ...words)))
@@ -96,11 +94,6 @@ const subcommand = (
   outcomes: FlagRow[1],
   select: (outcome: Outcome) => unknown
 ): FlagRow => [args, outcomes, (given) => Effect.promise(async () => select(await run(office, ...command, ...given)))]
-
-const prints =
-  (words: string) =>
-  ({ stdout }: Outcome): boolean =>
-    stdout.includes(words)
 
 const isFailed = ({ failure }: Outcome): boolean => failure !== undefined
 
@@ -149,14 +142,11 @@ const queryTimeout = (...command: ReadonlyArray<string>): FlagRow => [
   ["waits", "failed"],
   (given) =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => runServer({ authenticate: "allowAll" })),
-        (one) => Effect.promise(() => one.close())
-      )
+      const url = yield* serverInProcess
       const asked = yield* Deferred.make<void>()
-      yield* joinSilently(server.url, "silent", () => Deferred.doneUnsafe(asked, Exit.void), "team")
+      yield* joinSilently(url, "silent", () => Deferred.doneUnsafe(asked, Exit.void), "team")
       const agent = (...words: ReadonlyArray<string>) =>
-        a2cInProcess("agent", "--server", server.url, "--office", "team", ...words)
+        a2cInProcess("agent", "--server", url, "--office", "team", ...words)
       const querying = yield* Effect.forkScoped(Effect.scoped(agent(...command, ...given)))
       yield* Deferred.await(asked)
       yield* TestClock.adjust("1 second")

@@ -1,39 +1,28 @@
-import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { runComputer, runServer } from "../../../../src/main/entrypoints/promise.ts"
-import { temporaryFile } from "../../processes.ts"
-import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { runComputer } from "../../../../src/main/entrypoints/promise.ts"
+import { everythingServer, temporaryFile } from "../../processes.ts"
+import { a2cInProcess, a2cRunning, messageOf, serverInProcess } from "../inProcess.ts"
 import { joinSilently } from "./silentComputer.ts"
-
-const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
 /** An office with one Computer, and commands of its Agent. */
 const office = Effect.gen(function* () {
-  const server = yield* Effect.acquireRelease(
-    Effect.promise(() => runServer({ authenticate: "allowAll" })),
-    (one) => Effect.promise(() => one.close())
-  )
+  const url = yield* serverInProcess
   const desk = {
     type: "stdio",
     default_tool_meta: { auto_apply: true },
-    server_parameters: { command: process.execPath, args: [everything] }
+    server_parameters: { command: process.execPath, args: [everythingServer] }
   }
   const computer = yield* Effect.acquireRelease(
-    Effect.promise(() =>
-      runComputer({ url: server.url, office: "o", name: "desk", config: { servers: { everything: desk } } })
-    ),
+    Effect.promise(() => runComputer({ url, office: "o", name: "desk", config: { servers: { everything: desk } } })),
     (one) => Effect.promise(() => one.close())
   )
   yield* Effect.promise(async () => {
     for await (const servers of computer.changes()) if (servers.get("everything")?._tag === "Ready") break
   })
-  const run = (...args: ReadonlyArray<string>) =>
-    a2cInProcess("agent", "--server", server.url, "--office", "o", ...args)
-  return { run, url: server.url }
+  const run = (...args: ReadonlyArray<string>) => a2cInProcess("agent", "--server", url, "--office", "o", ...args)
+  return { run, url }
 })
-
-const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : String(failure))
 
 describe("a2c agent", () => {
   it.live("calls a tool with arguments by key, and shows it", () =>
@@ -94,13 +83,10 @@ describe("a2c agent", () => {
   /** An office of Computers that reply to a request for the desktop once all have it, with a desktop or an error. */
   const openDesktops = (names: ReadonlyArray<string>, isFailing: (name: string) => boolean) =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => runServer({ authenticate: "allowAll" })),
-        (one) => Effect.promise(() => one.close())
-      )
+      const url = yield* serverInProcess
       const waiting: Array<() => void> = []
       for (const name of names) {
-        yield* joinSilently(server.url, name, (event, reqId, reply) => {
+        yield* joinSilently(url, name, (event, reqId, reply) => {
           if (event !== "client:get_desktop") return
           const error = { code: 500, message: `${name} is broken` }
           waiting.unshift(() => reply(isFailing(name) ? error : { desktops: [`window of ${name}`], req_id: reqId }))
@@ -108,7 +94,7 @@ describe("a2c agent", () => {
         })
       }
       return (...args: ReadonlyArray<string>) =>
-        Effect.timeout(a2cInProcess("agent", "--server", server.url, "--office", "o", ...args), "20 seconds")
+        Effect.timeout(a2cInProcess("agent", "--server", url, "--office", "o", ...args), "20 seconds")
     })
 
   it.live("queries all Computers at the same time, and prints them in their order", () =>
@@ -128,20 +114,17 @@ describe("a2c agent", () => {
 
   it.live("prints what has arrived while a Computer hangs, then the rest", () =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => runServer({ authenticate: "allowAll" })),
-        (one) => Effect.promise(() => one.close())
-      )
+      const url = yield* serverInProcess
       const { promise: release, resolve: replyAtLast } = Promise.withResolvers<void>()
       for (const name of ["one", "slow", "two"]) {
-        yield* joinSilently(server.url, name, (event, reqId, reply) => {
+        yield* joinSilently(url, name, (event, reqId, reply) => {
           if (event !== "client:get_desktop") return
           const window = () => reply({ desktops: [`window of ${name}`], req_id: reqId })
           if (name === "slow") void release.then(window)
           else window()
         })
       }
-      const command = yield* a2cRunning("agent", "--server", server.url, "--office", "o", "desktop")
+      const command = yield* a2cRunning("agent", "--server", url, "--office", "o", "desktop")
       yield* command.prints("waiting for replies of slow", "stderr")
       const [one, slow, two] = ["one", "slow", "two"].map((name) => `# ${name}\n\nwindow of ${name}`)
       assert.strictEqual(command.stdout(), `${one}\n\n${two}\n`)

@@ -1,32 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
-import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { ConfigProvider, Effect } from "effect"
 import type { ApprovalsOptions } from "../../../../src/main/cli/agent/flags.ts"
-import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
-import { configOf } from "../../computers.ts"
 import { type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning, deskInProcess, type Outcome, serverInProcess } from "../inProcess.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
 
 /** The commands of one user in an office whose Agents decide about their calls, and the id of a started call. */
 const started = Effect.gen(function* () {
   const folder = yield* temporaryFolder
-  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
-  const { url } = yield* Effect.provideContext(Server, server)
-  const { connect } = yield* makeMemoryMcpServer({ tools: [tool("write", () => Effect.succeed(textResult("ran")))] })
-  const layer = computerLayer({
-    url,
-    name: "desk",
-    office: "o",
-    config: configOf({ notes: { type: "stdio", server_parameters: { command: "-" } } }),
-    sessions: { notes: yield* connect },
-    settings: { approvers: ["agent"] }
-  })
-  yield* Layer.build(Layer.fresh(layer))
+  const url = yield* serverInProcess
+  const alpha = { type: "stdio", server_parameters: { command: "-" } }
+  const write = tool("write", () => Effect.succeed(textResult("ran")))
+  yield* deskInProcess({ url, office: "o" }, [write], { servers: { alpha }, settings: { approvers: ["agent"] } })
   const user = Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { XDG_RUNTIME_DIR: folder } })))
   const place = ["agent", "--server", url, "--office", "o"]
   const run = (...args: ReadonlyArray<string>) => user(a2cInProcess(...place, ...args))
@@ -46,7 +32,7 @@ const decisions = [
   ["allow", ["2h"], "ran"]
 ] as const
 
-const outcome = ({ failure, stdout }: { readonly failure: unknown; readonly stdout: string }) =>
+const outcome = ({ failure, stdout }: Pick<Outcome, "failure" | "stdout">) =>
   failure instanceof Error ? String(failure) : stdout.trim()
 
 /** What a command prints that waits for a started call, about which another command decides. */

@@ -1,19 +1,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import type { AgentSharedOptions, PublishOfficeOptions } from "../../../../src/main/cli/agent/flags.ts"
-import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { connectHttp } from "../../../adapters/mcp/publish/clients.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
-import { configOf } from "../../computers.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cRunning } from "../inProcess.ts"
+import { a2cRunning, deskInProcess, serverInProcess } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
 const folder = folderOfTests()
@@ -23,20 +17,10 @@ writeFileSync(tokenFile, "s3cret")
 
 /** An office with a Computer `desk`, and `a2c agent mcp` in it. */
 const office = Effect.gen(function* () {
-  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
-  const { url } = yield* Effect.provideContext(Server, server)
+  const url = yield* serverInProcess
   const { hanging, started } = yield* hangingTool("hang")
   const large = tool("large", () => Effect.succeed(textResult("x".repeat(10_000))))
-  const { connect } = yield* makeMemoryMcpServer({ tools: [tool("echo"), large, hanging, tool("n".repeat(60))] })
-  const alpha = { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
-  const layer = computerLayer({
-    url,
-    name: "desk",
-    office: "team",
-    config: configOf({ alpha }),
-    sessions: { alpha: yield* connect }
-  })
-  yield* Layer.build(Layer.fresh(layer))
+  yield* deskInProcess({ url, office: "team" }, [tool("echo"), large, hanging, tool("n".repeat(60))])
   const publish = (...args: ReadonlyArray<string>) =>
     a2cRunning("agent", "--server", url, "--office", "team", "mcp", ...args)
   return { publish, started }

@@ -1,33 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
-import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { Effect, Layer } from "effect"
 import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
-import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { connectHttp } from "../../../adapters/mcp/publish/clients.ts"
 import { tool } from "../../../conformance/members.ts"
 import { unusedUrl } from "../../../loopbackAddress.ts"
-import { configOf } from "../../computers.ts"
-import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning, deskInProcess, serverInProcess } from "../inProcess.ts"
 
 const publishing = "publishing office team at "
 
 /** A published office with the tool `echo` of the Computer `desk`, and the command that publishes it. */
 const published = Effect.gen(function* () {
-  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
-  const { url: serverUrl } = Context.get(server, Server)
-  const { connect } = yield* makeMemoryMcpServer({ tools: [tool("echo")] })
-  const alpha = { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
-  const desk = computerLayer({
-    url: serverUrl,
-    name: "desk",
-    office: "team",
-    config: configOf({ alpha }),
-    sessions: { alpha: yield* connect }
-  })
-  yield* Layer.build(Layer.fresh(desk))
+  const serverUrl = yield* serverInProcess
+  yield* deskInProcess({ url: serverUrl, office: "team" }, [tool("echo")])
   const command = yield* a2cRunning("agent", "--server", serverUrl, "--office", "team", "mcp", "--http", "0")
   return { command, serverUrl, url: (yield* command.prints(publishing)).replace(publishing, "") }
 })

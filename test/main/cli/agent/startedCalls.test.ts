@@ -3,7 +3,7 @@ import { Clock, ConfigProvider, Effect } from "effect"
 import type { ComputerOptions, RunningComputer } from "../../../../src/main/entrypoints/promise.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { inOffice, type PromiseOffice } from "../../promise/promiseOffice.ts"
-import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { a2cInProcess, a2cRunning, messageOf, type Outcome } from "../inProcess.ts"
 import { joinSilently } from "./silentComputer.ts"
 
 /** A form that a list of approvals omits, because it is long. */
@@ -22,10 +22,7 @@ const tools = [
   Effect.runSync(hangingTool("hang")).hanging
 ]
 
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
 type Run = (...words: ReadonlyArray<string>) => Promise<Outcome>
-
-const messageOf = ({ failure }: Outcome): string => (failure instanceof Error ? failure.message : String(failure))
 
 /** Repeats a command until its outcome fits; gives its output. */
 const until = async (run: () => Promise<Outcome>, fits: (outcome: Outcome) => boolean): Promise<string> => {
@@ -93,7 +90,7 @@ describe("a2c agent start", () => {
   it("ends the call after its timeout", () =>
     withDesk(async (run) => {
       const ended = await run("task", await start(run, "hang", "--timeout", "1"))
-      assert.strictEqual(messageOf(ended), "Tool call timeout")
+      assert.strictEqual(messageOf(ended.failure), "Tool call timeout")
     }))
 
   it("fails for a Computer that runs no calls beyond the command", () =>
@@ -103,7 +100,7 @@ describe("a2c agent start", () => {
       }
       await office.acquire(joinSilently(office.server.url, "plain", replyTo, "team"))
       const failed = await run("start", "any", "--computer", "plain", "--args", "{}")
-      assert.strictEqual(messageOf(failed), "Computer 'plain' runs no calls beyond this command: use 'call'")
+      assert.strictEqual(messageOf(failed.failure), "Computer 'plain' runs no calls beyond this command: use 'call'")
     }))
 })
 
@@ -120,16 +117,16 @@ describe("a2c agent task", () => {
       assert.deepInclude(status, { tool: "half", state: "working" })
       assert.deepInclude(status.latest, { progress: 1, total: 2, message: "half" })
       assert.match((await run("task", id, "--cancel")).stdout, /^cancelled after /)
-      assert.match(messageOf(await run("task", id)), /cancelled/)
+      assert.match(messageOf((await run("task", id)).failure), /cancelled/)
     }))
 
   it("names a wrong ID", () =>
     withDesk(async (run) => {
       assert.strictEqual(
-        messageOf(await run("task", "3f2a")),
+        messageOf((await run("task", "3f2a")).failure),
         "'3f2a' must be the ID of a started call, such as 3f2a@desk"
       )
-      assert.include(messageOf(await run("task", "3f2a@desk")), "does not know this task")
+      assert.include(messageOf((await run("task", "3f2a@desk")).failure), "does not know this task")
     }))
 })
 
@@ -154,7 +151,7 @@ describe("a2c agent approvals", () => {
         assert.strictEqual((await run("approvals", "allow", short)).stdout, "write: allowed by agent a2c-agent\n")
         assert.include((await run("task", task)).stdout, "written")
         assert.strictEqual((await run("approvals")).stdout, "no call of this Agent waits for an approval\n")
-        assert.include(messageOf(await run("approvals", "allow", short)), `with the id '${short}'`)
+        assert.include(messageOf((await run("approvals", "allow", short)).failure), `with the id '${short}'`)
       },
       { ...waiting, approve: [] }
     ))
@@ -180,7 +177,7 @@ describe("a2c agent approvals", () => {
         const [short = ""] = (await open(run, "write")).split(" ")
         const denied = JSON.parse((await run("--json", "approvals", "deny", short, "not", "today")).stdout)
         assert.deepInclude(denied, { tool: "write", state: "denied", decidedBy: "agent a2c-agent" })
-        assert.include(messageOf(await run("task", task)), "not today")
+        assert.include(messageOf((await run("task", task)).failure), "not today")
       },
       { ...waiting, approve: [] }
     ))

@@ -1,24 +1,16 @@
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { CheckCommandOptions } from "../../../../src/main/cli/computer/flags.ts"
-import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
+import { fileWriter, type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = folderOfTests()
-
-const fileOf = (name: string, text: string): string => {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
+const fileWith = fileWriter(folderOfTests())
 
 const server = { type: "stdio", server_parameters: { command: "x", args: ["${input:key}"] } }
 const inputs = [{ id: "key", type: "promptString" }]
-const config = fileOf("config.json", JSON.stringify({ inputs, servers: { alpha: server } }))
-const other = fileOf(
+const config = fileWith("config.json", JSON.stringify({ inputs, servers: { alpha: server } }))
+const other = fileWith(
   "other.json",
   JSON.stringify({ servers: { beta: { ...server, server_parameters: { command: "y" } } } })
 )

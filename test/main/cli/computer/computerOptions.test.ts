@@ -1,21 +1,18 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe } from "@effect/vitest"
-import { Context, Duration, Effect, Layer, Redacted } from "effect"
+import { Duration, Effect, Redacted } from "effect"
 import { toComputerOptions } from "../../../../src/main/cli/computer/computerOptions.ts"
 import { makeDpeResolver } from "../../../../src/main/cli/computer/makeDpeResolver.ts"
 import { type ComputerCommandOptions, computerFlags } from "../../../../src/main/cli/computer/flags.ts"
 import { memberConnection } from "../../../../src/main/cli/memberConnection.ts"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { userStateFile } from "../../../../src/adapters/process/userFolders.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
-import { a2cInProcess, a2cRunning } from "../inProcess.ts"
+import { fileWriter, type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
+import { a2cInProcess, a2cRunning, serverInProcess } from "../inProcess.ts"
 import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
@@ -23,11 +20,7 @@ const parse = parserOf(computerFlags)
 
 const folder = folderOfTests()
 
-const fileWith = (name: string, text: string): string => {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
+const fileWith = fileWriter(folder)
 
 type Options = ReturnType<typeof toComputerOptions>
 
@@ -119,21 +112,11 @@ const rows: FlagRows<ComputerCommandOptions> = {
     ["--no-watch"],
     [true, false],
     Effect.fnUntraced(function* (args) {
-      const { url } = yield* Effect.map(
-        Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))),
-        Context.get(Server)
-      )
+      const url = yield* serverInProcess
       const files = { config: yield* configFor, policy: fileWith("watched.yaml", denyingPolicy("once")) }
       const place = ["--server", url, "--office", "team", "--approvals", join(folder, "approvals")]
-      const computer = yield* a2cRunning(
-        "computer",
-        ...place,
-        "--config",
-        files.config,
-        "--policy",
-        files.policy,
-        ...args
-      )
+      const given = ["--config", files.config, "--policy", files.policy, ...args]
+      const computer = yield* a2cRunning("computer", ...place, ...given)
       yield* computer.prints("joined office")
       return yield* reloadsConfig(computer, files, JSON.stringify({ servers: {} }), args.length === 0)
     })

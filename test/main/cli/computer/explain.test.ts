@@ -1,12 +1,8 @@
-import { createRequire } from "node:module"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { a2cInProcess } from "../inProcess.ts"
-import { temporaryFile } from "../../processes.ts"
-
-const require = createRequire(import.meta.url)
-const everything = require.resolve("@modelcontextprotocol/server-everything/dist/index.js")
+import { everythingServer, temporaryFile } from "../../processes.ts"
 
 /** Processes start slowly on a busy machine. */
 const policy = `rules:
@@ -20,7 +16,7 @@ const policy = `rules:
 
 /** Explains a call of the tool \`echo\` by the policy. */
 const explain = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const servers = { everything: { type: "stdio", command: process.execPath, args: [everything, "stdio"] } }
+  const servers = { everything: { type: "stdio", command: process.execPath, args: [everythingServer, "stdio"] } }
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers }))
   const rules = yield* temporaryFile("policy.yaml", policy)
   const place = ["--config", config, "--policy", rules, "--name", "desk"]

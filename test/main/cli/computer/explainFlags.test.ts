@@ -1,28 +1,18 @@
-import { readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { readFileSync } from "node:fs"
 import { describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as FileApprovalStore from "../../../../src/adapters/approvals/FileApprovalStore.ts"
 import { publishHttp } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import type { ExplainCommandOptions } from "../../../../src/main/cli/computer/flags.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { tool } from "../../../conformance/members.ts"
 import { configOf as computerConfig } from "../../computers.ts"
-import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { fileWriter, type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
+import { a2cInProcess, type Outcome, prints, serverInProcess } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = folderOfTests()
-
-const fileWith = (name: string, text: string): string => {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
+const fileWith = fileWriter(folderOfTests())
 
 const rule = (condition: string) => `rules:\n  - action: deny\n    ${condition}\n    reason: never here\n`
 const policies = {
@@ -43,8 +33,6 @@ const configFor = Effect.fnUntraced(function* (isInput: boolean) {
   return { url, config: fileWith(`config-${new URL(url).port}.json`, JSON.stringify({ inputs, servers })) }
 })
 
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
-
 /** A row of a flag: an outcome of the command with a configuration and other flags. */
 const explained = (
   args: ReadonlyArray<string>,
@@ -59,11 +47,6 @@ const explained = (
   })
 ]
 
-const prints =
-  (words: string) =>
-  ({ stdout }: Outcome): boolean =>
-    stdout.includes(words)
-
 const withPolicy = (policy: string) => ["--tool", "echo", "--policy", policy]
 
 const isDecided = prints("decision  deny")
@@ -72,8 +55,7 @@ const isAllowed = prints("decision  allow")
 /** A call that the owner has allowed for good, in an office of the protocol 0.2: flags that find this approval, by their name. */
 const approved = Effect.gen(function* () {
   const { config } = yield* configFor(false)
-  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
-  const { url } = yield* Effect.provideContext(Server, server)
+  const url = yield* serverInProcess
   const approvals = `${config}.approvals`
   const { servers } = JSON.parse(readFileSync(config, "utf8"))
   const layer = computerLayer({

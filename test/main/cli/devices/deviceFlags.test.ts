@@ -1,5 +1,3 @@
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -13,18 +11,12 @@ import { playRaw, type RawPeer, registration } from "../../../application/device
 import { textResult, tool } from "../../../conformance/members.ts"
 import { usedPort } from "../../../loopbackAddress.ts"
 import type { CommandOutput } from "../../output.ts"
-import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
+import { fileWriter, type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cRunning } from "../inProcess.ts"
 import { denyingPolicy, reloadsConfig } from "../reloadsConfig.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
-const folder = folderOfTests()
-
-const fileWith = (name: string, text: string): string => {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
+const fileWith = fileWriter(folderOfTests())
 
 const token = `@${fileWith("token", "s3cret")}`
 

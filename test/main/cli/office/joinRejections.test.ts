@@ -1,21 +1,16 @@
 import { existsSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, Stream } from "effect"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
 import { Agent } from "../../../../src/application/agent/Agent.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../../../src/domain/config/parseConfig.ts"
-import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { temporaryFile } from "../../processes.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, messageOf, serverInProcess } from "../inProcess.ts"
 
 /** A Server whose office has an Agent. */
 const occupied = Effect.gen(function* () {
-  const layer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
-  const { url } = Context.get(yield* Layer.build(layer), Server)
+  const url = yield* serverInProcess
   const scope = yield* Effect.scope
   const holder = Context.get(yield* Layer.build(agentLayer({ url, office: "o", name: "thinker" })), Agent)
   const agent = (...args: ReadonlyArray<string>) => a2cInProcess("agent", "--server", url, "--office", "o", ...args)
@@ -23,8 +18,6 @@ const occupied = Effect.gen(function* () {
 })
 
 const emptyConfig = Result.getOrThrow(parseComputerConfig({ servers: {} }))
-
-const messageOf = (failure: unknown): string => (failure instanceof CommandFailed ? failure.message : String(failure))
 
 describe("a taken place", () => {
   it.live("is reported with the office, the Agent, since when it is connected, and what to do", () =>

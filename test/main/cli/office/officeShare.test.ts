@@ -1,14 +1,10 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Context, Effect, Fiber, Layer, Result, Schedule } from "effect"
-import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
-import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { ConfigProvider, Effect, Fiber, Layer, Result, Schedule } from "effect"
 import { parseComputerConfig } from "../../../../src/domain/config/parseConfig.ts"
-import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
-import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, messageOf, serverInProcess } from "../inProcess.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
 
 const config = Result.getOrThrow(parseComputerConfig({ servers: {} }))
@@ -16,8 +12,7 @@ const config = Result.getOrThrow(parseComputerConfig({ servers: {} }))
 /** An office with a Computer, and the commands of one user. */
 const place = Effect.gen(function* () {
   const folder = yield* temporaryFolder
-  const layer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
-  const { url } = Context.get(yield* Layer.build(layer), Server)
+  const url = yield* serverInProcess
   yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config }))
   const agent = (...args: ReadonlyArray<string>) =>
     Effect.provide(
@@ -35,8 +30,6 @@ const place = Effect.gen(function* () {
   })
   return { agent, folder, sharing, sockets }
 })
-
-const messageOf = (failure: unknown): string => (failure instanceof CommandFailed ? failure.message : String(failure))
 
 describe("shared office of a2c agent", () => {
   it.live("serves one-shot commands of the same identity, with the same output as without it", () =>

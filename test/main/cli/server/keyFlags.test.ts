@@ -4,12 +4,10 @@ import { describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { KeyCommandOptions } from "../../../../src/main/cli/server/flags.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, type Outcome } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
 const folder = folderOfTests()
-
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
 
 let files = 0
 

@@ -6,14 +6,12 @@ import { TestClock } from "effect/testing"
 import { hashApiKey } from "../../../../src/adapters/auth/apiKeyEntries.ts"
 import { temporaryFile } from "../../processes.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, messageOf } from "../inProcess.ts"
 
 const key = (...args: ReadonlyArray<string>) => a2cInProcess("server", "key", ...args)
 
 /** The path of a file that does not exist yet, in a temporary folder. */
 const newFile = Effect.map(temporaryFile("other", ""), (other) => join(dirname(other), "keys.json"))
-
-const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : String(failure))
 
 const keysIn = (file: string) =>
   (
@@ -108,10 +106,8 @@ describe("a2c server key", () => {
         concurrency: "unbounded",
         discard: true
       })
-      assert.sameMembers(
-        keysIn(file).map(({ subject }) => subject),
-        subjects
-      )
+      const added = keysIn(file).map(({ subject }) => subject)
+      assert.sameMembers(added, subjects)
       assert.isFalse(existsSync(`${file}.lock`))
     })
   )

@@ -1,6 +1,4 @@
 import { generateKeyPairSync } from "node:crypto"
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Exit, Redacted } from "effect"
@@ -10,18 +8,12 @@ import { type ServerCommandOptions, serverFlags } from "../../../../src/main/cli
 import type { limitFlags } from "../../../../src/main/cli/server/limitFlags.ts"
 import { toServerOptions } from "../../../../src/main/cli/server/serverOptions.ts"
 import { handshake } from "../../../adapters/auth/handshakes.ts"
-import { type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
+import { fileWriter, type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
 const parse = parserOf(serverFlags)
 
-const folder = folderOfTests()
-
-const fileWith = (name: string, text: string): string => {
-  const path = join(folder, name)
-  writeFileSync(path, text)
-  return path
-}
+const fileWith = fileWriter(folderOfTests())
 
 type Options = Effect.Success<ReturnType<typeof toServerOptions>>
 

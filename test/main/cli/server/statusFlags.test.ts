@@ -8,7 +8,7 @@ import { runServer, type ServerOptions } from "../../../../src/main/entrypoints/
 import type { HealthCommandOptions, StatusCommandOptions } from "../../../../src/main/cli/server/flags.ts"
 import { makeVictim } from "../../../adapters/http/victim.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
-import { a2cInProcess } from "../inProcess.ts"
+import { a2cInProcess, type Outcome } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
@@ -19,8 +19,6 @@ const authorities = join(folder, "ca.pem")
 writeFileSync(authorities, tls.cert)
 const token = join(folder, "token")
 writeFileSync(token, "t0ken")
-
-type Outcome = Effect.Success<ReturnType<typeof a2cInProcess>>
 
 const startServer = (options: Partial<ServerOptions>) =>
   Effect.acquireRelease(
