@@ -49,8 +49,8 @@ const makePeer = (name: string, kind: HttpKind): Served => {
     stream.write(kind === "sse" ? `event: endpoint\ndata: ?session${endOfEvent}` : ":\n")
   }
   const serve: HandleRequest = (request, response, body) => {
-    const { id, params, ...message } = parseMessage(body)
-    const method = String(message.method ?? request.method)
+    const { id, method: requested = request.method, params } = parseMessage(body)
+    const method = String(requested)
     const raw = take(method, id)
     if (raw === undefined || !isRedirect(raw)) note(method, params)
     if (request.method === "POST" && kind === "sse") {

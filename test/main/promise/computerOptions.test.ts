@@ -165,7 +165,7 @@ const optionRows: OptionRows<OwnOptions> = {
         const url = String((await office.acquire(makeGuarded)).streamable)
         const alpha = { type: "streamable", server_parameters: { url } }
         return new Promise((resolve) => {
-          waitLimit().signal.addEventListener("abort", () => resolve("not asked"))
+          waitLimit("authorize" in given).signal.addEventListener("abort", () => resolve("not asked"))
           const authorize = () => resolve("asked")
           void codeOf(office.computer({ config: { servers: { alpha } }, ...("authorize" in given && { authorize }) }))
         })
@@ -232,7 +232,7 @@ const settingRows: OptionRows<Settings> = {
       inOffice(async (office) => {
         const change = slowed({ readResource: () => Effect.never })
         const desk = await computerWith(office, { settings }, { mcp: window, change })
-        return codeOf(desk.desktop(waitLimit()))
+        return codeOf(desk.desktop(waitLimit("readTimeout" in settings)))
       })
   ],
   keepaliveInterval: [
@@ -250,7 +250,7 @@ const settingRows: OptionRows<Settings> = {
         )
         const alpha = { type: "streamable", server_parameters: { url: peer.url } }
         await office.computer({ config: { servers: { alpha } }, settings })
-        const { signal } = waitLimit()
+        const { signal } = waitLimit("keepaliveInterval" in settings)
         while (!signal.aborted && !peer.requests.includes("ping")) await setTimeout(10)
         return peer.requests.includes("ping")
       })
@@ -268,7 +268,7 @@ const settingRows: OptionRows<Settings> = {
         await agent.settled()
         for (const name of ["one", "other"]) await Effect.runPromise(memory.setTools([tool(name)]))
         const changed = await firstOf(
-          agent.changesOf("desk", waitLimit()),
+          agent.changesOf("desk", waitLimit(!("changeThrottle" in settings))),
           (view) => view?.tools?.[0]?.name === "other"
         )
         return changed !== undefined
@@ -280,7 +280,7 @@ const settingRows: OptionRows<Settings> = {
     (settings) =>
       inOffice(async (office) => {
         await computerWith(office, { settings, confirm: () => new Promise(() => undefined) }, { config: {} })
-        return codeOf((await office.agent()).callTool({ tool: "echo" }, waitLimit()))
+        return codeOf((await office.agent()).callTool({ tool: "echo" }, waitLimit("approvalTimeout" in settings)))
       })
   ],
   lifecycle: [
@@ -295,7 +295,7 @@ const settingRows: OptionRows<Settings> = {
       inOffice(async (office) => {
         const desk = await computerWith(office, { settings: { lifecycle: "lazy", ...settings } })
         await desk.callTool({ tool: "echo" })
-        const idle = await firstOf(desk.changes(waitLimit()), (states) => stateOf(states) === "Idle")
+        const idle = await firstOf(desk.changes(waitLimit("idle" in settings)), (states) => stateOf(states) === "Idle")
         return idle && stateOf(idle)
       })
   ],

@@ -153,7 +153,9 @@ const memberRows = (kind: Kind): OptionRows<MemberOptions> => ({
         const joined = codeOf(joinAs(kind, office, { ...given, url }))
         return Promise.race([
           joined,
-          new Promise((resolve) => waitLimit().signal.addEventListener("abort", () => resolve("waits")))
+          new Promise((resolve) =>
+            waitLimit("connectTimeout" in given).signal.addEventListener("abort", () => resolve("waits"))
+          )
         ])
       })
   ],

@@ -89,7 +89,8 @@ const dpeRows: OptionRows<OptionsOf<ConnectedAgent["getDpe"], 2>> = {
     ["aborted", 4013],
     (given) =>
       withMembers(
-        ({ agent }) => codeOf(agent.getDpe("desk", "dpe://com.example/one", { ...given, ...waitLimit() })),
+        ({ agent }) =>
+          codeOf(agent.getDpe("desk", "dpe://com.example/one", { ...given, ...waitLimit("timeout" in given) })),
         hanging
       )
   ]
@@ -101,7 +102,8 @@ const fetchRows: OptionRows<OptionsOf<ConnectedAgent["fetchDocument"], 2>> = {
     ["aborted", 4013],
     (given) =>
       withMembers(
-        ({ agent }) => codeOf(agent.fetchDocument("desk", "dpe://com.example/one", { ...given, ...waitLimit() })),
+        ({ agent }) =>
+          codeOf(agent.fetchDocument("desk", "dpe://com.example/one", { ...given, ...waitLimit("timeout" in given) })),
         hanging
       )
   ],
@@ -279,7 +281,7 @@ const clientRows: OptionRows<ClientOptions> = (() => {
     withMembers(async ({ agent }) => {
       await agent.settled()
       const client = await agent.mcpClient(given)
-      const calling = client.callTool({ name }, undefined, waitLimit())
+      const calling = client.callTool({ name }, undefined, waitLimit("timeout" in given || name !== "desk__hang"))
       return calling.then((result) => JSON.stringify(result).length < 16_384).catch(() => "aborted")
     })
   return {
@@ -310,7 +312,7 @@ const rowsOf = (run: Run): OptionRows<Omit<AgentCall, "blobs">> => {
       (given) =>
         withMembers(async ({ agent, office }) => {
           await office.computer({ name: "lab", config: { servers: { alpha: await office.mcpServer({ tools }) } } })
-          await firstOf(agent.changesOf("lab", waitLimit()), (view) => view?.tools !== undefined)
+          await firstOf(agent.changesOf("lab", waitLimit(true)), (view) => view?.tools !== undefined)
           return codeOf(run(agent, { tool: "echo", ...given }))
         })
     ],
@@ -322,7 +324,8 @@ const rowsOf = (run: Run): OptionRows<Omit<AgentCall, "blobs">> => {
     timeout: [
       { timeout: 1 },
       ["aborted", "resolved"],
-      (given) => withMembers(({ agent }) => codeOf(run(agent, { tool: "hang", ...given }, waitLimit())))
+      (given) =>
+        withMembers(({ agent }) => codeOf(run(agent, { tool: "hang", ...given }, waitLimit("timeout" in given))))
     ],
     onStatus: [
       { onStatus: () => undefined },
@@ -397,7 +400,8 @@ const localCallRows: OptionRows<LocalCall> = {
   timeout: [
     { timeout: 1 },
     ["aborted", "resolved"],
-    (given) => withMembers(({ desk }) => codeOf(desk.callTool({ tool: "hang", ...given }, waitLimit())))
+    (given) =>
+      withMembers(({ desk }) => codeOf(desk.callTool({ tool: "hang", ...given }, waitLimit("timeout" in given))))
   ],
   requester: [
     { requester: "me" },

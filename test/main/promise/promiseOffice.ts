@@ -94,8 +94,13 @@ export const codeOf = async (promise: Promise<unknown>): Promise<unknown> => {
   }
 }
 
-/** Gives up after a time: far longer than the option under test lets something wait. */
-export const waitLimit = (): { readonly signal: AbortSignal } => ({ signal: AbortSignal.timeout(1500) })
+/**
+ * Gives up on what is awaited: after more than any machine needs for it, or, if it should not happen, after more than the
+ * option under test lets something wait.
+ */
+export const waitLimit = (isExpected: boolean): { readonly signal: AbortSignal } => ({
+  signal: AbortSignal.timeout(isExpected ? 60_000 : 1500)
+})
 
 /** The first value that a predicate accepts, or `undefined` when the iteration ends or is aborted. */
 export const firstOf = async <A>(values: AsyncIterable<A>, accepts: (value: A) => boolean): Promise<A | undefined> => {

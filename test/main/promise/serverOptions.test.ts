@@ -99,7 +99,7 @@ const isClosedOutside = (limits: Limits) =>
       office.defer(() => socket.close())
       return new Promise((resolve) => {
         socket.once("disconnect", () => resolve(true))
-        waitLimit().signal.addEventListener("abort", () => resolve(false))
+        waitLimit(limits.joinTimeout !== undefined).signal.addEventListener("abort", () => resolve(false))
       })
     },
     { limits }
@@ -111,7 +111,8 @@ const isClosedIdle = (limits: Limits) =>
       const agent = await office.agent()
       await agent.settled()
       try {
-        for await (const { _tag } of agent.status(waitLimit())) if (_tag === "Disconnected") return true
+        for await (const { _tag } of agent.status(waitLimit(limits.idleTimeout !== undefined)))
+          if (_tag === "Disconnected") return true
       } catch {
         return false
       }
@@ -177,7 +178,7 @@ const settingRows: OptionRows<Omit<Settings, "timeoutGrace">> = {
       inOffice(
         async (office) => {
           const agent = await withTools(office)
-          return codeOf(agent.getDesktop("desk", waitLimit()))
+          return codeOf(agent.getDesktop("desk", waitLimit("routingTimeout" in settings)))
         },
         { settings }
       )
