@@ -5,7 +5,7 @@ import { callStatus } from "../../../../src/domain/wire/v0_2/callStatus.ts"
 import type { EventDefinition } from "../../../../src/domain/wire/ProtocolLine.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
-import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
+import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 
 /** Events with their sender, by the constant that the seeds use. */
 const catalogue: { readonly [constant: string]: readonly [event: string, from: string] } = {
@@ -92,6 +92,21 @@ describe("event table", () => {
   it("rejects an unknown notification", () => {
     assert.isTrue(Result.isFailure(line.decodeNotification("notify:update_nothing", { computer: "pc" })))
   })
+})
+
+describe("acknowledgement", () => {
+  it("case 336: encodes an error flat", () => {
+    const [details, extra] = [{ d: 1 }, { uri: "u", category: "new" }]
+    const error = new ProtocolError({ code: errorCodes.dpeResolutionFailed, message: "m", details, extra })
+    assert.deepStrictEqual(line.encodeProtocolError(error), { code: 4013, message: "m", details, ...extra })
+  })
+
+  it.each([[[false, "x"]], [[[false, "x"]]], [[{ code: 400, message: "x" }]]])(
+    "case 344: decodes a rejection as two values or one array: %j",
+    (values) => {
+      assert.deepStrictEqual(Result.getOrThrow(Result.flip(line.decodeMembershipAck(values))), "x")
+    }
+  )
 })
 
 describe("error codes", () => {
