@@ -82,7 +82,7 @@ export const suites: ReadonlyArray<Suite> = [
     name: "simulation",
     command: "npm run simulate -- --seeds 350",
     proves: "350 seeds of a whole office keep every rule",
-    minutes: 2,
+    minutes: 3,
     after: "Server, Computer, Agent, approvals, tasks",
     runs: "ci"
   },

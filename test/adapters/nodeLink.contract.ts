@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Result, Scope } from "effect"
 import { type Body, invalidBody, jsonBody } from "../../src/application/ports/Body.ts"
 import type {
@@ -10,6 +10,7 @@ import type {
 import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
 import { until } from "../until.ts"
+import { liveWith } from "../testWith.ts"
 
 export type LinkOf = NodeLink["Service"]
 
@@ -82,8 +83,7 @@ export const idle = (link: LinkOf) => {
 
 /** The contract of every node link. */
 export const contract = (name: string, start: Effect.Effect<NodeCluster, never, Scope.Scope>) => {
-  const live = (title: string, body: (cluster: NodeCluster) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(start, Effect.fnUntraced(body)))
+  const live = liveWith(start)
 
   /** Two nodes, the second with a handler. */
   const pair = Effect.fnUntraced(function* (cluster: NodeCluster, handler: NodeMessageHandler = makeEcho()) {

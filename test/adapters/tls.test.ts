@@ -19,6 +19,7 @@ import { serverLayer } from "../../src/main/layers/serverLayer.ts"
 import { temporaryFile } from "../main/processes.ts"
 import { a2cInProcess } from "../main/cli/inProcess.ts"
 import { connectLink } from "./socketio/links.ts"
+import { type TestBody, liveWith } from "../testWith.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
@@ -49,11 +50,8 @@ const serve = Effect.fnUntraced(function* (options: RelayServer.RelayServerOptio
 })
 
 type Served = Effect.Success<ReturnType<typeof serve>>
-const live = (
-  title: string,
-  options: RelayServer.RelayServerOptions,
-  body: (served: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.flatMap(serve(options), Effect.fnUntraced(body)))
+const live = (title: string, options: RelayServer.RelayServerOptions, body: TestBody<Served>) =>
+  liveWith(serve(options))(title, body)
 
 const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOptions>) =>
   connectLink({ url, ...options }, { version: PROTOCOL_VERSION, auth: {} })

@@ -17,6 +17,7 @@ import { loopbackAddress } from "../loopbackAddress.ts"
 import { until } from "../until.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
+import { type TestBody, liveWith } from "../testWith.ts"
 
 const limit = 100_000
 const minute = Duration.minutes(1)
@@ -122,11 +123,7 @@ const contract = (name: string, start: Open) => {
     return { site, member, server, closed: Deferred.await(closed) }
   })
   type Linked = Effect.Success<ReturnType<typeof linked>>
-  const live = (
-    title: string,
-    handlers: Handlers,
-    body: (linked: Linked) => Effect.fn.Return<void, unknown, Scope.Scope>
-  ) => it.live(title, () => Effect.flatMap(linked(handlers), Effect.fnUntraced(body)))
+  const live = (title: string, handlers: Handlers, body: TestBody<Linked>) => liveWith(linked(handlers))(title, body)
 
   describe(name, () => {
     live("sends requests in both directions and delivers reply values in order", {}, function* ({ member, server }) {

@@ -35,6 +35,7 @@ import { withWallClock } from "../../wallClock.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 import { until } from "../../until.ts"
+import { effectWith, liveWith } from "../../testWith.ts"
 
 const time = Date.UTC(2026, 0, 2, 3, 4, 5)
 
@@ -110,11 +111,8 @@ const writeProgram = (file: string) => {
 
 const fileInFolder = Effect.map(temporaryFolder, (path) => join(path, "audit.jsonl"))
 
-type FileTest = (file: string) => Effect.fn.Return<void, unknown, Scope.Scope>
-
 /** A test with the path of a file that does not exist, in a new folder. */
-const live = (title: string, body: FileTest) =>
-  it.live(title, () => Effect.flatMap(fileInFolder, Effect.fnUntraced(body)))
+const live = liveWith(fileInFolder)
 
 describe("an audit file", () => {
   live("is opened again on request, after another program has renamed it", function* (file) {
@@ -428,8 +426,7 @@ const lostIn = (file: string) =>
     .map(({ count, total }) => [count, total])
 
 /** A test with a test clock, and with a path for the audit. */
-const effect = (title: string, body: FileTest) =>
-  it.effect(title, () => Effect.flatMap(fileInFolder, Effect.fnUntraced(body)))
+const effect = effectWith(fileInFolder)
 
 /** Observes a method of all files. */
 const spyOnFiles = (name: "appendFile" | "chmod") =>

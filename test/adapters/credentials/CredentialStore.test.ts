@@ -6,6 +6,7 @@ import * as MemoryCredentialStore from "../../../src/adapters/memory/MemoryCrede
 import * as FileCredentialStore from "../../../src/adapters/credentials/FileCredentialStore.ts"
 import { CredentialStore } from "../../../src/application/ports/CredentialStore.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
+import { liveWith } from "../../testWith.ts"
 
 /** A path in a folder that does not exist. */
 const somewhere = Effect.map(temporaryFolder, (path) => join(path, "config", "a2c", "credentials.json"))
@@ -72,8 +73,7 @@ describe("CredentialStore", () => {
 })
 
 describe("the credentials file", () => {
-  const live = (title: string, body: (path: string) => Effect.fn.Return<void, unknown>) =>
-    it.live(title, () => Effect.flatMap(somewhere, Effect.fnUntraced(body)))
+  const live = liveWith(somewhere)
   const at = (path: string) => Effect.provide(FileCredentialStore.layer({ path }))
   const put = (path: string, text: string, mode = 0o600) => {
     mkdirSync(join(path, ".."), { recursive: true })

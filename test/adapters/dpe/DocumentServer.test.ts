@@ -7,6 +7,7 @@ import { type DocumentServerOptions, makeDocumentServer } from "../../../src/ada
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
 import { bytesAt, requestOf, textRequest } from "./requests.ts"
+import { type TestBody, effectWith } from "../../testWith.ts"
 
 const get = (uri: string, options: RequestInit = {}) =>
   Effect.promise(async () => {
@@ -46,11 +47,8 @@ const connection = Effect.fnUntraced(function* (url: string, sends = "") {
 })
 
 type Served = Effect.Success<ReturnType<typeof makeDocumentServer>>
-const effect = (
-  title: string,
-  options: DocumentServerOptions,
-  body: (server: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
-) => it.effect(title, () => Effect.flatMap(makeDocumentServer(options), Effect.fnUntraced(body)))
+const effect = (title: string, options: DocumentServerOptions, body: TestBody<Served>) =>
+  effectWith(makeDocumentServer(options))(title, body)
 
 describe("DocumentServer document", () => {
   effect("carries headers that prevent caching and rendering", {}, function* ({ resolve }) {

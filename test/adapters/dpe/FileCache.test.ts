@@ -2,12 +2,13 @@ import { chmod, mkdir, readdir, rm, stat, utimes, writeFile } from "node:fs/prom
 import { basename, dirname, extname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type FileCacheOptions, makeFileCache } from "../../../src/adapters/dpe/FileCache.ts"
 import type { DpeRequest, ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 import { bytesAt, requestOf, textRequest } from "./requests.ts"
+import { type TestBody, effectWith } from "../../testWith.ts"
 
 const promise = <A>(run: () => Promise<A>) => Effect.promise(run)
 const modeOf = (path: string) =>
@@ -31,11 +32,8 @@ const fileOf = Effect.fnUntraced(function* (resolve: ResolveDpe, request: DpeReq
 })
 
 type Opened = Effect.Success<ReturnType<typeof open>>
-const effect = (
-  title: string,
-  options: Partial<FileCacheOptions>,
-  body: (cache: Opened) => Effect.fn.Return<void, unknown, Scope.Scope>
-) => it.effect(title, () => Effect.flatMap(open(options), Effect.fnUntraced(body)))
+const effect = (title: string, options: Partial<FileCacheOptions>, body: TestBody<Opened>) =>
+  effectWith(open(options))(title, body)
 
 const kilobyte = (letter: string) => letter.repeat(1000)
 

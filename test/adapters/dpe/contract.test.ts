@@ -6,6 +6,7 @@ import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
 import { bytesAt, requestOf, textRequest } from "./requests.ts"
+import { effectWith } from "../../testWith.ts"
 
 const room = { maxBytes: 1000, lifetime: Duration.hours(1), maxAge: Duration.hours(1) }
 
@@ -15,8 +16,7 @@ const resolvers: ReadonlyArray<readonly [string, Effect.Effect<ResolveDpe, unkno
 ]
 
 describe.each(resolvers)("%s", (_, make) => {
-  const effect = (title: string, body: (resolve: ResolveDpe) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.effect(title, () => Effect.flatMap(make, Effect.fnUntraced(body)))
+  const effect = effectWith(make)
 
   effect("stores text as UTF-8", function* (resolve) {
     const text = "Grüße, 電!"

@@ -1,6 +1,6 @@
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Metric } from "effect"
 import { io } from "socket.io-client"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
@@ -10,6 +10,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { parsePrometheus } from "../../prometheus.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 interface Page {
   readonly status: number
@@ -45,8 +46,7 @@ const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator 
   return Context.get(context, Server).url
 })
 
-const live = (title: string, options: Options, body: (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(serve(options), Effect.fnUntraced(body)))
+const live = (title: string, options: Options, body: TestBody<string>) => liveWith(serve(options))(title, body)
 
 const authenticator = (authenticate: Authenticator["Service"]["authenticate"]): Authenticator["Service"] => ({
   ...allowAll,

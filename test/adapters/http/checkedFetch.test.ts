@@ -2,9 +2,10 @@ import type { lookup as dnsLookup, LookupAddress } from "node:dns"
 import { getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { type FetchPolicy, makeCheckedFetch, RequestForbidden } from "../../../src/adapters/http/checkedFetch.ts"
-import { makeVictim, type Victim } from "./victim.ts"
+import { makeVictim } from "./victim.ts"
+import { liveWith } from "../../testWith.ts"
 
 const onlyKinds = (...kinds: ReadonlyArray<string>): FetchPolicy => ({
   checkUrl: () => undefined,
@@ -26,8 +27,7 @@ const answering = (...answers: ReadonlyArray<ReadonlyArray<string>>) => {
 }
 
 /** A test with a web server. */
-const live = (title: string, body: (victim: Victim) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(makeVictim(), Effect.fnUntraced(body)))
+const live = liveWith(makeVictim())
 
 const makeController = () => new AbortController()
 

@@ -10,28 +10,25 @@ export interface Victim {
 }
 
 /** A web server on loopback that nothing may reach unasked. Every connection serves one request. */
-export const makeVictim = (
+export const makeVictim = Effect.fnUntraced(function* (
   respond: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => void response.end("inside")
-): Effect.Effect<Victim, never, Scope.Scope> => {
+): Effect.fn.Return<Victim, never, Scope.Scope> {
   const requests: Array<string> = []
-  return Effect.acquireRelease(
+  const http = yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const http = createServer((request, response) => {
+      const server = createServer((request, response) => {
         requests.push(`${request.method} ${request.url}`)
         response.setHeader("Connection", "close")
         respond(request, response)
       })
-      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
-    (http) =>
+    (open) =>
       Effect.callback<void>((resume) => {
-        http.close(() => resume(Effect.void))
-        http.closeAllConnections()
+        open.close(() => resume(Effect.void))
+        open.closeAllConnections()
       })
-  ).pipe(
-    Effect.map((http) => {
-      const { port } = http.address() as AddressInfo
-      return { port, url: `http://127.0.0.1:${port}`, requests }
-    })
   )
-}
+  const { port } = http.address() as AddressInfo
+  return { port, url: `http://127.0.0.1:${port}`, requests }
+})

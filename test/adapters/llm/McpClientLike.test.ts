@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { McpClientError } from "../../../src/adapters/llm/McpClientError.ts"
 import { makeMcpClient, withSignal } from "../../../src/adapters/llm/McpClientLike.ts"
 import { dot, giveUp, makeTools } from "./tools.ts"
+import { effectWith } from "../../testWith.ts"
 
 const names = ["echo", "paint", "measure", "break", "refuse", "step", "wait"]
 
@@ -11,9 +12,7 @@ const started = Effect.gen(function* () {
   const tools = yield* makeTools
   return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
-type Started = Effect.Success<typeof started>
-const effect = (title: string, body: (started: Started) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.flatMap(started, Effect.fnUntraced(body)))
+const effect = effectWith(started)
 
 /** The rejection of a promise. */
 const rejection = (promise: Promise<unknown>) =>

@@ -20,6 +20,7 @@ import { decodeEndpoint, StreamableParameters } from "../../../src/domain/config
 import { page, prompt, question, template } from "../../fixtures/contractWorld.ts"
 import { listed, openInMemory, openPublished } from "../../fixtures/contractMemory.ts"
 import { textOf } from "../../textOf.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
 const publishedFixture = fileURLToPath(new URL("../../fixtures/publishedServer.ts", import.meta.url))
@@ -112,13 +113,8 @@ const contract = (
   open: Open,
   { openAlone = open, otherwise = [] }: { readonly openAlone?: Open; readonly otherwise?: ReadonlyArray<string> } = {}
 ) => {
-  const promise = (
-    title: string,
-    body: (session: McpSession) => Effect.gen.Return<void, unknown, Scope.Scope>,
-    openSession = open
-  ) =>
-    otherwise.includes(title) ||
-    it.live(title, () => Effect.flatMap(openSession, (session) => Effect.gen(() => body(session))))
+  const promise = (title: string, body: TestBody<McpSession>, openSession = open) =>
+    otherwise.includes(title) || liveWith(openSession)(title, body)
 
   const state = (session: McpSession) =>
     Effect.map(session.callTool("waits", {}), (result) => JSON.parse(textOf(result)) as State)

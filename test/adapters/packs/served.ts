@@ -1,7 +1,6 @@
 import { readdir } from "node:fs/promises"
 import { connect } from "node:net"
-import { it } from "@effect/vitest"
-import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import { Deferred, Effect, Queue, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
 import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/RunningPack.ts"
@@ -11,6 +10,7 @@ import { type PackCall, PackError } from "../../../src/application/ports/packs/P
 import type { JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/PackManifest.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
   endpoint: `/tools/${tool}`,
@@ -155,11 +155,8 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
 })
 
 /** Runs a test with a tool server. */
-export const live = (
-  title: string,
-  options: Partial<ServeToolsOptions>,
-  body: (world: Served) => Effect.fn.Return<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.flatMap(served(options), Effect.fnUntraced(body)))
+export const live = (title: string, options: Partial<ServeToolsOptions>, body: TestBody<Served>) =>
+  liveWith(served(options))(title, body)
 
 export interface Answered {
   readonly status: number

@@ -1,8 +1,7 @@
 import { request, type IncomingMessage } from "node:http"
 import { request as secureRequest } from "node:https"
 import { fileURLToPath } from "node:url"
-import { it } from "@effect/vitest"
-import { type Cause, Effect, Layer, Metric, Queue, type Scope, Stream } from "effect"
+import { type Cause, Effect, Layer, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { listen, listeningUrl } from "../../../src/adapters/http/httpServer.ts"
 import { makeTlsServer } from "../../../src/adapters/http/tlsServer.ts"
@@ -16,6 +15,7 @@ import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
 import type { PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
 import type { PageSource } from "../../../src/application/shared/page/PageSource.ts"
 import type { PageStream } from "../../../src/application/shared/page/PageStream.ts"
+import { type TestBody, effectWith, liveWith } from "../../testWith.ts"
 
 /** A folder as the build writes it, with one other file. */
 export const assets = fileURLToPath(new URL("../../fixtures/page", import.meta.url))
@@ -94,15 +94,13 @@ export const servePage = Effect.fnUntraced(function* ({
   return listeningUrl("http", address)
 })
 
-type PageTest = (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>
+type PageTest = TestBody<string>
 
 /** A test of a page, with real time. */
-export const live = (title: string, given: Given, body: PageTest) =>
-  it.live(title, () => Effect.flatMap(servePage(given), Effect.fnUntraced(body)))
+export const live = (title: string, given: Given, body: PageTest) => liveWith(servePage(given))(title, body)
 
 /** A test of a page, with a test clock. */
-export const effect = (title: string, given: Given, body: PageTest) =>
-  it.effect(title, () => Effect.flatMap(servePage(given), Effect.fnUntraced(body)))
+export const effect = (title: string, given: Given, body: PageTest) => effectWith(servePage(given))(title, body)
 
 /** Metrics of one Server only. */
 export const ownMetrics = Layer.succeed(Metric.MetricRegistry, new Map())

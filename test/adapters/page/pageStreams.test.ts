@@ -35,6 +35,7 @@ import {
   statusOf,
   streamOf
 } from "./pageServer.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 const events = "/office/api/events"
 const calls = "/office/api/calls"
@@ -267,11 +268,8 @@ describe("the office page of a Server", () => {
     const { url } = Context.get(yield* Layer.build(layer), Server)
     return url
   })
-  const live = (
-    title: string,
-    options: ServerLayerOptions,
-    body: (url: string) => Effect.fn.Return<void, unknown, Scope.Scope>
-  ) => it.live(title, () => Effect.flatMap(start(options), Effect.fnUntraced(body)))
+  const live = (title: string, options: ServerLayerOptions, body: TestBody<string>) =>
+    liveWith(start(options))(title, body)
 
   live("is served beside the other pages", {}, function* (url) {
     assert.strictEqual(yield* statusOf(url, "/office"), 200)

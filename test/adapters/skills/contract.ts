@@ -5,6 +5,7 @@ import { type SkillFileError, SkillFiles, type StagedContent } from "../../../sr
 import { skillLimits } from "../../../src/domain/skills/skillLimits.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { tarGzOf, tarGzWithPath, zipOf, zipWithLink, zipWithPath } from "./archives.ts"
+import { effectWith } from "../../testWith.ts"
 
 /** A file system under test. Paths are below `folder`, which exists and is empty. */
 export interface SkillWorld {
@@ -37,9 +38,7 @@ export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, nev
     const rejection = (content: StagedContent) => Effect.map(Effect.flip(fixture(content)), ({ message }) => message)
     return { ...world, files, textOf, reasonOf, fixture, rejection }
   })
-  type Opened = Effect.Success<typeof opened>
-  const effect = (title: string, body: (world: Opened) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.effect(title, () => Effect.flatMap(opened, Effect.fnUntraced(body)))
+  const effect = effectWith(opened)
 
   describe(`${name}: folders`, () => {
     effect(

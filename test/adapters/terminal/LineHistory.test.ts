@@ -3,18 +3,18 @@ import { dirname, join } from "node:path"
 import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, type Scope } from "effect"
+import { Effect, Fiber, Logger } from "effect"
 import { userStateFile } from "../../../src/adapters/process/userFolders.ts"
 import { openHistory } from "../../../src/adapters/terminal/LineHistory.ts"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
+import { liveWith } from "../../testWith.ts"
 
 const up = "\u001b[A"
 
 const historyFile = Effect.map(temporaryFolder, (folder) => join(folder, "state", "a2c", "history"))
 
-const live = (title: string, body: (file: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(historyFile, Effect.fnUntraced(body)))
+const live = liveWith(historyFile)
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 

@@ -1,9 +1,10 @@
 import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
+import { Effect, Fiber } from "effect"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 import { screenOf } from "./screen.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 const ctrlC = "\u0003"
 
@@ -23,11 +24,7 @@ const open = Effect.fnUntraced(function* (isTerminal: boolean) {
 type Opened = Effect.Success<ReturnType<typeof open>>
 
 describe("LineReader", () => {
-  const live = (
-    title: string,
-    isTerminal: boolean,
-    body: (opened: Opened) => Effect.fn.Return<void, unknown, Scope.Scope>
-  ) => it.live(title, () => Effect.flatMap(open(isTerminal), Effect.fnUntraced(body)))
+  const live = (title: string, isTerminal: boolean, body: TestBody<Opened>) => liveWith(open(isTerminal))(title, body)
 
   live("returns all lines of a pipe that arrive before the first read", false, function* ({ input, reader, type }) {
     yield* type("line\n".repeat(1000))
@@ -99,9 +96,7 @@ describe("LineReader on a terminal", () => {
     const screen = Effect.map(type(""), () => screenOf(written, size))
     return { output, reader, type, screen }
   })
-  type Shown = Effect.Success<typeof shown>
-  const live = (title: string, body: (terminal: Shown) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(shown, Effect.fnUntraced(body)))
+  const live = liveWith(shown)
 
   live("redraws the context of a question below lines that are printed above it", function* ({ reader, screen, type }) {
     const context = ({ columns }: { readonly columns: number }) => ["first line", `${columns} columns`]

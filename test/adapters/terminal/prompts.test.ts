@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, type Scope } from "effect"
+import { Effect, Exit, Fiber, Option } from "effect"
 import * as Dialogue from "../../../src/adapters/terminal/Dialogue.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../src/adapters/terminal/prompts.ts"
 import type { Approval } from "../../../src/domain/approvals/Approval.ts"
@@ -7,6 +7,7 @@ import type { Input } from "../../../src/domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { screenOf } from "./screen.ts"
 import { makeTerminal } from "./terminal.ts"
+import { type TestBody, effectWith, liveWith } from "../../testWith.ts"
 
 type PromptInput = Exclude<Input, { readonly type: "command" }>
 
@@ -34,11 +35,9 @@ const terminalOf = Effect.fnUntraced(function* (columns?: number, rows?: number)
 })
 const withTerminal = terminalOf()
 
-type PromptTest = (terminal: Effect.Success<typeof withTerminal>) => Effect.fn.Return<void, unknown, Scope.Scope>
-const effect = (title: string, body: PromptTest) =>
-  it.effect(title, () => Effect.flatMap(withTerminal, Effect.fnUntraced(body)))
-const live = (title: string, body: PromptTest) =>
-  it.live(title, () => Effect.flatMap(withTerminal, Effect.fnUntraced(body)))
+type PromptTest = TestBody<Effect.Success<typeof withTerminal>>
+const effect = (title: string, body: PromptTest) => effectWith(withTerminal)(title, body)
+const live = (title: string, body: PromptTest) => liveWith(withTerminal)(title, body)
 
 /** Asks and enters these lines, one for each time the question appears. */
 const answered = Effect.fnUntraced(function* (input: PromptInput, prompt: string, ...lines: ReadonlyArray<string>) {

@@ -1,11 +1,12 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, type Layer, type Scope } from "effect"
 import { makeMemoryLandingFolder } from "../../../src/adapters/memory/MemoryLandingFolder.ts"
 import * as NodeLandingFolder from "../../../src/adapters/uploads/NodeLandingFolder.ts"
 import { LandingFolder } from "../../../src/application/ports/files/LandingFolder.ts"
 import { temporaryFolder } from "../../temporaryFolder.ts"
+import { type TestBody, liveWith } from "../../testWith.ts"
 
 /** A folder for uploads, and access to its files. */
 interface Site {
@@ -52,10 +53,8 @@ const linklessSite = makeNodeSite(
 const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)
 
 /** Declares tests that begin with a site. */
-const onSite =
-  (makeSite: Effect.Effect<Site, never, Scope.Scope>) =>
-  (title: string, body: (site: Site) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(makeSite, Effect.fnUntraced(body)))
+const onSite = (makeSite: Effect.Effect<Site, never, Scope.Scope>) => (title: string, body: TestBody<Site>) =>
+  liveWith(makeSite)(title, body)
 
 /** The contract of every {@link LandingFolder}. */
 const contract = (name: string, makeSite: Effect.Effect<Site, never, Scope.Scope>) => {

@@ -21,7 +21,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import type { Role } from "../../../src/domain/model/Membership.ts"
 import { type LineName, lineNamed, lineNames } from "../../../src/domain/wire/lines.ts"
 import { formatVersion, type VersionMismatch } from "../../../src/domain/wire/version.ts"
-import { testWith } from "../testWith.ts"
+import { effectWith } from "../../testWith.ts"
 
 interface Opened {
   readonly version: string
@@ -109,7 +109,7 @@ const roles: ReadonlyArray<Role> = ["agent", "computer"]
 const rows = lineNames.flatMap((line) => roles.map((role) => [line, role] as const))
 const versionOf = (name: LineName) => formatVersion(lineNamed(name).version)
 
-const test = testWith(makeServer())
+const test = effectWith(makeServer())
 
 describe.each(rows)("on line %s, a member with the role %s", (protocol, role) => {
   test("states the same at each connection, and takes a place over only at its first join", function* (server) {

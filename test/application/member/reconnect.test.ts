@@ -10,7 +10,7 @@ import {
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
 import { buildWorld } from "../../conformance/World.ts"
-import { testWith } from "../testWith.ts"
+import { effectWith } from "../../testWith.ts"
 
 const quiet = () => ({
   onMessage: () => Effect.succeed([]),
@@ -45,7 +45,7 @@ const place = Effect.gen(function* () {
   return { join, links }
 })
 
-const test = testWith(place)
+const test = effectWith(place)
 
 describe("instance secret", () => {
   test("stays the same across rejoins and differs between members", function* ({ join, links }) {
@@ -70,7 +70,7 @@ describe("rejected first join", () => {
     yield* Scope.provide(join("only", { office: "another" }), only)
     return { join, leave: Scope.close(only, Exit.void) }
   })
-  const testCrowded = testWith(crowded)
+  const testCrowded = effectWith(crowded)
 
   testCrowded("retries a temporary failure with retryInitialConnect", function* ({ join, leave }) {
     const joining = yield* Effect.forkChild(join("one", { retryInitialConnect: true }), {

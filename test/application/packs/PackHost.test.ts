@@ -6,8 +6,8 @@ import type { ParamsProblem } from "../../../src/domain/packs/PackManifest.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import { partsCodec, partsUri } from "../../../src/domain/page/Inspection.ts"
 import type { PackHostOptions } from "../../../src/application/packs/PackHost.ts"
-import { testWith } from "../testWith.ts"
 import { entry, type FakePack, makeHost, manifestOf } from "./world.ts"
+import { effectWith } from "../../testWith.ts"
 
 type Host = Effect.Success<ReturnType<typeof makeHost>>["host"]
 
@@ -43,8 +43,8 @@ const hostOf = Effect.fnUntraced(function* (name: string, script: FakePack = {},
   return made
 })
 
-const test = testWith(makeHost())
-const testLamp = testWith(hostOf("lamp"))
+const test = effectWith(makeHost())
+const testLamp = effectWith(hostOf("lamp"))
 
 describe("pack host", () => {
   test("finds, loads, lists and calls the packs of its folders", function* ({ host, load }) {

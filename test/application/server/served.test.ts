@@ -2,8 +2,8 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
-import { testWith } from "../testWith.ts"
 import { startNode } from "./clusterNode.ts"
+import { effectWith } from "../../testWith.ts"
 
 /** One Server of a cluster in memory, with an idle timeout of half a minute. */
 const startServer = (cluster: MemoryCluster.MemoryCluster, name: string) =>
@@ -31,7 +31,7 @@ const world = Effect.gen(function* () {
 
 const answered = { tools: [], req_id: "r" }
 
-const test = testWith(world)
+const test = effectWith(world)
 
 describe("a Server whose Computer serves an Agent of another Server", () => {
   test("keeps the Computer's connection open beyond the idle timeout", function* ({ answer, call, computer }) {

@@ -3,7 +3,7 @@ import { Duration, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRefresher } from "../../../src/application/shared/Refresher.ts"
 import { settle } from "../../settle.ts"
-import { testWith } from "../testWith.ts"
+import { effectWith } from "../../testWith.ts"
 
 /** A refresher, and how often it has started and completed the refreshes of each key, each behind its latch. */
 const makeWorld = Effect.fnUntraced(function* (minInterval?: Duration.Duration) {
@@ -27,7 +27,7 @@ const makeWorld = Effect.fnUntraced(function* (minInterval?: Duration.Duration) 
   return { ...refresher, refresh, complete, open: (key: string) => latchOf(key).open, seen }
 })
 
-const test = testWith(makeWorld())
+const test = effectWith(makeWorld())
 
 describe("a refresh", () => {
   test("runs once more for all requests that come while it runs", function* ({

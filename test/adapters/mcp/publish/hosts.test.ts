@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Queue, type Scope } from "effect"
+import { Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
@@ -15,6 +15,7 @@ import type { InputAnswer, InputRequest } from "../../../../src/domain/model/Inp
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { until } from "../../../until.ts"
 import { type Era, type Host, hostKinds, listenToAll, nextOf, openHttpHost, publishAt } from "./hosts.ts"
+import { liveWith } from "../../../testWith.ts"
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 const schema = { type: "object", properties: { name: { type: "string" } } }
@@ -109,10 +110,7 @@ const makeWorld = Effect.gen(function* () {
 })
 
 /** A test with such a session. */
-const inWorld = (
-  title: string,
-  body: (world: Effect.Success<typeof makeWorld>) => Effect.gen.Return<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.flatMap(makeWorld, (world) => Effect.gen(() => body(world))))
+const inWorld = liveWith(makeWorld)
 
 const resultOf = (response: JsonObject): JsonObject => asObject(response["result"])
 

@@ -13,6 +13,7 @@ import { appCapability } from "../../../../src/domain/tools/appTools.ts"
 import { overStreams, type Peer, clientKinds } from "./clients.ts"
 import { textResult } from "../../../conformance/members.ts"
 import { textOf } from "../../../textOf.ts"
+import { liveWith } from "../../../testWith.ts"
 
 /** A listed tool with members that a server could drop. */
 const definitionOf = (name: string) => ({
@@ -91,9 +92,7 @@ for (const [way, connect] of clientKinds) {
     const world = yield* makeWorld()
     return { ...world, peer: yield* connect(world.session) }
   })
-  type World = Effect.Success<typeof opened>
-  const live = (title: string, body: (world: World) => Effect.gen.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(opened, (world) => Effect.gen(() => body(world))))
+  const live = liveWith(opened)
 
   describe(`a published session for ${way}`, () => {
     it.live("reports its name, capabilities and instructions, without capabilities that are missing", () =>

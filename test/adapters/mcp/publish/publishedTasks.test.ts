@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makePublishedTasks } from "../../../../src/adapters/mcp/publish/publishedTasks.ts"
 import {
@@ -9,6 +9,7 @@ import {
   McpSessionError
 } from "../../../../src/application/ports/McpSession.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const form = { type: "object", properties: { name: { type: "string" } } }
 const done: JsonObject = { content: [{ type: "text", text: "done" }], _meta: { mine: 1 } }
@@ -65,11 +66,8 @@ const makeTasks = Effect.gen(function* () {
   }
 })
 
-type Tasks = Effect.Success<typeof makeTasks>
-
 /** A test of published tasks, in virtual time. */
-const withTasks = (title: string, body: (tasks: Tasks) => Effect.gen.Return<void, unknown, Scope.Scope>) =>
-  it.effect(title, () => Effect.flatMap(makeTasks, (tasks) => Effect.gen(() => body(tasks))))
+const withTasks = effectWith(makeTasks)
 
 const iso = (millis: number) => new Date(millis).toISOString()
 

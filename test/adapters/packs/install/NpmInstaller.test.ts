@@ -3,12 +3,13 @@ import { chmodSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schedule, type Scope } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
 import { callOf, load, ignoreProgress, sourceOf, write } from "../packs.ts"
+import { liveWith } from "../../../testWith.ts"
 
 const silent = () => Effect.void
 
@@ -50,8 +51,7 @@ const program = Effect.fnUntraced(function* (folder: string, script: string) {
   return command
 })
 
-const live = (title: string, body: (folder: string) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(temporaryFolder, Effect.fnUntraced(body)))
+const live = liveWith(temporaryFolder)
 
 describe("npm installer", () => {
   it.live(

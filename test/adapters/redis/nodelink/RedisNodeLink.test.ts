@@ -12,6 +12,7 @@ import { startRedis, withoutRedis } from "../../../fixtures/redis.ts"
 import { guardChild } from "../../../childGuard.ts"
 import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request } from "../../nodeLink.contract.ts"
 import { until } from "../../../until.ts"
+import { liveWith } from "../../../testWith.ts"
 
 const mib = 1024 * 1024
 const minute = Duration.minutes(1)
@@ -32,10 +33,8 @@ const pair = Effect.gen(function* () {
   yield* two.serve(echo)
   return { redis, echo, one, two }
 })
-type Pair = Effect.Success<typeof pair>
 
-const live = (title: string, body: (pair: Pair) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(pair, Effect.fnUntraced(body)))
+const live = liveWith(pair)
 
 /** Begins a request without an answer, and gives its outcome. */
 const begin = (link: LinkOf, node: string, event = "never") =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Option, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { RedisUnavailable } from "../../../../src/adapters/redis/registry/ScriptRunner.ts"
 import {
@@ -11,6 +11,7 @@ import {
   replying,
   snapshotReply
 } from "./scriptedRegistry.ts"
+import { type TestBody, effectWith } from "../../../testWith.ts"
 
 const capacity = { offices: 3, membersPerOffice: 4 }
 const membership = computerIn("O")
@@ -35,11 +36,7 @@ const joining = Effect.fnUntraced(function* (answer: Answer = agreeing) {
 })
 
 type Joining = Effect.Success<ReturnType<typeof joining>>
-const effect = (
-  title: string,
-  answer: Answer,
-  body: (joining: Joining) => Effect.fn.Return<void, unknown, Scope.Scope>
-) => it.effect(title, () => Effect.flatMap(joining(answer), Effect.fnUntraced(body)))
+const effect = (title: string, answer: Answer, body: TestBody<Joining>) => effectWith(joining(answer))(title, body)
 
 describe("a join in Redis", () => {
   effect("waits for its echo on the channel", agreeing, function* ({ called, changes, echo, fiber, reason }) {

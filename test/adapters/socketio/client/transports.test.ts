@@ -5,6 +5,7 @@ import * as SocketIoClient from "../../../../src/adapters/socketio/client/Socket
 import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { ignoreMessage, serveQueue } from "../links.ts"
+import { type TestBody, liveWith } from "../../../testWith.ts"
 
 /** A network between client and Server. */
 interface Network {
@@ -85,11 +86,8 @@ describe("a client of several transports", () => {
     return { client, network }
   })
   type Made = Effect.Success<ReturnType<typeof makeClient>>
-  const live = (
-    title: string,
-    options: Partial<SocketIoClient.SocketIoClientOptions>,
-    body: (made: Made) => Effect.fn.Return<void, unknown, Scope.Scope>
-  ) => it.live(title, () => Effect.flatMap(makeClient(options), Effect.fnUntraced(body)))
+  const live = (title: string, options: Partial<SocketIoClient.SocketIoClientOptions>, body: TestBody<Made>) =>
+    liveWith(makeClient(options))(title, body)
 
   live("begins with polling, and with WebSocket once it has worked", {}, function* ({ client, network }) {
     yield* visitWithUpgrade(client, network)

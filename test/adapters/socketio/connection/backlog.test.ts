@@ -9,6 +9,7 @@ import { type Link, type MessageHandler } from "../../../../src/application/port
 import { liveHeap } from "../../../heap.ts"
 import { until } from "../../../until.ts"
 import { serveLinks } from "../links.ts"
+import { liveWith } from "../../../testWith.ts"
 
 const mebibyte = 1024 * 1024
 
@@ -24,9 +25,7 @@ for (const [engine, makeServer] of engines) {
     )
     return { url, link: Queue.take(links), reported }
   })
-  type Site = Effect.Success<ReturnType<typeof site>>
-  const live = (title: string, body: (site: Site) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(site(), Effect.fnUntraced(body)))
+  const live = liveWith(site())
 
   const openWebSocket = Effect.fnUntraced(function* (address: string) {
     const socket = yield* Effect.acquireRelease(

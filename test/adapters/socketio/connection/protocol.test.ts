@@ -6,6 +6,7 @@ import { engines } from "../engines.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link } from "../../../../src/application/ports/Transport.ts"
 import { ignoreMessage, openMemberSocket, serveLinks, serveQueue } from "../links.ts"
+import { liveWith } from "../../../testWith.ts"
 
 /** A client that sends raw frames. */
 interface Raw {
@@ -53,9 +54,7 @@ for (const [engine, makeServer] of engines) {
     assert.match(yield* client.next, /^0\/smcp,\{"sid":"/)
     return { ...place, client, far: yield* place.link }
   })
-  type Connected = Effect.Success<typeof connected>
-  const live = (title: string, body: (connected: Connected) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(connected, Effect.fnUntraced(body)))
+  const live = liveWith(connected)
 
   /** Begins a request of a link that a client answers later. */
   const begin = (link: Link, body: unknown = {}) =>

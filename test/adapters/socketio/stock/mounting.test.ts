@@ -14,6 +14,7 @@ import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link } from "../../../../src/application/ports/Transport.ts"
 import { fetchText } from "../../../fetchText.ts"
 import { connectLink, echoMessage, openSocket, serveQueue } from "../links.ts"
+import { liveWith } from "../../../testWith.ts"
 
 /** An HTTP server of the host that listens. */
 const hostServer = Effect.acquireRelease(
@@ -84,14 +85,8 @@ const upgradeStatus = (url: string) =>
     })
   })
 
-/** Declares tests that begin with a part of a host. */
-const onHost =
-  <A>(host: Effect.Effect<A, never, Scope.Scope>) =>
-  (title: string, body: (host: A) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(host, Effect.fnUntraced(body)))
-
 describe("an office on an HTTP server of the host", () => {
-  const live = onHost(hostServer)
+  const live = liveWith(hostServer)
 
   live("serves members, and leaves other requests to the host", function* (httpServer) {
     const { url } = yield* mount({ httpServer })
@@ -195,7 +190,7 @@ describe("an office on an HTTP server of the host", () => {
 })
 
 describe("two offices on an HTTP server of the host", () => {
-  const live = onHost(hostServer)
+  const live = liveWith(hostServer)
 
   /** Both offices, a poll of each that waits, and what each request of the host gets: one answer. */
   const two = Effect.gen(function* () {
@@ -317,7 +312,7 @@ describe("two offices on a Socket.IO server of the host", () => {
 })
 
 describe("an office on a Socket.IO server of the host", () => {
-  const live = onHost(hostIo())
+  const live = liveWith(hostIo())
 
   live("serves members at the path of the host", function* ({ io, origin }) {
     const { link, url } = yield* mount({ io })

@@ -10,8 +10,8 @@ import { parseMemberFeatures } from "../../../../src/application/server/connecti
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 import { settle } from "../../../settle.ts"
-import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, openMember, recordMetrics } from "../parts.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
@@ -64,7 +64,7 @@ const world = Effect.gen(function* () {
   return { forgotten, received, home, linkTo, one, two }
 })
 
-const test = testWith(world)
+const test = effectWith(world)
 
 describe("a member of another node", () => {
   test("replies to requests", function* ({ linkTo, two }) {
@@ -135,7 +135,7 @@ const startHandler = Effect.fnUntraced(function* (given: Parameters<typeof makeP
   return { ...parts, handler, nodes }
 })
 
-const testHandler = testWith(startHandler())
+const testHandler = effectWith(startHandler())
 
 describe("a message from another node", () => {
   testHandler("gets no reply when it is cancelled at once, though its member is absent", function* ({ handler }) {

@@ -8,7 +8,7 @@ import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.t
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, recordMetrics } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   const { exceeded, metrics } = recordMetrics()
@@ -27,7 +27,7 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   return { connections, exceeded, open }
 })
 
-const test = testWith(start({}))
+const test = effectWith(start({}))
 
 describe("the set of connections of a Server", () => {
   it.effect("rejects a link without a free slot, which may try again", () =>

@@ -3,8 +3,8 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { guardInbound } from "../../../../src/application/server/connections/inboundGuard.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, makeRequest, openMember, recordLogs, recordMetrics } from "../parts.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** The guard before a handler that replies with its event when `open` is done, and an Agent `ada`. */
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>, open: Effect.Effect<void> = Effect.void) {
@@ -28,7 +28,7 @@ describe("the guard of a connection beyond its rate limit", () => {
   const rate = { messagesPerSecond: 0.5, messageBurst: 1 }
 
   /** A connection whose next message is beyond the limit. */
-  const test = testWith(Effect.tap(start(rate), ({ send }) => send("server:list_room")))
+  const test = effectWith(Effect.tap(start(rate), ({ send }) => send("server:list_room")))
 
   test("pauses reading for a tenth of a second", function* ({ pauses, send }) {
     assert.deepStrictEqual(pauses, [])

@@ -5,8 +5,8 @@ import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/joi
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 import { settle } from "../../../settle.ts"
-import { testWith } from "../../testWith.ts"
 import { recordMetrics } from "../parts.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** A world in which a test stops and resumes the reading of members. */
 interface SlowWorld extends World {
@@ -55,7 +55,7 @@ const slow = (
     readonly c1: Peer
   }) => Effect.fn.Return<void, unknown, Scope.Scope>
 ) =>
-  testWith(
+  effectWith(
     Effect.gen(function* () {
       const world = yield* slowWorld(limits)
       return { world, a1: yield* agentIn(world, "O1"), c1: yield* computerIn(world, "O1") }
@@ -277,7 +277,7 @@ describe("the total of all backlogs", () => {
     return { world, silent, slowly, third }
   })
 
-  const amongCallers = testWith(callers)
+  const amongCallers = effectWith(callers)
 
   amongCallers(
     "closes a member that reads nothing before one that reads a larger answer slowly",

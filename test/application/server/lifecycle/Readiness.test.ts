@@ -1,11 +1,11 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const make = Readiness.use((service) => Effect.succeed(service)).pipe(Effect.provide(Layer.fresh(Readiness.layer)))
 
-const test = testWith(make)
+const test = effectWith(make)
 
 describe("the readiness of a Server", () => {
   test("begins as starting, and drains only when it says so", ({ isDraining, setState, state }) => {

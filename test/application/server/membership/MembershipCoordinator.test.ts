@@ -11,7 +11,7 @@ import { makeMembershipCoordinator } from "../../../../src/application/server/me
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (...given: Parameters<typeof makeParts>) {
   const parts = yield* makeParts(...given)
@@ -49,8 +49,8 @@ const makeCall = (office: string) => {
   return { codes, call: new InFlightCall(office, (_, exit) => void codes.push(codeOf(exit))) }
 }
 
-const test = testWith(start())
-const testChanges = testWith(startWithChanges())
+const test = effectWith(start())
+const testChanges = effectWith(startWithChanges())
 
 describe("the coordinator of memberships", () => {
   it.effect("logs joins and leaves of this node with the member", () => {

@@ -5,14 +5,14 @@ import type { Body } from "../../../../src/application/ports/Body.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const updated = { _tag: "Updated", part: "desktop", computer: "pc" } as const
 const cancelled = (reqId: number) => ({ _tag: "Cancelled", agent: "ada", reqId: String(reqId) }) as const
 
 const eventsOf = (sent: ReadonlyArray<{ readonly event: string }>) => sent.map(({ event }) => event)
 
-const test = testWith(makeParts())
+const test = effectWith(makeParts())
 
 describe("a notification", () => {
   test("reaches the sessions that are connected", function* ({ notifications, open }) {

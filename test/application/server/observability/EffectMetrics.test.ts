@@ -3,8 +3,8 @@ import { Context, Effect, Exit, Metric, Scope } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEffectMetrics } from "../../../../src/application/server/observability/EffectMetrics.ts"
 import { metricDefinitions } from "../../../../src/application/server/observability/ServerMetrics.ts"
-import { testWith } from "../../testWith.ts"
 import { completedCall } from "../parts.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** The metrics of a Server with a separate registry. `read` gives the series of a name, by its attributes. */
 const start = Effect.gen(function* () {
@@ -14,7 +14,7 @@ const start = Effect.gen(function* () {
   return { ...metrics, read }
 })
 
-const test = testWith(start)
+const test = effectWith(start)
 
 describe("the record of calls", () => {
   test("sums the durations in seconds, and counts a clock that was set back as none", ({ onCall, read }) => {

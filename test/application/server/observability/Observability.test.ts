@@ -11,10 +11,10 @@ import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { lineNames, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
-import { testWith } from "../../testWith.ts"
 import { connectMember } from "../clusterNode.ts"
 import { clusterWith } from "../parts.ts"
 import { type Seen, seenServer } from "../seen.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
 
@@ -46,8 +46,8 @@ const rejectedConnection = ({ client }: Seen, role = "agent") =>
 const rejecting = (code: number) =>
   seenServer({}, { ...allowAll, authenticate: () => Effect.fail(new AdmissionRejected({ code, message: "no token" })) })
 
-const test = testWith(office)
-const testServer = testWith(seenServer())
+const test = effectWith(office)
+const testServer = effectWith(seenServer())
 
 describe("the ServerMetrics of a watched Server", () => {
   test("counts calls by event and outcome", function* ({ agent, seen }) {
@@ -283,7 +283,7 @@ describe("the audit of a Server", () => {
   const joinedEve = (seen: Seen) =>
     Effect.tap(rawClient(seen, "agent"), ({ events, join }) => Effect.andThen(join("eve"), events))
 
-  const testEve = testWith(Effect.flatMap(seenServer(), joinedEve))
+  const testEve = effectWith(Effect.flatMap(seenServer(), joinedEve))
 
   testEve("gets requests that are rejected before they are routed", function* (eve) {
     yield* eve.request("client:get_tools", { ...call, req_id: 7 })

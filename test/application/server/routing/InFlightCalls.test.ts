@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { makeLink, makeParts } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const makeCall = () => new InFlightCall("O", () => undefined)
 
@@ -11,7 +11,7 @@ const start = Effect.gen(function* () {
   return { inFlightCalls, agent: yield* open(makeLink("a").link) }
 })
 
-const test = testWith(start)
+const test = effectWith(start)
 
 describe("a call in flight to a Computer of another node", () => {
   test("is found by the session of the Computer until it ends", ({ agent, inFlightCalls }) => {

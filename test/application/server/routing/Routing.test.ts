@@ -11,7 +11,7 @@ import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
 import { makeLink, makeParts, makeRequest, openMember } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** A Computer of another node. */
 const remote: Member = {
@@ -69,7 +69,7 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
 
 const begin = { startImmediately: true }
 
-const test = testWith(start())
+const test = effectWith(start())
 
 describe("the routing of a call", () => {
   test("fails with 500 when the request fails unexpectedly", function* ({ call, reply }) {

@@ -7,8 +7,8 @@ import {
   makeCallStatusReceiver
 } from "../../../../src/application/server/routing/callStatus.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
-import { testWith } from "../../testWith.ts"
 import { makeLink, makeParts, openMember } from "../parts.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const waits = (computer: string, reqId: string) =>
   jsonBody({
@@ -62,7 +62,7 @@ describe("the status of a call of an Agent of this node", () => {
     }
   })
 
-  const test = testWith(receive)
+  const test = effectWith(receive)
 
   test("extends the call", ({ call, receive: from }) => {
     assert.deepStrictEqual(from("pc", "r"), { isForwarded: true, waitSeconds: 300 })
@@ -162,7 +162,7 @@ describe("the status of a call of an Agent at another node", () => {
     return { announced, calls, cancelled: () => cancelled, forward, notified }
   })
 
-  const testNode = testWith(toNode())
+  const testNode = effectWith(toNode())
 
   /** The seconds that are waited after this acknowledgement, and those by which the calls `r` and `other` are extended. */
   const forwarded = Effect.fnUntraced(function* (acknowledged: number) {

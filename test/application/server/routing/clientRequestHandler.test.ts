@@ -5,7 +5,7 @@ import { makeMembershipCoordinator } from "../../../../src/application/server/me
 import { makeCallStatusForwarding } from "../../../../src/application/server/routing/callStatus.ts"
 import { makeClientRequestHandler } from "../../../../src/application/server/routing/clientRequestHandler.ts"
 import { makeLink, makeParts, makeRequest, openMember, recordLogs } from "../parts.ts"
-import { testWith } from "../../testWith.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** The handler of an Agent `ada` and a Computer `pc` in the office `O`, and its log. Calls never end. */
 const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[1]) {
@@ -33,7 +33,7 @@ const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[
 
 const list = (office: string) => ({ agent: "ada", req_id: "r", office_id: office })
 
-const test = testWith(start())
+const test = effectWith(start())
 
 describe("the handler of requests", () => {
   test("logs a dropped message with its sender, its event and the reason", function* ({ asComputer, entries }) {

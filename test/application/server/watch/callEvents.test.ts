@@ -5,7 +5,6 @@ import { toolCancelled, toolTimedOut } from "../../../../src/domain/tools/errorR
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
 import { settle } from "../../../settle.ts"
-import { testWith } from "../../testWith.ts"
 import {
   elapse,
   line,
@@ -18,6 +17,7 @@ import {
   toolCall,
   toolResult
 } from "./watchedServer.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** An office with a stream, and the calls that it has shown. */
 const officeWith = Effect.fnUntraced(function* (reply: Effect.Effect<unknown>, limits: Partial<Limits> = {}) {
@@ -35,8 +35,8 @@ const officeWith = Effect.fnUntraced(function* (reply: Effect.Effect<unknown>, l
   }
 })
 
-const test = testWith(officeWith(Effect.never))
-const testDone = testWith(officeWith(Effect.succeed(toolResult("ok"))))
+const test = effectWith(officeWith(Effect.never))
+const testDone = effectWith(officeWith(Effect.succeed(toolResult("ok"))))
 
 describe("a call in a stream", () => {
   test("appears when it starts", function* ({ ada, shown }) {

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { makeCluster } from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryOfficeRegistry from "../../../../src/adapters/memory/MemoryOfficeRegistry.ts"
-import { testWith } from "../../testWith.ts"
 import type { Member } from "../clusterNode.ts"
 import { DocumentReader } from "../../../../src/application/ports/files/DocumentReader.ts"
 import type { PageCallMessage, PageCommand } from "../../../../src/domain/page/PageCommand.ts"
@@ -17,6 +16,7 @@ import {
   startWatched,
   toolResult
 } from "./watchedServer.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** Two Servers of one cluster, of which the second one has an office with an Agent and a Computer. */
 const twoNodes = Effect.fnUntraced(function* (
@@ -50,7 +50,7 @@ const resultOf = <A, R>(effect: Effect.Effect<A, { readonly code: number }, R>) 
   Effect.match(effect, { onSuccess: (value): unknown => value, onFailure: ({ code }) => code })
 
 describe("a stream in a cluster", () => {
-  const test = testWith(watching())
+  const test = effectWith(watching())
 
   test("shows the members of another node", ({ computer, stream }) =>
     assert.deepStrictEqual(
@@ -80,7 +80,7 @@ describe("a stream in a cluster", () => {
     assert.deepStrictEqual({ node: call?.node, outcome: call?.outcome }, { node: "two", outcome: "ok" })
   })
 
-  testWith(twoNodes(() => Effect.never))(
+  effectWith(twoNodes(() => Effect.never))(
     "shows the calls of another node that run when it opens",
     function* ({ one, two }) {
       yield* startCall(yield* two.agent())
@@ -121,7 +121,7 @@ describe("a stream in a cluster", () => {
     })
   )
 
-  testWith(twoNodes())("closes its stream of the other node when it ends", function* ({ one, two }) {
+  effectWith(twoNodes())("closes its stream of the other node when it ends", function* ({ one, two }) {
     // The other node admits 16 streams.
     for (let page = 0; page < 20; page++) yield* Effect.scoped(Effect.andThen(openStream(one), find))
     yield* openStream(two)
@@ -146,7 +146,7 @@ describe("a stream in a cluster", () => {
 })
 
 describe("a command in a cluster", () => {
-  testWith(twoNodes(() => Effect.never, {}, "eu/two"))(
+  effectWith(twoNodes(() => Effect.never, {}, "eu/two"))(
     "cancels a call of a node whose name has a slash",
     function* ({ computer, one, two }) {
       yield* startCall(yield* two.agent())
@@ -190,7 +190,7 @@ describe("a command in a cluster", () => {
     yield* Layer.build(Layer.fresh(MemoryOfficeRegistry.layer(nodes.cluster.offices, "deaf")))
     return nodes
   })
-  const test = testWith(unreachableNode)
+  const test = effectWith(unreachableNode)
 
   test("disconnects a member of another node although a further node cannot be reached", function* ({ computer, one }) {
     yield* one.watch.execute({ _tag: "Disconnect", sid: computer.sid }, olga)
@@ -203,8 +203,8 @@ describe("a command in a cluster", () => {
 })
 
 describe("a call of an operator in a cluster", () => {
-  const test = testWith(twoNodes())
-  const testWithoutReply = testWith(twoNodes(() => Effect.never))
+  const test = effectWith(twoNodes())
+  const testWithoutReply = effectWith(twoNodes(() => Effect.never))
   const request = { ...at, tool: "fs:list", params: {}, timeout: 60 }
 
   const call = Effect.fnUntraced(function* (node: Effect.Success<ReturnType<typeof startWatched>>, operator = olga) {

@@ -3,10 +3,10 @@ import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { admissionRejected, allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
-import { testWith } from "../../testWith.ts"
 import { elapse, line, makeCall, node, openStream, startWatched, toolResult } from "./watchedServer.ts"
+import { effectWith } from "../../../testWith.ts"
 
-const test = testWith(startWatched())
+const test = effectWith(startWatched())
 
 describe("a stream of batches", () => {
   it.effect("gives one a second without other events, with the node and the activity", () =>

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { lineNamed, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../src/domain/wire/version.ts"
-import { testWith } from "../../testWith.ts"
 import { elapse, line, olga, openStream, startWatched, type Watched } from "./watchedServer.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const features = { a2c_features: ["inspection"] }
 
@@ -46,8 +46,8 @@ const focused = Effect.gen(function* () {
 })
 
 describe("the inspection of an office", () => {
-  const test = testWith(watched)
-  const testFocused = testWith(focused)
+  const test = effectWith(watched)
+  const testFocused = effectWith(focused)
 
   test("asks no Computer without an operator that watches its office", function* ({ server, stream }) {
     const { requests } = yield* reporting(server)

@@ -3,7 +3,6 @@ import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
 import { settle } from "../../../settle.ts"
-import { testWith } from "../../testWith.ts"
 import {
   elapse,
   makeCall,
@@ -17,6 +16,7 @@ import {
   type Watched
 } from "./watchedServer.ts"
 import { maxCallsPerBatch, maxQueuedEvents } from "../../../../src/application/shared/page/StreamBuffer.ts"
+import { effectWith } from "../../../testWith.ts"
 
 /** A Server whose only stream has shown a call and is closed. */
 const closedStream = Effect.gen(function* () {
@@ -28,10 +28,10 @@ const closedStream = Effect.gen(function* () {
   return { ...server, snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(snapshot.calls)) }
 })
 
-const test = testWith(startWatched())
-const testOffice = testWith(startOffice())
-const testRunning = testWith(startOffice(Effect.never))
-const testAfterStream = testWith(closedStream)
+const test = effectWith(startWatched())
+const testOffice = effectWith(startOffice())
+const testRunning = effectWith(startOffice(Effect.never))
+const testAfterStream = effectWith(closedStream)
 
 describe("an ended call", () => {
   testAfterStream("remains for a page that reloads", function* ({ snapshotCalls }) {

@@ -8,7 +8,6 @@ import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
 import { settle } from "../../../settle.ts"
-import { testWith } from "../../testWith.ts"
 import {
   elapse,
   line,
@@ -20,15 +19,16 @@ import {
   startOffice,
   startWatched
 } from "./watchedServer.ts"
+import { effectWith } from "../../../testWith.ts"
 
 const noFeatures = { inspection: false, operatorCalls: false, approvals: false }
 
 /** The ids of the latest of these calls, without the first two. */
 const latestIds = (count: number) => Array.from({ length: count - 2 }, (_, index) => `${node}/${index + 3}`)
 
-const test = testWith(startWatched())
-const testOffice = testWith(startOffice())
-const testRunning = testWith(startOffice(Effect.never))
+const test = effectWith(startWatched())
+const testOffice = effectWith(startOffice())
+const testRunning = effectWith(startOffice(Effect.never))
 
 describe("the snapshot of a stream", () => {
   test("lists the members with their features", function* (server) {

@@ -6,6 +6,7 @@ import { publishHttp, type PublishHttpOptions } from "../../../../../src/adapter
 import { tool } from "../../../../conformance/members.ts"
 import { loopbackAddress } from "../../../../loopbackAddress.ts"
 import { connectHttp } from "../clients.ts"
+import { type TestBody, liveWith } from "../../../../testWith.ts"
 
 const initialize = (id = 1) =>
   JSON.stringify({
@@ -69,11 +70,8 @@ const published = (options: Partial<PublishHttpOptions> = {}) =>
 
 type Published = Effect.Success<ReturnType<typeof published>>
 
-const live = (
-  title: string,
-  options: Partial<PublishHttpOptions>,
-  body: (world: Published) => Effect.gen.Return<void, unknown, Scope.Scope>
-) => it.live(title, () => Effect.flatMap(published(options), (world) => Effect.gen(() => body(world))))
+const live = (title: string, options: Partial<PublishHttpOptions>, body: TestBody<Published>) =>
+  liveWith(published(options))(title, body)
 
 const token = Redacted.make("sesame")
 

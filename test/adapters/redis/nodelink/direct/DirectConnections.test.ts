@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Server } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, type Scope } from "effect"
+import { Duration, Effect, Fiber } from "effect"
 import {
   type DirectAddress,
   DirectConnections
@@ -10,6 +10,7 @@ import { NodeMessenger } from "../../../../../src/adapters/redis/nodelink/NodeMe
 import { jsonBody } from "../../../../../src/application/ports/Body.ts"
 import { makeEcho, memberOf, outcomeOf, valueOf } from "../../../nodeLink.contract.ts"
 import { until } from "../../../../until.ts"
+import { type TestBody, liveWith } from "../../../../testWith.ts"
 
 const loopback = "127.0.0.1"
 
@@ -76,9 +77,8 @@ const twoNodes = Effect.fnUntraced(function* (secure: boolean) {
 })
 type TwoNodes = Effect.Success<ReturnType<typeof twoNodes>>
 
-const onTwoNodes =
-  (secure: boolean) => (title: string, body: (nodes: TwoNodes) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-    it.live(title, () => Effect.flatMap(twoNodes(secure), Effect.fnUntraced(body)))
+const onTwoNodes = (secure: boolean) => (title: string, body: TestBody<TwoNodes>) =>
+  liveWith(twoNodes(secure))(title, body)
 
 for (const secure of [false, true]) {
   describe(secure ? "an encrypted direct connection" : "a direct connection", () => {
@@ -252,10 +252,8 @@ const network = Effect.gen(function* () {
     })
   return { add, published, one, two, untilDirect }
 })
-type Network = Effect.Success<typeof network>
 
-const live = (title: string, body: (network: Network) => Effect.fn.Return<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.flatMap(network, Effect.fnUntraced(body)))
+const live = liveWith(network)
 
 describe("a node that reaches another directly", () => {
   live("publishes only the first messages", function* ({ one, published, untilDirect }) {

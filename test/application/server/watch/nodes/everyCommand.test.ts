@@ -10,8 +10,8 @@ import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import { encodeUtf8 } from "../../../../../src/domain/utf8.ts"
 import { lineNamed, lineNames } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
-import { testWith } from "../../../testWith.ts"
 import { elapse, startWatched, toolCall, toolResult } from "../watchedServer.ts"
+import { effectWith } from "../../../../testWith.ts"
 
 /** An operator whose identity has all its parts. */
 const olga = {
@@ -263,7 +263,7 @@ const outcomeOf = ({ one }: Effect.Success<ReturnType<typeof officeWith>>, comma
 describe.each(rows)("a Server on line %s, at %s of the Computer", (line, place) => {
   const at = { line, office: "O", computer: "pc" }
   const operator = { type: "operator", subject: "olga", remote: "10.0.0.1" }
-  const test = testWith(officeWith(line, place, { replies: {} }))
+  const test = effectWith(officeWith(line, place, { replies: {} }))
 
   it.effect.each(cases)("executes $name with all its parts, and gives its reply", (one) =>
     Effect.gen(function* () {

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { asObject } from "../../../../../src/domain/json.ts"
 import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
-import { testWith } from "../../../testWith.ts"
 import type { Member } from "../../clusterNode.ts"
 import {
   elapse,
@@ -15,6 +14,7 @@ import {
   startWatched,
   toolResult
 } from "../watchedServer.ts"
+import { effectWith } from "../../../../testWith.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: {}, timeout: 60 }
 
@@ -55,8 +55,8 @@ const shown: PageCallMessage = { _tag: "Status", status: { _tag: "WaitingForCons
 const statusesOf = ({ received }: Member) => received.filter(({ event }) => event === "notify:update_tool_call").length
 
 describe("a call of an operator beside the Agent", () => {
-  const test = testWith(running)
-  const testDone = testWith(done)
+  const test = effectWith(running)
+  const testDone = effectWith(done)
 
   testDone("ends with the result, and changes no membership", function* ({ call, messages, stream }) {
     yield* call

@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import { cancelGrace } from "../../../../../src/application/server/watch/commands.ts"
 import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
 import { settle } from "../../../../settle.ts"
-import { testWith } from "../../../testWith.ts"
 import {
   elapse,
   line,
@@ -16,6 +15,7 @@ import {
   startWatched,
   toolResult
 } from "../watchedServer.ts"
+import { effectWith } from "../../../../testWith.ts"
 
 /** An office with a running call, and its id in a stream. */
 const runningCall = Effect.gen(function* () {
@@ -29,7 +29,7 @@ const runningCall = Effect.gen(function* () {
 })
 
 describe("Disconnect", () => {
-  const test = testWith(startWatched())
+  const test = effectWith(startWatched())
 
   test("closes the connection of a member, which leaves", function* (server) {
     const agent = yield* server.agent()
@@ -49,7 +49,7 @@ describe("Disconnect", () => {
 })
 
 describe("Drain", () => {
-  const test = testWith(startWatched())
+  const test = effectWith(startWatched())
 
   test("makes the Server reject calls and joins, and shows the state of the node", function* (server) {
     yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("")) })
@@ -67,9 +67,9 @@ describe("Drain", () => {
 })
 
 describe("CancelCall", () => {
-  const test = testWith(runningCall)
+  const test = effectWith(runningCall)
 
-  testWith(startWatched())("lets the Computer end the call, whose result the Agent gets", function* (server) {
+  effectWith(startWatched())("lets the Computer end the call, whose result the Agent gets", function* (server) {
     const gate = yield* Deferred.make<void>()
     const computer = yield* server.computer("pc", { answer: () => Effect.as(Deferred.await(gate), toolCancelled()) })
     const agent = yield* server.agent()
@@ -116,7 +116,7 @@ describe("CancelCall", () => {
 })
 
 describe("Focus", () => {
-  testWith(startWatched())("succeeds for an open stream", function* ({ watch }) {
+  effectWith(startWatched())("succeeds for an open stream", function* ({ watch }) {
     const { snapshot } = yield* watch.open
     const focus = { _tag: "Focus", stream: snapshot.stream, line, office: "O" } as const
     assert.deepStrictEqual(yield* watch.execute(focus, olga), {})

@@ -5,7 +5,6 @@ import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
 import { allGrants } from "../../../../../src/domain/model/Identity.ts"
 import { TestClock } from "effect/testing"
 import { settle } from "../../../../settle.ts"
-import { testWith } from "../../../testWith.ts"
 import {
   elapse,
   line,
@@ -19,6 +18,7 @@ import {
   type Watched
 } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
+import { effectWith } from "../../../../testWith.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: { a: 1 }, timeout: 60 }
 
@@ -75,7 +75,7 @@ const cancelsOf = ({ received }: { readonly received: ReadonlyArray<{ readonly e
   received.filter(({ event }) => event === "notify:tool_call_cancel").length
 
 describe("a call of an operator", () => {
-  const test = testWith(runningCall)
+  const test = effectWith(runningCall)
 
   test("is a call by the Agent of the office that is named after the operator", function* ({ messages, watch }) {
     assert.deepStrictEqual(messages, [started])

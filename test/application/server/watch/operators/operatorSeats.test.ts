@@ -5,9 +5,9 @@ import { allGrants, type Grants } from "../../../../../src/domain/model/Identity
 import { lineNamed } from "../../../../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../../../../src/domain/wire/version.ts"
 import { settle } from "../../../../settle.ts"
-import { testWith } from "../../../testWith.ts"
 import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
 import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
+import { effectWith } from "../../../../testWith.ts"
 
 const request = { line, office: "O", computer: "pc", tool: "fs:list", params: {}, timeout: 60 }
 
@@ -40,7 +40,7 @@ const runningCalls = ({ watch }: Watched) =>
 /** An office with a Computer that does not reply. */
 const office = Effect.tap(startWatched(), (server) => server.computer("pc", { answer: () => Effect.never }))
 
-const test = testWith(office)
+const test = effectWith(office)
 
 describe("the membership of an operator", () => {
   test("is shared by the calls of one operator, and ends with the last one", function* (server) {
