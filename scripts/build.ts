@@ -1,15 +1,13 @@
 /** Compiles `src` to a clean `dist`: JavaScript and declarations, the bundled command, and the office page. */
 import { execFileSync } from "node:child_process"
-import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { buildPage } from "./buildPage.ts"
 import { bundleCommand } from "./bundleCommand.ts"
 
 const folder = join(import.meta.dirname, "../dist/command")
 
-// The page stays for Servers of tests that start meanwhile.
-mkdirSync("dist", { recursive: true })
-for (const name of readdirSync("dist")) if (name !== "page") rmSync(join("dist", name), { recursive: true })
+rmSync("dist", { recursive: true, force: true })
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" })
 chmodSync("dist/main/cli/a2c.js", 0o755)
 const { licenses, outputFiles } = await bundleCommand("dist/main/cli/run.js", folder, {

@@ -1,9 +1,8 @@
 /** Bundles the office page into `dist/page`: one HTML, one script and one style sheet, and the HTML that frames apps. */
-import { readFileSync } from "node:fs"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build, type BuildOptions, type Metafile } from "esbuild"
-import { replaceFiles } from "./replaceFiles.ts"
 
 const source = join(import.meta.dirname, "../src/main/page")
 
@@ -82,7 +81,9 @@ export const buildPage = async (folder: string): Promise<void> => {
   if (gzippedBytes > maxGzippedBytes) {
     throw new Error(`The office page has ${gzippedBytes} bytes gzipped; at most ${maxGzippedBytes} are allowed`)
   }
-  replaceFiles(folder, files)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  for (const [name, text] of files) writeFileSync(join(folder, name), text)
 }
 
 if (import.meta.main) await buildPage("dist/page")

@@ -1,9 +1,8 @@
 /**
- * Runs suites until one fails, and prints the minutes of each: `npm run suite -- NAME...`, or `--ci`, `--nightly`,
- * `--release`. Several run two at a time, since most tests of processes wait; `--alone` runs one after the other. Without
- * arguments, prints the table of all suites.
+ * Runs suites one after the other until one fails, and prints the minutes of each: `npm run suite -- NAME...`, or `--ci`,
+ * `--nightly`, `--release`. Without arguments, prints the table of all suites.
  */
-import { spawn } from "node:child_process"
+import { spawnSync } from "node:child_process"
 
 /** A named part of the tests that `npm test` leaves out. */
 export interface Suite {
@@ -197,39 +196,17 @@ const chosenBy = (args: ReadonlyArray<string>): ReadonlyArray<Suite> =>
 
 const minutesSince = (start: number): string => ((performance.now() - start) / 60_000).toFixed(1)
 
-/** Runs a suite and returns true if it passes. Its output appears at once, or at its end when another one runs. */
-const run = ({ command, name }: Suite, alone: boolean): Promise<boolean> =>
-  new Promise((resolve) => {
+const runAll = (chosen: ReadonlyArray<Suite>): boolean =>
+  chosen.every(({ command, name }) => {
     const start = performance.now()
-    process.stdout.write(`suite ${name}: ${command}\n`)
-    const child = spawn(command, { shell: true, stdio: alone ? "inherit" : ["ignore", "pipe", "pipe"] })
-    let output = ""
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding("utf8").on("data", (text: string) => (output += text))
-    }
-    child.on("close", (code) => {
-      const outcome = `${code === 0 ? "passed" : "failed"} in ${minutesSince(start)} minutes`
-      process.stdout.write(`${output}suite ${name}: ${outcome}\n`)
-      resolve(code === 0)
-    })
+    process.stdout.write(`\nsuite ${name}: ${command}\n`)
+    const { status } = spawnSync(command, { shell: true, stdio: "inherit" })
+    process.stdout.write(`suite ${name}: ${status === 0 ? "passed" : "failed"} in ${minutesSince(start)} minutes\n`)
+    return status === 0
   })
-
-const runAll = async (chosen: ReadonlyArray<Suite>, atOnce: number): Promise<boolean> => {
-  const waiting = chosen.toSorted((a, b) => b.minutes - a.minutes)
-  let passed = true
-  const work = async (): Promise<void> => {
-    for (let suite = waiting.shift(); suite !== undefined && passed; suite = waiting.shift()) {
-      passed = (await run(suite, atOnce === 1)) && passed
-    }
-  }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  return passed
-}
 
 if (import.meta.main) {
   const args = process.argv.slice(2)
-  const chosen = chosenBy(args.filter((arg) => arg !== "--alone"))
-  const atOnce = chosen.length === 1 || args.includes("--alone") ? 1 : 2
-  if (chosen.length === 0) process.stdout.write(`${suites.map(formatRow).join("\n")}\n`)
-  else if (!(await runAll(chosen, atOnce))) process.exitCode = 1
+  if (args.length === 0) process.stdout.write(`${suites.map(formatRow).join("\n")}\n`)
+  else if (!runAll(chosenBy(args))) process.exitCode = 1
 }
