@@ -50,6 +50,17 @@ describePages("office page", () => {
       await page.getByRole("option", { name: /^failed echo .* 1 s$/ }).waitFor()
     })
 
+    it("shows the call that was pressed, when another call moves it before the release", async () => {
+      const { page, server } = await open(callsView, withCalls(ended(1, { tool: "pressed" })))
+      const row = page.getByRole("option", { name: /pressed/ })
+      await row.hover()
+      await page.mouse.down()
+      server.send(makeBatch([{ _tag: "Call", call: ended(2, { tool: "later" }) }]))
+      await page.getByRole("option", { name: /later/ }).waitFor()
+      await page.mouse.up()
+      await page.getByRole("region", { name: "Call", exact: true }).getByRole("heading", { name: "pressed" }).waitFor()
+    })
+
     it("shows a lane for each Computer", async () => {
       const { page } = await open(callsView, withCalls(ended(1), ended(2, { computer: "printer" })))
       const lanes = page.locator(".lane-name")

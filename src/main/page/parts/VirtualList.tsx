@@ -117,6 +117,8 @@ export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selec
               aria-setsize={items.length}
               aria-posinset={at + 1}
               style={{ transform: `translateY(${at * rowHeight}px)` }}
+              // A row that moves before the button is released gets no click.
+              onMouseDown={({ button }) => button === 0 && onSelect(item)}
               onClick={() => onSelect(item)}
             >
               {children(item)}
