@@ -153,7 +153,7 @@ const initialize = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } }
 }
 
-describe("folder of packs", () => {
+describe("folder of packs", { concurrent: true }, () => {
   it.live("reloads new, edited, broken, fixed and removed packs", () =>
     Effect.gen(function* () {
       const folder = yield* folderWith({})

@@ -7,7 +7,7 @@ import { formatFailure, runSeed } from "./report.ts"
 const steps = 40
 
 describe("simulation", () => {
-  // The suite `simulation` runs 350.
+  // The suite `simulation` runs 150.
   it("keeps the rules with seeds 0 to 5", { timeout: 300_000 }, async () => {
     for (let seed = 0; seed < 6; seed++) {
       const outcome = await runSeed(seed, steps)

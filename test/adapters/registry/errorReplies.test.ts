@@ -51,7 +51,7 @@ const failures = [
   ["an unknown error", "ERR something else"]
 ] as const
 
-describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => {
+describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { concurrent: true }, () => {
   it.live.each(failures)(
     "causes one warning, few commands and no loss of members: %s",
     ([, error = ""]) =>
@@ -146,7 +146,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", () => 
   )
 })
 
-describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
+describe.skipIf(withoutRedis)("a real Redis that cannot write", { concurrent: true }, () => {
   const set = (name: string, value: string) => ["CONFIG", "SET", name, value]
   const unreachablePrimary = ["REPLICAOF", "127.0.0.1", "1"]
   const primary = ["REPLICAOF", "NO", "ONE"]
@@ -184,7 +184,7 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", () => {
   )
 })
 
-describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts others", () => {
+describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts others", { concurrent: true }, () => {
   const acl = (...rules: ReadonlyArray<string>) => ["ACL", "SETUSER", "default", ...rules]
 
   it.live.each([
