@@ -97,7 +97,7 @@ export const suites: ReadonlyArray<Suite> = [
     name: "interop",
     command: "npm run interop -- --only python-0.2.2 --only python-0.3.3 --only python-0.4.2 || [ $? -eq 3 ]",
     proves: "published Python packages of each protocol line work with this project; needs Python",
-    minutes: 10,
+    minutes: 12,
     after: "wire, protocol lines",
     runs: "nightly"
   },
@@ -169,7 +169,7 @@ export const suites: ReadonlyArray<Suite> = [
     name: "tutorial",
     command: "npm run tutorial -- 22 24 26",
     proves: "the commands of README and tutorial print what the pages say; needs util-linux",
-    minutes: 10,
+    minutes: 5,
     after: "commands, README, tutorial",
     runs: "release"
   },
