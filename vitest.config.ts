@@ -34,7 +34,7 @@ const live = [
 /** Conformance over polling and the stock Socket.IO server: `npm run transports`. */
 const transports = [
   "test/application/agent/{officeShare,skills,transfer}.test.ts",
-  "test/application/server/connections/Limits.test.ts",
+  "test/application/server/Limits.test.ts",
   "test/conformance/!(coverage|gate).test.ts"
 ]
 
@@ -87,7 +87,7 @@ const processes = [
   "test/adapters/mcp/contract.test.ts",
   "test/adapters/mcp/publish/oddSessions.test.ts",
   "test/adapters/packs/install/NpmInstaller.test.ts",
-  "test/adapters/packs/loading/NodePackLoader.test.ts",
+  "test/adapters/packs/NodePackLoader.test.ts",
   "test/adapters/packs/uploads.test.ts",
   "test/adapters/process/{CommandInput,gcTuning}.test.ts",
   "test/adapters/proxies.test.ts",

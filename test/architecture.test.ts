@@ -48,19 +48,31 @@ const assertPackages = (files: RegExp, allowed: RegExp): void => {
   assert.deepStrictEqual(found.map(formatImport), [])
 }
 
-/** Finds a cycle of imports through each file that is in one: depth-first, each file once. */
-const importCycles = (): ReadonlyArray<string> => {
+/** Finds a cycle through each node that is in one: depth-first, each node once. */
+const cyclesOf = (graph: ReadonlyMap<string, ReadonlyArray<string>>): ReadonlyArray<string> => {
   const finished = new Set<string>()
   const cycles: Array<string> = []
-  const visit = (file: string, path: ReadonlyArray<string>): void => {
-    const start = path.indexOf(file)
-    if (start >= 0) cycles.push([...path.slice(start), file].join(" → "))
-    if (start >= 0 || finished.has(file)) return
-    for (const target of sources.get(file) ?? []) visit(target, [...path, file])
-    finished.add(file)
+  const visit = (node: string, path: ReadonlyArray<string>): void => {
+    const start = path.indexOf(node)
+    if (start >= 0) cycles.push([...path.slice(start), node].join(" → "))
+    if (start >= 0 || finished.has(node)) return
+    for (const target of graph.get(node) ?? []) visit(target, [...path, node])
+    finished.add(node)
   }
-  for (const file of sources.keys()) visit(file, [])
+  for (const node of graph.keys()) visit(node, [])
   return cycles
+}
+
+/** The folders that each folder imports from, without those above it: a parent holds what its subfolders share. */
+const importedFolders = (): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const folderOf = (file: string): string => posix.dirname(file)
+  const files = imports.filter(({ target }) => sources.has(target))
+  return new Map(
+    [...Map.groupBy(files, ({ file }) => folderOf(file))].map(([folder, from]) => {
+      const targets = new Set(from.map(({ target }) => folderOf(target)))
+      return [folder, [...targets].filter((target) => !`${folder}/`.startsWith(`${target}/`))]
+    })
+  )
 }
 
 const bundle = async (entry: { readonly entryPoints: [string] } | { readonly stdin: { contents: string } }) => {
@@ -108,7 +120,11 @@ describe("source tree", () => {
   })
 
   it("has no import cycles, type-only imports included", () => {
-    assert.deepStrictEqual(importCycles(), [])
+    assert.deepStrictEqual(cyclesOf(sources), [])
+  })
+
+  it("has no circles of folders", () => {
+    assert.deepStrictEqual(cyclesOf(importedFolders()), [])
   })
 })
 

@@ -9,7 +9,7 @@ import { metricDefinitions, metricPrefix } from "../src/application/server/obser
 import { documentedOptions, optionsProgram } from "../scripts/docsOptions.ts"
 import { docsPrograms, documents, programOptions } from "../scripts/docsPrograms.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
-import { ownCodes } from "../src/main/promise/A2cError.ts"
+import { ownCodes } from "../src/main/A2cError.ts"
 import { listFiles } from "./listFiles.ts"
 
 const run = promisify(execFile)

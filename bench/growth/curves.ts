@@ -10,7 +10,7 @@ import { isRunning } from "../../src/application/computer/servers/ServersSnapsho
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
-import { Limits } from "../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { errorCodes } from "../../src/domain/model/ProtocolError.ts"
-import { ownCodes } from "../../src/main/promise/A2cError.ts"
+import { ownCodes } from "../../src/main/A2cError.ts"
 import { code, firstSentence, page, plain, table } from "./markdown.ts"
 import { childOf, childrenOf, docOf, nameOf, readSource, sourceFiles, walk } from "./sources.ts"
 

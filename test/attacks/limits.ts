@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import type { Limits } from "../../src/application/server/connections/Limits.ts"
+import type { Limits } from "../../src/application/server/Limits.ts"
 
 /** The limits of the Server: small enough to exceed quickly, defaults for the rest. */
 export const limits = {

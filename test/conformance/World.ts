@@ -27,12 +27,12 @@ import type { NodeLink } from "../../src/application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
 import { ServedLines } from "../../src/application/ports/ServedLines.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
-import { Limits } from "../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../src/application/server/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../src/application/server/lifecycle/ServerContext.ts"
+import { ServerSettings } from "../../src/application/server/ServerSettings.ts"
 import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 import { type LineName, linesNamed, PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
-import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
+import { Readiness } from "../../src/application/server/observability/Readiness.ts"
 
 /** A received message as on the wire. */
 interface Received {

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os"
-import type { Limits } from "../../application/server/connections/Limits.ts"
+import type { Limits } from "../../application/server/Limits.ts"
 
 /** The limits of what all clients together may hold in memory. */
 export type MemoryLimits = Pick<Limits, "totalBacklogBytes" | "totalIncompleteBytes" | "totalRequestBytes">

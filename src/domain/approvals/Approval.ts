@@ -2,7 +2,7 @@ import type { JsonObject } from "../json.ts"
 import type { Caller } from "./Caller.ts"
 import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
-import type { ToolChange } from "./toolPins.ts"
+import type { ToolChange } from "../tools/toolPins.ts"
 
 /** A call that waits until a person or a program decides about it, or answers `input`. Its texts are foreign. */
 export interface Approval {

@@ -4,7 +4,7 @@ import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import { makeCodec } from "../validation.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
-import { toolParts } from "./toolPins.ts"
+import { toolParts } from "../tools/toolPins.ts"
 
 const Text = Schema.String.check(Schema.isMaxLength(8192))
 const Optional = Schema.optionalKey

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Caller } from "./Caller.ts"
 import { makeCodec } from "../validation.ts"
 import { type Grant, maxGrants } from "./grants.ts"
-import { maxPartLength, maxPins, type ToolPin } from "./toolPins.ts"
+import { maxPartLength, maxPins, type ToolPin } from "../tools/toolPins.ts"
 
 /** What a Computer keeps about approvals between its runs. */
 export interface StoredApprovals {

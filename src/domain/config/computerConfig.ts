@@ -2,7 +2,7 @@ import { Record, Schema, SchemaGetter } from "effect"
 import { JsonObject } from "../json.ts"
 import { fieldWithDefault, Identifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
-import { ToolMeta } from "../tools/toolMeta.ts"
+import { ToolMeta } from "./toolMeta.ts"
 import { idleProblem, Lifecycle } from "./lifecycle.ts"
 import { checkBundleId, deriveBundleId } from "./bundleId.ts"
 

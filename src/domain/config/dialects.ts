@@ -1,5 +1,5 @@
 import { checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
-import { toolMetaKeys } from "../tools/toolMeta.ts"
+import { toolMetaKeys } from "./toolMeta.ts"
 import type { ValidationIssue } from "../validation.ts"
 import { Input, serverFieldNames } from "./computerConfig.ts"
 import { parameterNames } from "./endpointParameters.ts"

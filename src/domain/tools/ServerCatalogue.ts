@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { sha256Hex } from "../approvals/toolPins.ts"
+import { sha256Hex } from "./toolPins.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"

@@ -1,9 +1,10 @@
 import { Result } from "effect"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { mergeToolMeta } from "../config/toolMeta.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
 import { listToolNames, type Naming, plainNaming } from "./naming.ts"
-import { formatToolMeta, mergeToolMeta, parseDeclaredTags, withDeclaredTags } from "./toolMeta.ts"
+import { formatToolMeta, parseDeclaredTags, withDeclaredTags } from "./toolMeta.ts"
 
 export interface ServerTools {
   readonly config: ServerConfig

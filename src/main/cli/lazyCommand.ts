@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { DeclaredRules, describeRules, type FlagRule, warnOfFlagsWithoutEffect } from "./flags/flagRules.ts"
 import { warnOfLiteralSecrets } from "./flags/secretFlags.ts"
-import { type CommandError, toCommandFailed } from "./CommandFailed.ts"
+import { type CommandError, toCommandFailed } from "../CommandFailed.ts"
 
 type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
 

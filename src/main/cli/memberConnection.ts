@@ -4,7 +4,7 @@ import { parseAuthorities } from "../../adapters/socketio/client/nodeAgent.ts"
 import type { Token } from "../../adapters/socketio/client/SocketIoClient.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { readTextFile } from "../config/configFiles.ts"
-import { failCommand } from "./CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 
 /** The contents of `--tls-ca`, when it holds certificates. */
 export const readAuthorities = Effect.fnUntraced(function* (file: string) {

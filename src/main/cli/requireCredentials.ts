@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
-import { type CommandFailed, failCommand } from "./CommandFailed.ts"
+import { type CommandFailed, failCommand } from "../CommandFailed.ts"
 
 /** Fails when other machines could reach a service that has no authentication. */
 export const requireCredentials = (

@@ -7,7 +7,7 @@ import { ChildProcess } from "effect/process"
 import { spawnGuarded } from "../../adapters/process/spawnGuarded.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
-import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { type demoServers, findDemoServer } from "./demoServers.ts"
 
 /** Fails when an MCP server is not installed: `installDemoServers` comes before. */

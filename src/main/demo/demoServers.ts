@@ -5,7 +5,7 @@ import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
 import { noHomeAdvice, userCacheFolder } from "../../adapters/process/userFolders.ts"
 import { PackInstaller } from "../../application/ports/packs/PackInstaller.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { CommandFailed } from "../cli/CommandFailed.ts"
+import { CommandFailed } from "../CommandFailed.ts"
 import { print } from "../cli/output/print.ts"
 
 /** The MCP servers of the demo, with the versions that it installs. */

@@ -134,7 +134,8 @@ export type {
 } from "../../domain/model/ContentBlock.ts"
 export { ToolResult } from "../../domain/model/ToolResult.ts"
 export { parseAnnotations } from "../../domain/tools/toolAnnotations.ts"
-export { formatToolMeta, mergeToolMeta, parseToolMeta, ToolMeta } from "../../domain/tools/toolMeta.ts"
+export { mergeToolMeta, ToolMeta } from "../../domain/config/toolMeta.ts"
+export { formatToolMeta, parseToolMeta } from "../../domain/tools/toolMeta.ts"
 export {
   isCompatible,
   formatVersion,

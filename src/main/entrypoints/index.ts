@@ -174,9 +174,9 @@ export {
   MembershipObservers
 } from "../../application/server/observability/observers.ts"
 export { Observability } from "../../application/server/observability/Observability.ts"
-export { Limits } from "../../application/server/connections/Limits.ts"
+export { Limits } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
-export { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
+export { ServerSettings } from "../../application/server/ServerSettings.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"

@@ -7,7 +7,7 @@ import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { formatSchemaError } from "../../domain/validation.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { failCommand } from "../cli/CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 
 /** Minimum time between two warnings in milliseconds: a collector may be unreachable for long. */
 const warningInterval = Duration.toMillis("1 minute")

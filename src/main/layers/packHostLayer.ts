@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Layer } from "effect"
 import * as NodeFolders from "../../adapters/packs/discovery/NodePackFolders.ts"
 import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
-import * as NodeLoader from "../../adapters/packs/loading/NodePackLoader.ts"
+import * as NodeLoader from "../../adapters/packs/NodePackLoader.ts"
 import { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
 
 export type PackHostLayerOptions = PackHostOptions &

@@ -14,7 +14,7 @@ import {
 } from "effect"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { checkCancellable } from "./checkArguments.ts"
-import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
+import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "../A2cError.ts"
 
 /** The last parameter of every method. */
 export interface Cancellable {

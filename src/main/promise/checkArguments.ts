@@ -5,7 +5,7 @@ import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"
 import { didYouMean } from "../config/didYouMean.ts"
 import { expectedListedOrigin, expectedPath, isSocketPath, parseListedOrigin } from "../config/webAddress.ts"
-import { A2cError } from "./A2cError.ts"
+import { A2cError } from "../A2cError.ts"
 
 interface KindRow {
   readonly text: string

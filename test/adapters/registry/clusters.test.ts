@@ -6,7 +6,7 @@ import * as RedisNodeLink from "../../../src/adapters/redis/nodelink/RedisNodeLi
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
 import { makeEcho, memberOf, outcomeOf, request } from "../nodeLink.contract.ts"

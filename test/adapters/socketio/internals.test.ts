@@ -10,6 +10,7 @@ import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
 import * as webSockets from "ws"
 import { WebSocketServer } from "ws"
+import { writeProgressOf } from "../../../src/adapters/http/writeProgress.ts"
 import * as internals from "../../../src/adapters/socketio/internals.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
@@ -283,7 +284,7 @@ describe("a socket of another runtime", () => {
   it("counts whole writes where its handle counts no bytes", () => {
     for (const _handle of [null, {}, { _parent: {} }]) {
       const socket = { _handle, bytesWritten: 30, writableLength: 10 } as unknown as NetSocket
-      assert.deepStrictEqual(internals.writeProgressOf(socket), { bytesSent: 20, bytesQueued: 10 })
+      assert.deepStrictEqual(writeProgressOf(socket), { bytesSent: 20, bytesQueued: 10 })
     }
   })
 })
@@ -302,7 +303,7 @@ describe("a socket of Node", () => {
           bytesWritten: "number",
           writeQueueSize: "number"
         })
-        const { bytesQueued, bytesSent } = internals.writeProgressOf(netSocket)
+        const { bytesQueued, bytesSent } = writeProgressOf(netSocket)
         assert.isAbove(bytesSent, 0)
         assert.strictEqual(bytesQueued, 0)
       })

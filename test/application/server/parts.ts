@@ -1,20 +1,26 @@
-import { Effect, Layer, Logger, Option, References, type Scope } from "effect"
+import { Context, Effect, Layer, Logger, Option, References, type Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import { type NewSession, OfficeRegistry, type Registration } from "../../../src/application/ports/OfficeRegistry.ts"
 import { type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
 import { makeRequestBudget } from "../../../src/application/server/connections/RequestBudget.ts"
-import { makeServerContext, type ServerContext } from "../../../src/application/server/lifecycle/ServerContext.ts"
+import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
 import { makeNotifications } from "../../../src/application/server/membership/Notifications.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
-import type { CompletedCall } from "../../../src/application/server/observability/observers.ts"
-import { noMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  CallObservers,
+  CallStatusObservers,
+  type CompletedCall,
+  type StartedCall
+} from "../../../src/application/server/observability/observers.ts"
+import { Readiness } from "../../../src/application/server/observability/Readiness.ts"
+import { noMetrics, ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 import type { ClientRequest } from "../../../src/application/server/routing/ClientRequest.ts"
-import { makeInFlightCalls } from "../../../src/application/server/routing/InFlightCalls.ts"
+import { makeInFlightCalls } from "../../../src/application/server/connections/InFlightCalls.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 import type { Role } from "../../../src/domain/model/Membership.ts"
 import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
@@ -51,7 +57,7 @@ export const makeLink = (id: string, given: Partial<Link> = {}) => {
 export const recordMetrics = () => {
   const exceeded: Array<string> = []
   const dropped: Array<string> = []
-  const metrics: ServerContext["metrics"] = {
+  const metrics: ServerMetrics["Service"] = {
     ...noMetrics,
     limitExceeded: (limit) => void exceeded.push(limit),
     dropped: (kind) => void dropped.push(kind)
@@ -94,31 +100,51 @@ export const clusterWith = (
     Effect.map(OfficeRegistry, (registry) => ({ ...registry, ...adapt(registry) }))
   ).pipe(Layer.provideMerge(cluster))
 
-interface Given extends Partial<Omit<ServerContext, "limits">> {
+interface Given {
   readonly limits?: Partial<Limits>
+  readonly metrics?: ServerMetrics["Service"]
+  readonly settings?: ServerSettings
+  readonly authenticator?: Authenticator["Service"]
+  readonly callObservers?: ReadonlyArray<(call: CompletedCall) => void>
+  readonly callStatusObservers?: ReadonlyArray<(describe: () => StartedCall) => void>
 }
 
-/** The parts of a Server without a transport, for the only node of a cluster in memory by default. `adapt` replaces services. */
+interface Cluster {
+  readonly registry: OfficeRegistry["Service"]
+  readonly nodeLink: NodeLink["Service"]
+}
+
+/**
+ * The parts of a Server without a transport, for the only node of a cluster in memory by default. `adapt` replaces services
+ * of the cluster. `provide` gives the services to other parts.
+ */
 export const makeParts = Effect.fnUntraced(function* (
-  { limits, ...given }: Given = {},
-  adapt: (context: ServerContext) => Partial<ServerContext> = () => ({}),
+  given: Given = {},
+  adapt: (cluster: Cluster) => Partial<Cluster> = () => ({}),
   cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
 ) {
-  const services = yield* Layer.build(
+  const built = yield* Layer.build(
     Layer.fresh(Layer.mergeAll(cluster, Observability.layerNone, Authenticator.layerAllowAll))
   )
-  const provided = yield* Effect.provideContext(makeServerContext, services)
-  const context: ServerContext = {
-    ...provided,
-    ...given,
-    ...adapt(provided),
-    limits: { ...Limits.defaultValue(), ...limits }
-  }
-  const connections = yield* makeConnections(context)
-  const requestBudget = makeRequestBudget(context)
+  const inMemory = { registry: Context.get(built, OfficeRegistry), nodeLink: Context.get(built, NodeLink) }
+  const { nodeLink, registry } = { ...inMemory, ...adapt(inMemory) }
+  const limits = { ...Limits.defaultValue(), ...given.limits }
+  const services = built.pipe(
+    Context.add(OfficeRegistry, registry),
+    Context.add(NodeLink, nodeLink),
+    Context.add(Limits, limits),
+    Context.add(ServerMetrics, given.metrics ?? Context.get(built, ServerMetrics)),
+    Context.add(Authenticator, given.authenticator ?? Context.get(built, Authenticator)),
+    Context.add(ServerSettings, given.settings ?? ServerSettings.defaultValue()),
+    Context.add(CallObservers, given.callObservers ?? []),
+    Context.add(CallStatusObservers, given.callStatusObservers ?? [])
+  )
+  const provide = Effect.provideContext(services)
+  const connections = yield* provide(makeConnections)
+  const requestBudget = yield* provide(makeRequestBudget)
   const open = Effect.fnUntraced(function* (
     link: Link,
-    connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope> = context.registry.connect
+    connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope> = registry.connect
   ) {
     yield* connections.reserve(link)
     const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
@@ -130,11 +156,15 @@ export const makeParts = Effect.fnUntraced(function* (
     })
   })
   return {
-    context,
+    provide,
+    nodeLink,
+    registry,
+    readiness: Context.get(built, Readiness),
+    limits,
     connections,
     requestBudget,
-    inFlightCalls: makeInFlightCalls(context, requestBudget),
-    notifications: makeNotifications(context, connections),
+    inFlightCalls: yield* provide(makeInFlightCalls(requestBudget)),
+    notifications: yield* provide(makeNotifications(connections)),
     /** Opens the connection of a link that is in no office. `connect` registers its session. */
     open
   }
@@ -152,9 +182,9 @@ export const makeRequest = (connection: Open, event: string, value: unknown): Cl
 })
 
 /** Opens the connection of a link that joins the office `O` under the id of the link. */
-export const openMember = Effect.fnUntraced(function* ({ context, open }: Parts, link: Link, role: Role) {
+export const openMember = Effect.fnUntraced(function* ({ open, registry }: Parts, link: Link, role: Role) {
   const connection = yield* open(link)
   const membership = { office: "O", role, name: link.id }
-  yield* context.registry.apply({ _tag: "Join", sid: link.id, ...membership }, unlimitedCapacity)
+  yield* registry.apply({ _tag: "Join", sid: link.id, ...membership }, unlimitedCapacity)
   return connection
 })

@@ -6,10 +6,10 @@ import { allowAll, Authenticator } from "../../../src/application/ports/Authenti
 import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
-import { Readiness } from "../../../src/application/server/lifecycle/Readiness.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
+import { Readiness } from "../../../src/application/server/observability/Readiness.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../../src/application/server/lifecycle/ServerContext.ts"
+import { ServerSettings } from "../../../src/application/server/ServerSettings.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { Caller } from "../../../src/domain/approvals/Caller.ts"
 import { type Grant, maxGrants } from "../../../src/domain/approvals/grants.ts"
 import { type StoredApprovals, storedApprovalsCodec } from "../../../src/domain/approvals/StoredApprovals.ts"
-import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/approvals/toolPins.ts"
+import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/tools/toolPins.ts"
 
 const outside: Grant = { id: "g1", server: "notes", tool: "write", toolDigest: "d1", by: "ann", at: 5 }
 

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../../../src/domain/validation.ts"
-import { formatToolMeta, mergeToolMeta, parseToolMeta, ToolMeta } from "../../../src/domain/tools/toolMeta.ts"
+import { mergeToolMeta, ToolMeta } from "../../../src/domain/config/toolMeta.ts"
+import { formatToolMeta, parseToolMeta } from "../../../src/domain/tools/toolMeta.ts"
 import { parseAnnotations } from "../../../src/domain/tools/toolAnnotations.ts"
 
 const decode = makeDecoder(ToolMeta)

@@ -10,7 +10,7 @@ import { ComputerSettings } from "../../../src/application/computer/ComputerSett
 import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
 import { isRunning } from "../../../src/application/computer/servers/ServersSnapshot.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"

@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Option, Result } from "effect"
 import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
-import { startPack } from "../../../src/adapters/packs/execution/PackRuntime.ts"
+import { startPack } from "../../../src/adapters/packs/PackRuntime.ts"
 import { makePackTable, type PackView } from "../../../src/application/packs/PackTable.ts"
 import { PackError, type LoadedPack, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Deferred, Effect, Layer, Queue, Stream } from "effect"
-import { A2cError, ConfigInvalid } from "../../../src/main/promise/A2cError.ts"
+import { A2cError, ConfigInvalid } from "../../../src/main/A2cError.ts"
 import { type LogLine, startService } from "../../../src/main/promise/RunningService.ts"
 import { codeOf } from "./promiseOffice.ts"
 

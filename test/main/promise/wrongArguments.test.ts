@@ -11,7 +11,7 @@ import {
   runServer,
   type ServerOptions
 } from "../../../src/main/entrypoints/promise.ts"
-import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../../src/application/server/Limits.ts"
 import { inOffice } from "./promiseOffice.ts"
 
 /** Each option, or its own options; an option without a row is an error of the compiler. */

@@ -7,7 +7,7 @@ import {
   checkAccess,
   checkTokenOption,
   type AccessDenied
-} from "../../http/AccessPolicy.ts"
+} from "../../auth/AccessPolicy.ts"
 import { basicPassword } from "../../auth/basicPassword.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"

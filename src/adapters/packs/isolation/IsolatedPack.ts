@@ -4,7 +4,7 @@ import { type LoadedPack, PackError, type PackSource } from "../../../applicatio
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
-import { makePackLog } from "../execution/PackRuntime.ts"
+import { makePackLog } from "../PackRuntime.ts"
 import { withProgress } from "../execution/runPackCode.ts"
 import { writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import { spawnPackProcess } from "./PackProcess.ts"

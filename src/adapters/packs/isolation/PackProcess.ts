@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { Deferred, Duration, Effect } from "effect"
 import type { PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import type { ParentMessage, ChildMessage } from "./child.ts"
-import type { PackLogLine } from "../execution/PackRuntime.ts"
+import type { PackLogLine } from "../PackRuntime.ts"
 
 interface PackProcessHandlers {
   readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void

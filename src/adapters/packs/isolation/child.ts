@@ -11,7 +11,7 @@ import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { makeCompiler } from "../../ajv/schemaCompiler.ts"
 import { killWhenOrphaned } from "../../process/orphanWatchdog.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
-import { type PackLogLine, startPack } from "../execution/PackRuntime.ts"
+import { type PackLogLine, startPack } from "../PackRuntime.ts"
 import { enterDirectly } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 

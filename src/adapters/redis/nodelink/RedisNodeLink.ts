@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, FiberSet, Layer } from "effect"
 import { NodeLink } from "../../../application/ports/NodeLink.ts"
-import { Limits } from "../../../application/server/connections/Limits.ts"
+import { Limits } from "../../../application/server/Limits.ts"
 import { ListenError } from "../../../application/ports/Transport.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { listen } from "../../http/httpServer.ts"

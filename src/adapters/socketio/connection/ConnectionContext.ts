@@ -1,7 +1,7 @@
 import { Effect, FiberSet } from "effect"
 import type { TransportServer } from "../../../application/ports/Transport.ts"
 import { type BufferLimit, makeBufferLimit } from "../../../application/shared/BufferLimit.ts"
-import { Limits } from "../../../application/server/connections/Limits.ts"
+import { Limits } from "../../../application/server/Limits.ts"
 import type { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
 import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
 import type { PacketLimits } from "./parsePacket.ts"

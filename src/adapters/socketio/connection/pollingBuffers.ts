@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { writeProgressOf } from "../internals.ts"
+import { writeProgressOf } from "../../http/writeProgress.ts"
 
 /** Memory of a part of a payload beside its bytes. */
 const chunkOverhead = 64

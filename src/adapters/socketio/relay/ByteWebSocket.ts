@@ -2,14 +2,14 @@ import type { Socket } from "node:net"
 import { transports } from "engine.io"
 import type { RawData } from "ws"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
+import { writeProgressOf } from "../../http/writeProgress.ts"
 import {
   asMessageData,
   type EnginePackets,
   type EngineRequest,
   incompleteBytesOf,
   preEncoded,
-  readBefore,
-  writeProgressOf
+  readBefore
 } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { Server, type Socket as EngineSocket, type Transport } from "engine.io"
 import { makeEngineOptions, maxPayloadBytes } from "../connection/engineOptions.ts"
+import { writeProgressOf } from "../../http/writeProgress.ts"
 import * as internals from "../internals.ts"
 import { defaultMaxMessageBytes } from "../limits.ts"
 import { ByteWebSocket } from "./ByteWebSocket.ts"
@@ -14,7 +15,7 @@ const minBytesPerSecond = 1024
 const measureProgress = (socket: Socket) => ({
   socket,
   bytesRead: socket.bytesRead,
-  ...internals.writeProgressOf(socket)
+  ...writeProgressOf(socket)
 })
 
 /** True when the peer sent bytes or took queued ones. Unqueued ones prove nothing: a network buffer may hold them. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Transport } from "engine.io"
-import { incompleteBytesOf, netSocketBelow, webSocketOf, writeProgressOf } from "../internals.ts"
+import { writeProgressOf } from "../../http/writeProgress.ts"
+import { incompleteBytesOf, netSocketBelow, webSocketOf } from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { makePollingBuffers } from "../connection/pollingBuffers.ts"
 import { ConnectionBudget } from "../connection/ConnectionBudget.ts"

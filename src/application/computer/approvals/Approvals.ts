@@ -14,7 +14,7 @@ import {
 } from "../../../domain/approvals/Approval.ts"
 import { answerFormatProblems } from "../../../domain/approvals/answerFormats.ts"
 import { type CallPlace, coversCall, isExpired } from "../../../domain/approvals/grants.ts"
-import { sha256Hex } from "../../../domain/approvals/toolPins.ts"
+import { sha256Hex } from "../../../domain/tools/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson, findRoundedIntegers, roundedIntegersProblem } from "../../../domain/json.ts"
 import { type Approver, approverName, callerName } from "../../../domain/approvals/Caller.ts"

@@ -11,7 +11,7 @@ import {
   isOfAgent
 } from "../../../domain/approvals/grants.ts"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
-import { addPin, makePinnedDefinition, findPin, findToolChange } from "../../../domain/approvals/toolPins.ts"
+import { addPin, makePinnedDefinition, findPin, findToolChange } from "../../../domain/tools/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"

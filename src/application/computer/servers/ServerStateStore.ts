@@ -1,7 +1,7 @@
 import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
-import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
+import { makeChangeNotifier } from "../ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import {
   isFirstAttempt,

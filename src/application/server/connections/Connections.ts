@@ -1,4 +1,4 @@
-import { Effect, FiberSet, type Semaphore } from "effect"
+import { Clock, Effect, FiberSet, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
@@ -7,11 +7,11 @@ import { makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.t
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
-import type { InFlightCall } from "../routing/InFlightCall.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { InFlightCall } from "./InFlightCall.ts"
 import { type MemberFeatures, noMemberFeatures } from "./memberFeatures.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
-import { formatLimitName, type Limits } from "./Limits.ts"
+import { formatLimitName, Limits } from "../Limits.ts"
 
 /** The Server's record of one client, from its admission until its link has closed. Times are milliseconds of the epoch. */
 export interface Connection {
@@ -66,14 +66,13 @@ const closeReasons: { readonly [limit in keyof Limits]?: string } = {
   notificationBacklogBytes: "notification_backlog_exceeded"
 }
 
-export type Connections = Effect.Success<ReturnType<typeof makeConnections>>
+export type Connections = Effect.Success<typeof makeConnections>
 
 /** Keeps the connections of one Server by session id. */
-export const makeConnections = Effect.fnUntraced(function* ({
-  clock,
-  limits,
-  metrics
-}: Pick<ServerContext, "clock" | "limits" | "metrics">) {
+export const makeConnections = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const limits = yield* Limits
+  const metrics = yield* ServerMetrics
   const { backlogBytes, connections: maxConnections, totalBacklogBytes } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
   const run = yield* FiberSet.makeRuntime<never>()

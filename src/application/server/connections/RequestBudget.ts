@@ -1,8 +1,9 @@
+import { Effect } from "effect"
 import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { Connection } from "./Connections.ts"
-import { formatLimitName } from "./Limits.ts"
+import { formatLimitName, Limits } from "../Limits.ts"
 
 /** Memory of a request in progress beside its body: its fiber, its timer and its place in the limits. */
 const requestOverhead = 4096
@@ -13,14 +14,15 @@ export const requestMemory = (body: Body): number => 2 * body.byteLength() + req
 /** Milliseconds after which a client may retry a request that exceeds the memory. */
 const retryAfter = 1000
 
-export type RequestBudget = ReturnType<typeof makeRequestBudget>
+export type RequestBudget = Effect.Success<typeof makeRequestBudget>
 
 /**
  * Limits the memory of the requests in progress of all clients, in bytes of {@link requestMemory}. A request stays in
  * memory until its end, for the audit.
  */
-export const makeRequestBudget = ({ limits, metrics }: Pick<ServerContext, "limits" | "metrics">) => {
-  const { totalRequestBytes: maxBytes } = limits
+export const makeRequestBudget = Effect.gen(function* () {
+  const { totalRequestBytes: maxBytes } = yield* Limits
+  const metrics = yield* ServerMetrics
   let total = 0
 
   const change = (connection: Connection, bytes: number): void => {
@@ -44,4 +46,4 @@ export const makeRequestBudget = ({ limits, metrics }: Pick<ServerContext, "limi
     remove: (connection: Connection, bytes: number): void => change(connection, -bytes),
     totalBytes: () => total
   }
-}
+})

@@ -2,9 +2,10 @@ import { Context, Effect, Layer, Option, Scope } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
-import type { Authenticator } from "../../ports/Authenticator.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
-import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
+import { Authenticator } from "../../ports/Authenticator.ts"
+import { NodeLink } from "../../ports/NodeLink.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
+import { ServedLines } from "../../ports/ServedLines.ts"
 import {
   type AdmissionRejected,
   type Handshake,
@@ -13,25 +14,25 @@ import {
   type MessageHandler,
   TransportServer
 } from "../../ports/Transport.ts"
-import { makeClusterNodes } from "../cluster/ClusterNodes.ts"
+import { makeClusterNodes } from "../routing/ClusterNodes.ts"
 import { makeConnections } from "../connections/Connections.ts"
-import { startIdleReaper } from "../connections/idleReaper.ts"
-import { guardInbound } from "../connections/inboundGuard.ts"
-import { formatLimitName } from "../connections/Limits.ts"
+import { startIdleReaper } from "./idleReaper.ts"
+import { guardInbound } from "../routing/inboundGuard.ts"
+import { formatLimitName, Limits } from "../Limits.ts"
 import { parseMemberFeatures } from "../connections/memberFeatures.ts"
 import { makeRequestBudget } from "../connections/RequestBudget.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
-import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import { MembershipObservers } from "../observability/observers.ts"
+import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { makeCallStatusForwarding } from "../routing/callStatus.ts"
-import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
+import { makeInFlightCalls } from "../connections/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
 import { OfficeWatch } from "../watch/OfficeWatch.ts"
 import { shutDownGracefully } from "./gracefulShutdown.ts"
-import type { Readiness } from "./Readiness.ts"
-import { makeServerContext, type ServerContext } from "./ServerContext.ts"
+import { Readiness } from "../observability/Readiness.ts"
 
 /** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
@@ -62,7 +63,7 @@ export class Server extends Context.Service<
 }
 
 /** A gauge for each limit of the memory of all clients that is set. */
-const memoryLimitGauges = ({ limits }: Pick<ServerContext, "limits">): ReadonlyArray<Gauge> =>
+const memoryLimitGauges = (limits: Limits): ReadonlyArray<Gauge> =>
   (["totalBacklogBytes", "totalIncompleteBytes", "totalRequestBytes"] as const)
     .filter((limit) => Number.isFinite(limits[limit]))
     .map((limit) => ({
@@ -73,24 +74,24 @@ const memoryLimitGauges = ({ limits }: Pick<ServerContext, "limits">): ReadonlyA
 
 const make = Effect.gen(function* () {
   const transport = yield* TransportServer
-  const context = yield* makeServerContext
-  const { membershipObservers, metrics, readiness, registry } = context
-  const connections = yield* makeConnections(context)
-  const requestBudget = makeRequestBudget(context)
-  const inFlightCalls = makeInFlightCalls(context, requestBudget)
-  const nodes = yield* makeClusterNodes(context, connections)
-  const notifications = makeNotifications(context, connections)
-  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
-  const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
-  const handler = makeClientRequestHandler(
-    context,
-    coordinator,
-    notifications,
-    route,
-    makeCallStatusForwarding(context, connections)
-  )
-  const handle = guardInbound(context, connections, requestBudget, handler)
-  const { admit, requireValidCredentials } = yield* makeAdmission(context, connections)
+  const authenticator = yield* Authenticator
+  const membershipObservers = yield* MembershipObservers
+  const metrics = yield* ServerMetrics
+  const nodeLink = yield* NodeLink
+  const readiness = yield* Readiness
+  const registry = yield* OfficeRegistry
+  const servedLines = yield* ServedLines
+  const connections = yield* makeConnections
+  const requestBudget = yield* makeRequestBudget
+  const inFlightCalls = yield* makeInFlightCalls(requestBudget)
+  const nodes = yield* makeClusterNodes(connections)
+  const notifications = yield* makeNotifications(connections)
+  const coordinator = yield* makeMembershipCoordinator({ connections, inFlightCalls, notifications })
+  const route = yield* makeRouting({ connections, inFlightCalls, nodes, notifications })
+  const forwardCallStatus = yield* makeCallStatusForwarding(connections)
+  const handler = yield* makeClientRequestHandler({ coordinator, forwardCallStatus, notifications, route })
+  const handle = yield* guardInbound({ connections, requestBudget }, handler)
+  const { admit, requireValidCredentials } = yield* makeAdmission(connections)
 
   const acceptConnection = Effect.fnUntraced(
     function* (
@@ -100,11 +101,11 @@ const make = Effect.gen(function* () {
     ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
       const sid = link.id
       yield* connections.reserve(link)
-      const line = lineForVersion(handshake.version, context.servedLines)
+      const line = lineForVersion(handshake.version, servedLines)
       const { identity, role } = yield* admit(handshake, line, known)
       const version = formatVersion(handshake.version)
       const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
-      const isPersonal = context.authenticator.requiresCredentials && identity.isShared !== true
+      const isPersonal = authenticator.requiresCredentials && identity.isShared !== true
       const subject = isPersonal ? identity.subject : ""
       const registration = yield* coordinator.connect({ sid, version, role, reconnectKey, subject })
       const connection = connections.open({
@@ -132,7 +133,7 @@ const make = Effect.gen(function* () {
     { name: "calls_in_flight", read: inFlightCalls.size },
     { name: "backlog_bytes", read: connections.totalBacklogBytes },
     { name: "request_bytes", read: requestBudget.totalBytes },
-    ...memoryLimitGauges(context),
+    ...memoryLimitGauges(yield* Limits),
     { name: "nodes", read: () => registry.state().nodes.length },
     { name: "registry_up", read: () => (registry.state().available ? 1 : 0) },
     { name: "registry_sessions", read: () => registry.state().sessions },
@@ -142,16 +143,23 @@ const make = Effect.gen(function* () {
   yield* readiness.registerComponent("registry", () =>
     registry.state().available ? undefined : "the shared registry cannot be reached: no member can join"
   )
-  yield* startIdleReaper(context, connections, notifications)
+  yield* startIdleReaper(connections, notifications)
   // Its own scope, closed after the finalizer below has run: the transport serves during the graceful shutdown.
   const listenScope = yield* Scope.fork(yield* Effect.scope)
   const accept = (link: Link, handshake: Handshake) => acceptConnection(link, handshake)
   const { url } = yield* Scope.provide(transport.serve(accept, connections.onBacklogChange), listenScope)
   readiness.setState({ _tag: "Ready" })
-  yield* Effect.addFinalizer(() => shutDownGracefully(context, connections, inFlightCalls))
+  const shutDown = Effect.provideContext(
+    shutDownGracefully(connections, inFlightCalls),
+    yield* Effect.context<NodeLink | Readiness>()
+  )
+  yield* Effect.addFinalizer(() => shutDown)
   // Detached first: the streams of operators end when the shutdown begins.
   const watch = yield* Effect.serviceOption(OfficeWatch)
-  if (Option.isSome(watch)) yield* watch.value.attach({ context, connections, nodes, notifications, acceptConnection })
+  if (Option.isSome(watch)) {
+    const parts = { connections, nodes, notifications, nodeLink, readiness, registry, servedLines, acceptConnection }
+    yield* watch.value.attach(parts)
+  }
   return Server.of({
     url,
     draining: readiness.isDraining,

@@ -1,7 +1,9 @@
-import { Duration, Effect } from "effect"
+import { Clock, Duration, Effect } from "effect"
+import { NodeLink } from "../../ports/NodeLink.ts"
 import type { Connections } from "../connections/Connections.ts"
-import type { InFlightCalls } from "../routing/InFlightCalls.ts"
-import type { ServerContext } from "./ServerContext.ts"
+import type { InFlightCalls } from "../connections/InFlightCalls.ts"
+import { Readiness } from "../observability/Readiness.ts"
+import { ServerSettings } from "../ServerSettings.ts"
 
 /** Interval at which the drain checks for calls in flight and unsent replies. */
 const pollInterval = Duration.millis(20)
@@ -10,12 +12,12 @@ const pollInterval = Duration.millis(20)
  * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
  * the drain timeout, then closes every connection.
  */
-export const shutDownGracefully = Effect.fnUntraced(function* (
-  { clock, nodeLink, readiness, settings }: ServerContext,
-  connections: Connections,
-  inFlightCalls: InFlightCalls
-) {
-  const drainMillis = Duration.toMillis(settings.drainTimeout)
+export const shutDownGracefully = Effect.fnUntraced(function* (connections: Connections, inFlightCalls: InFlightCalls) {
+  const clock = yield* Clock.Clock
+  const nodeLink = yield* NodeLink
+  const readiness = yield* Readiness
+  const { drainTimeout } = yield* ServerSettings
+  const drainMillis = Duration.toMillis(drainTimeout)
   const seconds = drainMillis / 1000
   const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug
 

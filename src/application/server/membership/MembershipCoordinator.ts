@@ -2,18 +2,21 @@ import { Duration, Effect, FiberSet, Semaphore } from "effect"
 import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
+import { NodeLink } from "../../ports/NodeLink.ts"
 import {
   type EvictionReason,
   type NewSession,
   type OfficeCommand,
+  OfficeRegistry,
   type RegistryChange,
   takeoverReason
 } from "../../ports/OfficeRegistry.ts"
 import { chargeFanOut, type Connection, type Connections } from "../connections/Connections.ts"
-import { abortCalls } from "../routing/InFlightCall.ts"
-import type { InFlightCalls } from "../routing/InFlightCalls.ts"
+import { abortCalls } from "../connections/InFlightCall.ts"
+import type { InFlightCalls } from "../connections/InFlightCalls.ts"
 import type { Notifications } from "./Notifications.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { Limits } from "../Limits.ts"
+import { MembershipObservers } from "../observability/observers.ts"
 
 /**
  * How long calls to a member of another node may still end by themselves after it has left. Registry changes and
@@ -37,15 +40,24 @@ const closeEvicted = ({ line, link }: Connection, reason: EvictionReason) => {
   return reason === takeoverReason ? Effect.andThen(notice, link.close(reason)) : link.close(reason)
 }
 
+interface MembershipParts {
+  readonly connections: Connections
+  readonly inFlightCalls: InFlightCalls
+  readonly notifications: Notifications
+}
+
 export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
 
 /** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
-export const makeMembershipCoordinator = Effect.fnUntraced(function* (
-  { limits: { membersPerOffice, offices }, membershipObservers, nodeLink, registry }: ServerContext,
-  connections: Connections,
-  inFlightCalls: InFlightCalls,
-  notifications: Notifications
-) {
+export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
+  connections,
+  inFlightCalls,
+  notifications
+}: MembershipParts) {
+  const { membersPerOffice, offices } = yield* Limits
+  const membershipObservers = yield* MembershipObservers
+  const nodeLink = yield* NodeLink
+  const registry = yield* OfficeRegistry
   const run = yield* FiberSet.makeRuntime<never>()
   const announceLock = yield* Semaphore.make(1)
   // Needs no bound: announcing never waits for a client.

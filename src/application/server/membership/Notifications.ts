@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { addToBacklog, backlogNotifications, makeBacklog } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
@@ -6,8 +6,10 @@ import { defaultLine, lineForVersion } from "../../../domain/wire/lines.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { parseVersion } from "../../../domain/wire/version.ts"
 import { jsonBody } from "../../ports/Body.ts"
+import { NodeLink } from "../../ports/NodeLink.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { Limits } from "../Limits.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
 
 /**
  * Deferred notifications of one client: every member of a full office joined or left, and changed in every part. A
@@ -26,16 +28,17 @@ type EncodedNotification = ReturnType<typeof encodeNotification>
 
 const send = ({ link }: Connection, { body, event }: EncodedNotification): void => void link.post(event, body)
 
-export type Notifications = ReturnType<typeof makeNotifications>
+export type Notifications = Effect.Success<ReturnType<typeof makeNotifications>>
 
 /**
  * Notifies members of events in their office, best effort. Notifications to a client that reads too slowly are deferred
  * and merged until only those remain that it needs to have the same view as the others.
  */
-export const makeNotifications = (
-  { clock, limits: { notificationBacklogBytes }, metrics, nodeLink }: ServerContext,
-  connections: Connections
-) => {
+export const makeNotifications = Effect.fnUntraced(function* (connections: Connections) {
+  const clock = yield* Clock.Clock
+  const { notificationBacklogBytes } = yield* Limits
+  const metrics = yield* ServerMetrics
+  const nodeLink = yield* NodeLink
   const defer = (connection: Connection, notification: Notification) => {
     const backlog = (connection.notificationBacklog ??= makeBacklog())
     const before = backlog.size
@@ -106,4 +109,4 @@ export const makeNotifications = (
   }
 
   return { flush, notify, notifyMembers }
-}
+})

@@ -1,14 +1,15 @@
-import { Duration, Effect, Exit, FiberSet, Option, Result, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
-import { admissionRejected, checkCredentials, checkIdentity } from "../../ports/Authenticator.ts"
+import { admissionRejected, Authenticator, checkCredentials, checkIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { Limits } from "../Limits.ts"
+import { ServerSettings } from "../ServerSettings.ts"
 
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
 const maxAuthenticationTime = Duration.seconds(15)
@@ -45,10 +46,11 @@ export const reconnectKeyOf = (subject: string, auth: unknown): string => {
 }
 
 /** Authenticates connections, and closes those whose credentials expire or are revoked. */
-export const makeAdmission = Effect.fnUntraced(function* (
-  { authenticator, clock, limits: { idleTimeout, joinTimeout }, settings }: ServerContext,
-  connections: Connections
-) {
+export const makeAdmission = Effect.fnUntraced(function* (connections: Connections) {
+  const authenticator = yield* Authenticator
+  const clock = yield* Clock.Clock
+  const { idleTimeout, joinTimeout } = yield* Limits
+  const settings = yield* ServerSettings
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 

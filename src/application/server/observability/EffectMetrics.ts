@@ -1,7 +1,7 @@
 import { Context, Effect, Metric } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
 import { callOutcome, codeLabel, type CompletedCall, type ObservedEvent } from "./observers.ts"
-import { formatLimitName } from "../connections/Limits.ts"
+import { formatLimitName } from "../Limits.ts"
 import { type Gauge, metricDefinitions, metricPrefix, type NamesOf, ServerMetrics } from "./ServerMetrics.ts"
 
 /** Upper bounds of the latency histogram, in seconds: half a millisecond to five minutes. */

@@ -8,7 +8,7 @@ import { recordCallSpan } from "./callSpans.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
 import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
 import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
-import { Readiness } from "../lifecycle/Readiness.ts"
+import { Readiness } from "./Readiness.ts"
 import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
 

@@ -1,4 +1,4 @@
-import { type Effect, Option, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { checkName } from "../../../domain/model/names.ts"
 import { type Membership, type MembershipError, publicMembership, type Role } from "../../../domain/model/Membership.ts"
 import {
@@ -12,7 +12,8 @@ import type { EventDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connections.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { Limits } from "../Limits.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { ObservedEvent } from "../observability/observers.ts"
 
 /** One message of a client; `definition` is missing when its protocol line does not know the event. */
@@ -43,7 +44,7 @@ export const errorReply = ({ connection: { line }, definition }: ClientRequest, 
 
 /** Reports a rejected request to the observers. */
 export const observeRejection = (
-  { membershipObservers }: ServerContext,
+  observers: ReadonlyArray<(event: ObservedEvent) => void>,
   { connection: { identity, link, registration }, definition, event }: ClientRequest,
   error: ProtocolError | MembershipError
 ): void => {
@@ -56,7 +57,7 @@ export const observeRejection = (
     definition?.kind === "join"
       ? { _tag: "JoinRejected", sid: link.id, subject, reason }
       : { _tag: "RequestRejected", sid: link.id, subject, membership, event, code, reason }
-  for (const observe of membershipObservers) observe(rejection)
+  for (const observe of observers) observe(rejection)
 }
 
 /** The membership of a client that must have this role, or the error of its request. */
@@ -82,22 +83,23 @@ export const requireSender = (
   )
 
 /** Checks the texts that clients choose. Each function returns the request, or the error of a text that is too long. */
-export const makeLengthChecks = ({
-  limits: { nameLength, officeLength, requestIdLength },
-  metrics
-}: ServerContext) => ({
-  checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
-    request: P
-  ): Result.Result<P, ProtocolError> => {
-    if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
-    if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")
-    const problem =
-      checkName("name", request.name, nameLength) ?? checkName("office_id", request.officeId, officeLength)
-    return problem === undefined ? Result.succeed(request) : Result.fail(badRequest(problem))
-  },
-  checkRequestId: <R extends { readonly reqId: string }>(request: R): Result.Result<R, ProtocolError> => {
-    if (request.reqId.length <= requestIdLength) return Result.succeed(request)
-    metrics.limitExceeded("requestIdLength")
-    return Result.fail(badRequest(`req_id must not be longer than ${requestIdLength} characters`))
+export const makeLengthChecks = Effect.gen(function* () {
+  const { nameLength, officeLength, requestIdLength } = yield* Limits
+  const metrics = yield* ServerMetrics
+  return {
+    checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
+      request: P
+    ): Result.Result<P, ProtocolError> => {
+      if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
+      if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")
+      const problem =
+        checkName("name", request.name, nameLength) ?? checkName("office_id", request.officeId, officeLength)
+      return problem === undefined ? Result.succeed(request) : Result.fail(badRequest(problem))
+    },
+    checkRequestId: <R extends { readonly reqId: string }>(request: R): Result.Result<R, ProtocolError> => {
+      if (request.reqId.length <= requestIdLength) return Result.succeed(request)
+      metrics.limitExceeded("requestIdLength")
+      return Result.fail(badRequest(`req_id must not be longer than ${requestIdLength} characters`))
+    }
   }
 })

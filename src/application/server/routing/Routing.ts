@@ -1,4 +1,4 @@
-import { Cause, Duration, Effect, Exit, Option, Result } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Result } from "effect"
 import { type Member, publicMembership } from "../../../domain/model/Membership.ts"
 import { officeIdOf } from "../../../domain/model/officeKey.ts"
 import type { RoutedDefinition } from "../../../domain/wire/ProtocolLine.ts"
@@ -11,16 +11,18 @@ import {
   timedOut
 } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import type { LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
-import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
+import type { ClusterNodes } from "./ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
-import type { CompletedCall, StartedCall } from "../observability/observers.ts"
+import { CallObservers, type CompletedCall, MembershipObservers, type StartedCall } from "../observability/observers.ts"
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
 import { requestMemory } from "../connections/RequestBudget.ts"
-import { InFlightCall } from "./InFlightCall.ts"
-import type { InFlightCalls } from "./InFlightCalls.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import type { ServerMetrics } from "../observability/ServerMetrics.ts"
+import { InFlightCall } from "../connections/InFlightCall.ts"
+import type { InFlightCalls } from "../connections/InFlightCalls.ts"
+import { ServerSettings } from "../ServerSettings.ts"
 
 /** The protocol error of a failed request; a defect maps to code 500. */
 const toProtocolError = (
@@ -53,17 +55,26 @@ const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
 /** Routes a request to the named Computer and gives the Computer's reply. */
 export type Route = (request: ClientRequest, definition: RoutedDefinition) => Effect.Effect<Body, ProtocolError>
 
+interface RoutingParts {
+  readonly connections: Connections
+  readonly inFlightCalls: InFlightCalls
+  readonly nodes: ClusterNodes
+  readonly notifications: Notifications
+}
+
 /** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
-export const makeRouting = (
-  context: ServerContext,
-  connections: Connections,
-  inFlightCalls: InFlightCalls,
-  nodes: ClusterNodes,
-  notifications: Notifications
-): Route => {
-  const { callObservers: observers, clock, registry, settings } = context
-  const { routingTimeout, timeoutGrace } = settings
-  const { checkRequestId } = makeLengthChecks(context)
+export const makeRouting = Effect.fnUntraced(function* ({
+  connections,
+  inFlightCalls,
+  nodes,
+  notifications
+}: RoutingParts): Effect.fn.Return<Route, never, OfficeRegistry | ServerMetrics> {
+  const observers = yield* CallObservers
+  const membershipObservers = yield* MembershipObservers
+  const clock = yield* Clock.Clock
+  const registry = yield* OfficeRegistry
+  const { routingTimeout, timeoutGrace } = yield* ServerSettings
+  const { checkRequestId } = yield* makeLengthChecks
   const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
   let lastSerial = 0
 
@@ -87,7 +98,7 @@ export const makeRouting = (
     Effect.callback((resume) => {
       const { body, connection: agentConnection, event } = request
       const reject = (error: ProtocolError) => {
-        observeRejection(context, request, error)
+        observeRejection(membershipObservers, request, error)
         resume(Effect.fail(error))
       }
       const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), checkRequestId)
@@ -178,4 +189,4 @@ export const makeRouting = (
         if (inFlight.cancel()) cancelAtComputer()
       })
     })
-}
+})

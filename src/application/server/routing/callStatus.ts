@@ -1,11 +1,12 @@
 import { Duration, Effect, Exit, Result } from "effect"
 import type { CallStatusDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts"
-import type { NodeReplyExit } from "../../ports/NodeLink.ts"
+import { NodeLink, type NodeReplyExit } from "../../ports/NodeLink.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
-import type { InFlightCall } from "./InFlightCall.ts"
+import { CallStatusObservers } from "../observability/observers.ts"
+import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { isConsent } from "../../../domain/model/CallStatus.ts"
 import { lineOf } from "../membership/Notifications.ts"
 
@@ -50,24 +51,26 @@ interface ReceivedStatus {
  * Makes the function that receives the status of a call at the node of its Agent, and reports it to the observers. Gives
  * `undefined` for a call that no Agent waits for.
  */
-export const makeCallStatusReceiver =
-  ({ callStatusObservers: observers }: Pick<ServerContext, "callStatusObservers">) =>
-  (agent: Connection, calls: Iterable<InFlightCall>, body: Body): ReceivedStatus | undefined => {
-    const head = decodeStatus(agent, body)
-    const call = head && findCall(calls, head)
-    if (head === undefined || call?.origin === undefined) return undefined
-    // A kind of status that this version does not know passes through.
-    const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
-    if (report !== undefined) {
-      const { status } = report
-      call.reported = { ...call.reported, status, ...(isConsent(status) && { decision: status }) }
-      for (const observe of observers) observe(call.origin.describe)
+export const makeCallStatusReceiver = Effect.map(
+  CallStatusObservers,
+  (observers) =>
+    (agent: Connection, calls: Iterable<InFlightCall>, body: Body): ReceivedStatus | undefined => {
+      const head = decodeStatus(agent, body)
+      const call = head && findCall(calls, head)
+      if (head === undefined || call?.origin === undefined) return undefined
+      // A kind of status that this version does not know passes through.
+      const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
+      if (report !== undefined) {
+        const { status } = report
+        call.reported = { ...call.reported, status, ...(isConsent(status) && { decision: status }) }
+        for (const observe of observers) observe(call.origin.describe)
+      }
+      if (!agent.features.callStatus) return { isForwarded: false, waitSeconds: 0 }
+      const { waitSeconds = 0 } = head
+      if (waitSeconds > 0) call.extend(waitSeconds)
+      return { isForwarded: true, waitSeconds }
     }
-    if (!agent.features.callStatus) return { isForwarded: false, waitSeconds: 0 }
-    const { waitSeconds = 0 } = head
-    if (waitSeconds > 0) call.extend(waitSeconds)
-    return { isForwarded: true, waitSeconds }
-  }
+)
 
 /**
  * Forwards the status of a call, from its Computer, to the Agent that waits for it. Gives the seconds that the Server and
@@ -76,10 +79,11 @@ export const makeCallStatusReceiver =
 export type ForwardCallStatus = (computer: Connection, office: string, body: Body) => Effect.Effect<number>
 
 /** Makes a function that forwards the status of a call to its Agent: of this node, or of another, which checks the call. */
-export const makeCallStatusForwarding = (context: ServerContext, connections: Connections): ForwardCallStatus => {
-  const { nodeLink, registry } = context
-  const forward = makeForwardNotification(context)
-  const receive = makeCallStatusReceiver(context)
+export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections: Connections) {
+  const nodeLink = yield* NodeLink
+  const registry = yield* OfficeRegistry
+  const forward = yield* makeForwardNotification
+  const receive = yield* makeCallStatusReceiver
 
   /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
   const announceToNode = (
@@ -104,7 +108,7 @@ export const makeCallStatusForwarding = (context: ServerContext, connections: Co
       return Effect.sync(cancel)
     })
 
-  return (computer, office, body) =>
+  const forwardCallStatus: ForwardCallStatus = (computer, office, body) =>
     Effect.suspend(() => {
       const head = decodeStatus(computer, body)
       const call = head && findCall(computer.calls, head)
@@ -122,7 +126,8 @@ export const makeCallStatusForwarding = (context: ServerContext, connections: Co
       nodeLink.notify(agent.node, [agent.sid], notification, body)
       return Effect.succeed(0)
     })
-}
+  return forwardCallStatus
+})
 
 /** The acknowledgement of a status that announces a wait. */
 export const encodeWaitAck = ({ line }: Connection, waitSeconds: number): Body =>

@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import { officeIdOf } from "../../../domain/model/officeKey.ts"
@@ -17,8 +17,10 @@ import { isOperatorLike } from "../../../domain/approvals/Caller.ts"
 import { operatorNamesKept } from "../../../domain/page/Inspection.ts"
 import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
-import { checkCredentials } from "../../ports/Authenticator.ts"
+import { Authenticator, checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeBody, decodeHead } from "../../ports/Body.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
+import { ServedLines } from "../../ports/ServedLines.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
 import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
@@ -36,34 +38,45 @@ import {
 } from "./ClientRequest.ts"
 import { encodeWaitAck, type ForwardCallStatus, maxCallStatusBytes } from "./callStatus.ts"
 import type { Route } from "./Routing.ts"
-import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import { MembershipObservers, UpdateObservers } from "../observability/observers.ts"
 
 const operatorNameDenial = "name must not begin with 'operator:': this Server calls its operators so"
 
 type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
 type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
 
+interface HandlerParts {
+  readonly coordinator: MembershipCoordinator
+  readonly forwardCallStatus: ForwardCallStatus
+  readonly notifications: Notifications
+  readonly route: Route
+}
+
 /** Handles every request of a client: one function for each kind of event. */
-export const makeClientRequestHandler = (
-  context: ServerContext,
-  coordinator: MembershipCoordinator,
-  notifications: Notifications,
-  route: Route,
-  forwardCallStatus: ForwardCallStatus
-): RequestHandler => {
-  const { authenticator, clock, registry, servedLines, updateObservers } = context
-  const lengths = makeLengthChecks(context)
+export const makeClientRequestHandler = Effect.fnUntraced(function* ({
+  coordinator,
+  forwardCallStatus,
+  notifications,
+  route
+}: HandlerParts) {
+  const authenticator = yield* Authenticator
+  const clock = yield* Clock.Clock
+  const registry = yield* OfficeRegistry
+  const servedLines = yield* ServedLines
+  const membershipObservers = yield* MembershipObservers
+  const updateObservers = yield* UpdateObservers
+  const lengths = yield* makeLengthChecks
 
   const dropMessage = (request: ClientRequest, error: ProtocolError) => {
     const { connection, event } = request
-    observeRejection(context, request, error)
+    observeRejection(membershipObservers, request, error)
     const fields = { sid: connection.link.id, event, reason: error.message }
     return Effect.as(Effect.logWarning("message dropped", fields), emptyReply)
   }
 
   const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
     Effect.map(Effect.result(change), (outcome) => {
-      if (Result.isFailure(outcome)) observeRejection(context, request, outcome.failure)
+      if (Result.isFailure(outcome)) observeRejection(membershipObservers, request, outcome.failure)
       const { features, line } = request.connection
       const isAnnounced = request.definition?.kind === "join" && features.operatorNames && Result.isSuccess(outcome)
       return jsonReply(...line.encodeMembershipAck(outcome), ...(isAnnounced ? [operatorNamesKept] : []))
@@ -185,7 +198,7 @@ export const makeClientRequestHandler = (
   }
 
   const reject = (request: ClientRequest, error: ProtocolError) => {
-    observeRejection(context, request, error)
+    observeRejection(membershipObservers, request, error)
     return replyError(request, error)
   }
 
@@ -210,7 +223,7 @@ export const makeClientRequestHandler = (
     }
   }
 
-  return (request) => {
+  const handle: RequestHandler = (request) => {
     const { connection, definition, event } = request
     if (definition === undefined) return reject(request, unknownEvent(event))
     return Effect.catchDefect(dispatch(request, definition), (defect) =>
@@ -220,4 +233,5 @@ export const makeClientRequestHandler = (
       )
     )
   }
-}
+  return handle
+})

@@ -1,5 +1,5 @@
 import type { OfficeActivity, PageCall } from "../../../domain/page/PageEvent.ts"
-import type { InFlightCall } from "../routing/InFlightCall.ts"
+import type { InFlightCall } from "../connections/InFlightCall.ts"
 import type { CompletedCall, StartedCall } from "../observability/observers.ts"
 import { pageOutcome, parseReply, toPageCall } from "./pageEvents.ts"
 import { makeRing } from "../../shared/page/Ring.ts"

@@ -121,16 +121,16 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const endCall = (completed: CompletedCall): void => {
     const server = watched()
     if (server === undefined) return
-    const { node } = server.context.registry
+    const { node } = server.registry
     calls.end(completed, node)
     bodies?.capture(callId(node, completed.serial), completed)
   }
 
-  const nodeStatus = ({ context, connections }: WatchedServer): PageNode => {
+  const nodeStatus = ({ connections, registry }: WatchedServer): PageNode => {
     const report = observability.report()
     const { gauges, lines, reason, recent, startedAt, state, version } = report
     return {
-      node: context.registry.node,
+      node: registry.node,
       version,
       lines,
       state,
@@ -180,7 +180,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       if (members.length < maxSnapshotMembers) members.push(member)
       else omittedMembers += 1
     }
-    const shown = calls.snapshot(callsInFlight(server), server.context.registry.node)
+    const shown = calls.snapshot(callsInFlight(server), server.registry.node)
     return { _tag: "Snapshot", stream, at, members, omittedMembers, calls: shown, nodes: [nodeStatus(server)] }
   }
 
@@ -213,7 +213,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     ({ detached, snapshot, stream: { buffer } }): PageStream => {
       const hasEvents = (): boolean => {
         const server = watched()
-        if (server !== undefined) calls.showRunning(callsInFlight(server), server.context.registry.node, now())
+        if (server !== undefined) calls.showRunning(callsInFlight(server), server.registry.node, now())
         return buffer.hasEvents()
       }
       return {
@@ -282,7 +282,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       ...(yield* CallStatusObservers),
       (describe) => {
         const server = watched()
-        if (server !== undefined) calls.report(describe(), server.context.registry.node)
+        if (server !== undefined) calls.report(describe(), server.registry.node)
       }
     ]),
     Context.add(MembershipObservers, [
@@ -291,7 +291,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
         const server = watched()
         if (server === undefined) return
         const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
-        addEvent(toMembershipEvent(event, server.context.registry.node, connection, now()))
+        addEvent(toMembershipEvent(event, server.registry.node, connection, now()))
         if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
       }
     ]),

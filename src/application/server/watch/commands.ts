@@ -1,9 +1,9 @@
-import { Duration, Effect, FiberSet, type Scope } from "effect"
+import { Clock, Duration, Effect, FiberSet, type Scope } from "effect"
 import { publicMembership } from "../../../domain/model/Membership.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import type { InFlightCall } from "../routing/InFlightCall.ts"
+import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { toExactTools } from "../../../domain/tools/listings/exactTools.ts"
 import { makeListingReport } from "../../shared/listings/listingReport.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
@@ -36,8 +36,8 @@ export const makeCommands = Effect.fnUntraced(function* (
   server: WatchedServer,
   { bodies, focus, previewDocument, recorded }: CommandOptions
 ): Effect.fn.Return<ExecuteCommand, never, Scope.Scope> {
-  const { connections, context, notifications } = server
-  const { clock, readiness, registry } = context
+  const { connections, notifications, readiness, registry, servedLines } = server
+  const clock = yield* Clock.Clock
   const run = yield* FiberSet.makeRuntime<never>()
   const report = makeListingReport({})
 
@@ -102,7 +102,7 @@ export const makeCommands = Effect.fnUntraced(function* (
     const { call, started } = found
     const { agent, computer, line, office, reqId, tool } = toPageCall(started, registry.node)
     const target = { call: id, line, office, agent, computer, req_id: reqId, ...definedOnly({ tool }) }
-    const definition = context.servedLines.find(({ name }) => name === line)?.findEventDefinition(started.event)
+    const definition = servedLines.find(({ name }) => name === line)?.findEventDefinition(started.event)
     const isCancellable = definition?.kind === "call" && definition.cancellable
     const cancelling = cancelInFlight(call, publicMembership(started.agent).name, isCancellable)
     return Effect.as(recorded("cancel_call", operator, target, cancelling), {})

@@ -70,8 +70,7 @@ const officeHasAgent = (name: string | undefined) =>
  * real Agent. Beside an Agent it calls Computers that allow it.
  */
 export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedServer) {
-  const { connections, context } = server
-  const { readiness, registry } = context
+  const { connections, readiness, registry } = server
   /** Lets a new membership replace an old one of this operator that has not ended yet. */
   const instance = bytesToHex(secureRandomBytes(16))
 

@@ -10,7 +10,7 @@ import {
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../domain/tools/appTools.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 
 export interface FoundTool {
   readonly computer: string

@@ -5,7 +5,7 @@ import { errorMessage } from "../../../domain/errorMessage.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
-import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { print, printError, printLine } from "../output/print.ts"
 import type { HostConfigOptions } from "./flags.ts"
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
-import { type CommandFailed, failCommand } from "../CommandFailed.ts"
+import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { readStdin, readTextOf } from "./readFiles.ts"
 import { truncateQuote } from "../../../domain/errorMessage.ts"
 

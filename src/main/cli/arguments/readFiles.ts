@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
 import { Effect } from "effect"
 import { errorMessage, systemErrorCode } from "../../../domain/errorMessage.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed } from "../../CommandFailed.ts"
 
 /** In bytes. A Server accepts smaller messages unless it is configured otherwise. */
 const maxBytes = 16 * 1024 * 1024

@@ -3,7 +3,7 @@ import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
 import { noHomeAdvice, userCacheFolder } from "../../../adapters/process/userFolders.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 
 /** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
 export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {

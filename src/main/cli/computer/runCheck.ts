@@ -17,7 +17,7 @@ import {
   readConfigFiles,
   unknownInputWarnings
 } from "../../config/configFiles.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { formatServerLocation } from "../output/format.ts"
 import { print, printJson, printLine } from "../output/print.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"

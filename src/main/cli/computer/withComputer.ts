@@ -18,7 +18,7 @@ import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../c
 import { policyOfFile } from "../../config/policyFile.ts"
 import { reloadRequests } from "../../config/hangup.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"

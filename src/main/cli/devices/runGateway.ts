@@ -6,7 +6,7 @@ import { DeviceGateway } from "../../../application/devices/gateway/DeviceGatewa
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
 import { printError, printLine } from "../output/print.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"

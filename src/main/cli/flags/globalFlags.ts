@@ -1,7 +1,7 @@
 import { Config, ConfigProvider, Effect, Layer, Option, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
 import { LogFormat } from "../../../adapters/log/TerminalLog.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed } from "../../CommandFailed.ts"
 import { checkUrl } from "./secretFlags.ts"
 import { setting } from "./setting.ts"
 

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import { JoinRejected } from "../../../application/member/OfficeMember.ts"
 import type { Role } from "../../../domain/model/Membership.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed } from "../../CommandFailed.ts"
 
 const units = [
   ["day", 86_400],

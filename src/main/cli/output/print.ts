@@ -2,7 +2,7 @@ import { Console, Effect } from "effect"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed } from "../../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"
 
 /** How a command prints its result: as text, as JSON, or as text without escapes. */

@@ -10,7 +10,7 @@ import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { readTextFile } from "../../config/configFiles.ts"
 import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
-import { type CommandError, failCommand } from "../CommandFailed.ts"
+import { type CommandError, failCommand } from "../../CommandFailed.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 
 /** Reads a secret from the environment; `undefined` when the variable is missing or empty. */

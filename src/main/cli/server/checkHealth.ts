@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { CommandFailed } from "../CommandFailed.ts"
+import { CommandFailed } from "../../CommandFailed.ts"
 import { truncateLine } from "../output/format.ts"
 import { printLine } from "../output/print.ts"
 import type { HealthCommandOptions } from "./flags.ts"

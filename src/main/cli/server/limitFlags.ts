@@ -1,7 +1,7 @@
 import { Duration, Record, UndefinedOr } from "effect"
 import type { Flag } from "effect/cli"
 import { type MemoryLimits, memoryShares } from "../../../adapters/process/memoryLimits.ts"
-import { Limits } from "../../../application/server/connections/Limits.ts"
+import { Limits } from "../../../application/server/Limits.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 import { between, envVariableOf, setting } from "../flags/setting.ts"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { definedOnly } from "../../../domain/objects.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 import { toLimits } from "./limitFlags.ts"
 

@@ -4,7 +4,7 @@ import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.t
 import { makeNodeAgent, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { isServerUrl } from "../../../adapters/socketio/client/serverAddress.ts"
 import { plainRequest } from "../../../adapters/socketio/client/plainRequest.ts"
-import { CommandFailed, failCommand, hintFor } from "../CommandFailed.ts"
+import { CommandFailed, failCommand, hintFor } from "../../CommandFailed.ts"
 import { readAuthorities } from "../memberConnection.ts"
 
 const requestTimeout = "10 seconds"

@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Path, Result } from "effect"
 import { parsePackName } from "../../../domain/packs/packNames.ts"
-import { failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../../CommandFailed.ts"
 import { print } from "../output/print.ts"
 import type { NewPackOptions } from "./flags.ts"
 

@@ -4,7 +4,7 @@ import {
   type MessageOptions,
   makeConnectionContext
 } from "../../../../src/adapters/socketio/connection/ConnectionContext.ts"
-import { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { Limits } from "../../../../src/application/server/Limits.ts"
 import { recordMetrics } from "../../../application/server/parts.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 

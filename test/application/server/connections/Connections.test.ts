@@ -1,22 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Option, Scope } from "effect"
+import { Effect, Exit, Option, Scope } from "effect"
 import { AdmissionRejected, type Link } from "../../../../src/application/ports/Transport.ts"
-import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
-import { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { Limits } from "../../../../src/application/server/Limits.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { makeBacklog } from "../../../../src/domain/office/NotificationBacklog.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 import { settle } from "../../../settle.ts"
-import { makeLink, recordMetrics } from "../parts.ts"
+import { makeLink, makeParts, recordMetrics } from "../parts.ts"
 import { effectWith } from "../../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
   const { exceeded, metrics } = recordMetrics()
-  const connections = yield* makeConnections({
-    clock: yield* Clock.Clock,
-    limits: { ...Limits.defaultValue(), ...limits },
-    metrics
-  })
+  const { connections } = yield* makeParts({ limits, metrics })
   const open = (link: Link) =>
     connections.open({
       link,

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Schema, type Scope, Semaphore } from "effect"
-import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { Limits } from "../../../../src/application/server/Limits.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/joinedMembers.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 import { recordGauges } from "../../../recordGauges.ts"

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { shutDownGracefully } from "../../../../src/application/server/lifecycle/gracefulShutdown.ts"
-import { ServerSettings } from "../../../../src/application/server/lifecycle/ServerContext.ts"
-import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { ServerSettings } from "../../../../src/application/server/ServerSettings.ts"
+import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
 import {
   agent,
   agentIn,
@@ -91,7 +91,7 @@ const startParts = Effect.fnUntraced(function* (drainTimeout: Duration.Duration)
   const one = makeLink("a")
   const connection = yield* parts.open(one.link)
   const { entries, layer } = recordLogs()
-  const shutDown = shutDownGracefully(parts.context, parts.connections, parts.inFlightCalls).pipe(Effect.provide(layer))
+  const shutDown = parts.provide(shutDownGracefully(parts.connections, parts.inFlightCalls)).pipe(Effect.provide(layer))
   const begin = Effect.forkChild(shutDown, { startImmediately: true })
   return { ...parts, ...one, begin, connection, entries, load }
 })
@@ -146,8 +146,8 @@ describe("the drain of a Server", () => {
   it.effect("completes at once without connections", () =>
     Effect.gen(function* () {
       const settings = { ...ServerSettings.defaultValue(), drainTimeout: Duration.seconds(10) }
-      const { connections, context, inFlightCalls } = yield* makeParts({ settings })
-      const shutDown = shutDownGracefully(context, connections, inFlightCalls)
+      const { connections, inFlightCalls, provide } = yield* makeParts({ settings })
+      const shutDown = provide(shutDownGracefully(connections, inFlightCalls))
       const closing = yield* Effect.forkChild(shutDown, { startImmediately: true })
       assert.isDefined(closing.pollUnsafe())
     })

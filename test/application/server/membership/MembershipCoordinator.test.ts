@@ -8,16 +8,14 @@ import {
 } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { type ReplyExit, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
 import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
-import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
 import { settle } from "../../../settle.ts"
 import { makeLink, makeParts, recordLogs } from "../parts.ts"
 import { effectWith } from "../../../testWith.ts"
 
 const start = Effect.fnUntraced(function* (...given: Parameters<typeof makeParts>) {
   const parts = yield* makeParts(...given)
-  const { connections, context, inFlightCalls, notifications } = parts
-  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
-  return { ...parts, coordinator }
+  return { ...parts, coordinator: yield* parts.provide(makeMembershipCoordinator(parts)) }
 })
 
 /** A Server whose registry reports the changes that the test announces. */
@@ -103,16 +101,16 @@ describe("the coordinator of memberships", () => {
     })
   )
 
-  test("charges a join and a leave by the other members of the office", function* ({ context, coordinator, open }) {
+  test("charges a join and a leave by the other members of the office", function* ({ coordinator, limits, open }) {
     for (let other = 0; other < 32; other++) {
       yield* open(makeLink(`other ${other}`).link)
       yield* coordinator.apply(join(`other ${other}`))
     }
     const { bucket } = yield* open(makeLink("a").link)
     yield* coordinator.apply(join("a"))
-    assert.strictEqual(bucket.tokens, context.limits.messageBurst - 2)
+    assert.strictEqual(bucket.tokens, limits.messageBurst - 2)
     yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
-    assert.strictEqual(bucket.tokens, context.limits.messageBurst - 4)
+    assert.strictEqual(bucket.tokens, limits.messageBurst - 4)
   })
 
   test("ends the calls of the office at once when a member of this node leaves", function* ({ coordinator, open }) {

@@ -111,7 +111,11 @@ describe("a notification", () => {
       const messages: Array<readonly [string, ReadonlyArray<string>, string, unknown]> = []
       const notify = (node: string, sids: ReadonlyArray<string>, event: string, body: Body) =>
         void messages.push([node, sids, event, Result.getOrThrow(body.value())])
-      const { context, notifications, open } = yield* makeParts({}, ({ nodeLink }) => ({
+      const {
+        nodeLink: { node },
+        notifications,
+        open
+      } = yield* makeParts({}, ({ nodeLink }) => ({
         nodeLink: { ...nodeLink, notify }
       }))
       const here = makeLink("a")
@@ -123,12 +127,7 @@ describe("a notification", () => {
         membership: { office: "O", role: "computer", name: sid },
         joinRevision: 1
       })
-      const members = [
-        member("two", "b"),
-        member(context.nodeLink.node, "a"),
-        member("three", "c", "no version"),
-        member("two", "d")
-      ]
+      const members = [member("two", "b"), member(node, "a"), member("three", "c", "no version"), member("two", "d")]
       notifications.notifyMembers(members, updated)
       const message = ["notify:update_desktop", { computer: "pc" }] as const
       assert.deepStrictEqual(messages, [

@@ -8,7 +8,7 @@ import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
 import { allowAll, type Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
-import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { Limits } from "../../../../src/application/server/Limits.ts"
 import type { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { makeAdmission } from "../../../../src/application/server/membership/admission.ts"
 import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
@@ -272,8 +272,8 @@ describe("the check of credentials", () => {
         isWatched = true
         return Stream.never
       })
-      const { connections, context } = yield* makeParts({ authenticator: { ...allowAll, changes } })
-      yield* makeAdmission(context, connections)
+      const { connections, provide } = yield* makeParts({ authenticator: { ...allowAll, changes } })
+      yield* provide(makeAdmission(connections))
       assert.isTrue(isWatched)
     })
   )
@@ -283,8 +283,8 @@ describe("the check of credentials", () => {
       const reasons: Array<string> = []
       let isStillValid = true
       const authenticator = { ...allowAll, isStillValid: () => isStillValid }
-      const { connections, context, open } = yield* makeParts({ authenticator })
-      yield* makeAdmission(context, connections)
+      const { connections, open, provide } = yield* makeParts({ authenticator })
+      yield* provide(makeAdmission(connections))
       const close = (reason: string) =>
         Effect.suspend(() => {
           reasons.push(reason)

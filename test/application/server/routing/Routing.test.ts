@@ -3,8 +3,8 @@ import { Duration, Effect, Exit, Fiber, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type ReplyExit, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
-import type { ClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
-import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { ClusterNodes } from "../../../../src/application/server/routing/ClusterNodes.ts"
+import type { Limits } from "../../../../src/application/server/Limits.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
 import { makeRouting } from "../../../../src/application/server/routing/Routing.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
@@ -47,7 +47,7 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
       return () => undefined
     }
   }
-  const route = makeRouting(parts.context, parts.connections, parts.inFlightCalls, nodes, parts.notifications)
+  const route = yield* parts.provide(makeRouting({ ...parts, nodes }))
   const agent = yield* openMember(parts, makeLink("ada").link, "agent")
   const pc = makeLink("pc", {
     startRequest: (_event, _body, timeout, onReply) => {
@@ -78,18 +78,18 @@ describe("the routing of a call", () => {
     assert.strictEqual((yield* Fiber.join(calling)).code, 500)
   })
 
-  test("fails with 404 when the connection of the Computer has just closed", function* ({ call, context }) {
+  test("fails with 404 when the connection of the Computer has just closed", function* ({ call, registry }) {
     const session = { sid: "gone", version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
-    yield* context.registry.connect(session)
+    yield* registry.connect(session)
     const membership = { office: "O", role: "computer", name: "gone" } as const
-    yield* context.registry.apply({ _tag: "Join", sid: "gone", ...membership }, unlimitedCapacity)
+    yield* registry.apply({ _tag: "Join", sid: "gone", ...membership }, unlimitedCapacity)
     assert.strictEqual((yield* Effect.flip(call("gone"))).code, 404)
   })
 
-  test("names a Computer of another office in the error", function* ({ call, context, open }) {
+  test("names a Computer of another office in the error", function* ({ call, open, registry }) {
     yield* open(makeLink("far").link)
     const membership = { office: "P", role: "computer", name: "far" } as const
-    yield* context.registry.apply({ _tag: "Join", sid: "far", ...membership }, unlimitedCapacity)
+    yield* registry.apply({ _tag: "Join", sid: "far", ...membership }, unlimitedCapacity)
     const { code, message } = yield* Effect.flip(call("far"))
     assert.strictEqual(code, 4104)
     assert.include(message, "'far'")

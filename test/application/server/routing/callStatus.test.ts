@@ -6,7 +6,7 @@ import {
   makeCallStatusForwarding,
   makeCallStatusReceiver
 } from "../../../../src/application/server/routing/callStatus.ts"
-import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { InFlightCall } from "../../../../src/application/server/connections/InFlightCall.ts"
 import { makeLink, makeParts, openMember } from "../parts.ts"
 import { effectWith } from "../../../testWith.ts"
 
@@ -52,7 +52,7 @@ describe("the status of a call of an Agent of this node", () => {
   const receive = Effect.gen(function* () {
     const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
     const call = callTo("pc", "r")
-    const receiver = makeCallStatusReceiver({ callStatusObservers: [] })
+    const receiver = yield* makeCallStatusReceiver
     const features = { ...agent.features, callStatus: true }
     return {
       call,
@@ -96,7 +96,7 @@ describe("the status of a call of an Agent of this node", () => {
   it.effect("is that of the caller that it names, where two use one id", () =>
     Effect.gen(function* () {
       const agent = yield* openMember(yield* makeParts(), makeLink("ada").link, "agent")
-      const receiver = makeCallStatusReceiver({ callStatusObservers: [] })
+      const receiver = yield* makeCallStatusReceiver
       const [ada, ann] = [callTo("pc", "r", "ada"), callTo("pc", "r", "operator:ann")]
       const named = jsonBody({ computer: "pc", req_id: "r", agent: "operator:ann", status: "progress", progress: 1 })
       assert.isUndefined(receiver(agent, [ada, ann], progress("pc", "r")))
@@ -157,7 +157,7 @@ describe("the status of a call of an Agent at another node", () => {
         )
     )
     for (const call of calls) computer.inboundCalls.add(call)
-    const forwarding = makeCallStatusForwarding(parts.context, parts.connections)
+    const forwarding = yield* parts.provide(makeCallStatusForwarding(parts.connections))
     const forward = (office: string, body: Body) => forwarding(computer, office, body)
     return { announced, calls, cancelled: () => cancelled, forward, notified }
   })

@@ -10,15 +10,11 @@ import { effectWith } from "../../../testWith.ts"
 /** The handler of an Agent `ada` and a Computer `pc` in the office `O`, and its log. Calls never end. */
 const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[1]) {
   const parts = yield* makeParts({}, adapt)
-  const { connections, context, inFlightCalls, notifications } = parts
-  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
-  const handle = makeClientRequestHandler(
-    context,
-    coordinator,
-    notifications,
-    () => Effect.never,
-    makeCallStatusForwarding(context, connections)
-  )
+  const { connections, notifications, provide } = parts
+  const coordinator = yield* provide(makeMembershipCoordinator(parts))
+  const forwardCallStatus = yield* provide(makeCallStatusForwarding(connections))
+  const route = () => Effect.never
+  const handle = yield* provide(makeClientRequestHandler({ coordinator, forwardCallStatus, notifications, route }))
   const agent = yield* openMember(parts, makeLink("ada").link, "agent")
   const computer = yield* openMember(parts, makeLink("pc").link, "computer")
   const { entries, layer } = recordLogs()

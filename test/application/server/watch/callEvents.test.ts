@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { toolCancelled, toolTimedOut } from "../../../../src/domain/tools/errorResults.ts"
-import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import type { Limits } from "../../../../src/application/server/Limits.ts"
 import { maxCallsPerBatch } from "../../../../src/application/shared/page/StreamBuffer.ts"
 import { settle } from "../../../settle.ts"
 import {

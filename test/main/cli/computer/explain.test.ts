@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
+import { CommandFailed } from "../../../../src/main/CommandFailed.ts"
 import { a2cInProcess } from "../inProcess.ts"
 import { everythingServer, temporaryFile } from "../../processes.ts"
 

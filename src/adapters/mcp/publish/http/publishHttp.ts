@@ -4,7 +4,7 @@ import type { McpSessionError, McpSession } from "../../../../application/ports/
 import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, listeningUrl } from "../../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../../http/unreadResponses.ts"
-import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../http/AccessPolicy.ts"
+import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../auth/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"

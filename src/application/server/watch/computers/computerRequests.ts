@@ -26,8 +26,8 @@ import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.t
 export const requestTimeout = Duration.seconds(10)
 
 /** The line with a name, if the Server serves it. */
-export const findLine = ({ context }: WatchedServer, name: string): Effect.Effect<ProtocolLine, ProtocolError> => {
-  const line = context.servedLines.find((one) => one.name === name)
+export const findLine = ({ servedLines }: WatchedServer, name: string): Effect.Effect<ProtocolLine, ProtocolError> => {
+  const line = servedLines.find((one) => one.name === name)
   return line === undefined ? Effect.fail(notFound(`The Server does not serve the line ${name}`)) : Effect.succeed(line)
 }
 
@@ -75,10 +75,10 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
   select: (line: ProtocolLine) => CallDefinition<Request, A>,
   makePayload: (base: RequestBase) => Request
 ): Effect.fn.Return<A, ProtocolError> {
-  const { connections, context, nodes } = server
+  const { connections, nodes, registry } = server
   const { computer, office } = address
   const line = yield* findLine(server, address.line)
-  const member = Option.getOrUndefined(context.registry.findComputer(line.officeKey(office), computer))
+  const member = Option.getOrUndefined(registry.findComputer(line.officeKey(office), computer))
   if (member === undefined) return yield* computerNotFound(computer)
   const definition = select(line)
   const base = { agent: operatorNameOf(operator), reqId: yield* makeRequestId, computer }
@@ -88,7 +88,7 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
   })
   const connection = connections.get(member.sid)
   const request =
-    member.node === context.registry.node
+    member.node === registry.node
       ? connection?.link.request
       : requestUsing((...args) => nodes.startRequest(member, ...args))
   if (request === undefined) return yield* unavailable(`Computer '${computer}' has just disconnected`)

@@ -30,7 +30,7 @@ const requestPermitted = Effect.fnUntraced(function* <A>(
   payload: unknown
 ): Effect.fn.Return<A, ProtocolError> {
   const line = yield* findLine(server, lineName)
-  const member = Option.getOrUndefined(server.context.registry.findComputer(line.officeKey(office), computer))
+  const member = Option.getOrUndefined(server.registry.findComputer(line.officeKey(office), computer))
   const connection = member && server.connections.get(member.sid)
   if (connection === undefined) return yield* computerNotFound(computer)
   if (!isPermitted(connection.features)) return yield* forbidden(`Computer '${computer}' ${refusal}`)

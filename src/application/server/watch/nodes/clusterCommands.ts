@@ -24,7 +24,7 @@ const nodeOfCall = (id: string): string => id.slice(0, Math.max(0, id.lastIndexO
 
 /** Executes commands and calls at the node of their target, which the given functions do for this node. */
 export const makeClusterCommands = (
-  { connections, context: { registry, servedLines } }: WatchedServer,
+  { connections, registry, servedLines }: WatchedServer,
   others: OtherNodes,
   { call, execute }: LocalCommands
 ): LocalCommands => {

@@ -4,7 +4,7 @@ import type { PageCallMessage, PageCallRequest, PageCommand } from "../../../../
 import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { jsonBody } from "../../../ports/Body.ts"
 import type { NodeReplyExit } from "../../../ports/NodeLink.ts"
-import { operatorsTarget } from "../../cluster/ClusterNodes.ts"
+import { operatorsTarget } from "../../routing/ClusterNodes.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import {
   decodeNodeReply,
@@ -43,7 +43,7 @@ export interface FollowedNodes {
 export type OtherNodes = ReturnType<typeof makeOtherNodes>
 
 /** The other nodes of the cluster, as the operators of this one see and command them. */
-export const makeOtherNodes = ({ context: { nodeLink, registry } }: WatchedServer) => {
+export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
   /** The names of the other nodes. */
   const names = (): ReadonlyArray<string> => registry.state().nodes.filter((node) => node !== registry.node)
 

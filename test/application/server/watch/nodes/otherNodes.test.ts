@@ -23,7 +23,7 @@ const snapshot = { stream: "s", members: [], calls: [], nodes: [] }
 const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
   Effect.gen(function* () {
     const requests: Array<NodeRequest["_tag"]> = []
-    const { connections, context, notifications } = yield* makeParts({}, ({ nodeLink, registry }) => ({
+    const parts = yield* makeParts({}, ({ nodeLink, registry }) => ({
       registry: { ...registry, state: () => ({ ...registry.state(), nodes: [registry.node, "two"] }) },
       nodeLink: {
         ...nodeLink,
@@ -37,7 +37,7 @@ const otherNodes = (replyTo: (request: NodeRequest) => unknown) =>
     }))
     const nodes = { serveOperators: () => Effect.void, startRequest: () => () => undefined }
     const acceptConnection = () => Effect.die("no connection")
-    return { requests, others: makeOtherNodes({ connections, context, notifications, nodes, acceptConnection }) }
+    return { requests, others: makeOtherNodes({ ...parts, servedLines: [], nodes, acceptConnection }) }
   })
 
 /** A stream that follows another node, whose every batch has omitted two calls and dropped three events. */

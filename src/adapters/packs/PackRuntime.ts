@@ -1,0 +1,159 @@
+import { Effect, Result, type Scope } from "effect"
+import type { McpProgress } from "../../application/ports/McpSession.ts"
+import { type LoadedPack, type PackCall, PackError, type PackSource } from "../../application/ports/packs/PackLoader.ts"
+import { paramsProblem } from "../../domain/packs/PackManifest.ts"
+import { coerceForm } from "../../domain/packs/params/coerceParams.ts"
+import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "./author/BaseMcpTool.ts"
+import { checkFileParams, openToolFiles, writeEmbeddedFiles } from "./execution/toolFiles.ts"
+import { locatePack, bindMethods, type PackMethods } from "./loading/locatePack.ts"
+import type { CompileSchema } from "./loading/ParamsValidator.ts"
+import { toCallToolResult } from "./execution/callToolResult.ts"
+import { type EnterPackCode, runPackCode, withProgress } from "./execution/runPackCode.ts"
+import { decodeDeclaration, type ToolValidator } from "./loading/PackDeclaration.ts"
+import { invalidParamsError, thrownMessage, toPackError } from "./execution/thrown.ts"
+import { findRoundedIntegers, parseJsonOrThrow, roundedIntegersProblem } from "../../domain/json.ts"
+
+export interface PackLogLine {
+  readonly level: "Debug" | "Info" | "Warn" | "Error"
+  readonly message: string
+  /** Plain JSON data. */
+  readonly fields: LogFields
+}
+
+/** Writes log lines of a pack to the host's log, with the name of the pack. */
+export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
+  Effect.contextWith((context) =>
+    Effect.succeed(({ fields, level, message }) =>
+      Effect.runSyncWith(context)(
+        Effect.logWithLevel(level)(message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
+      )
+    )
+  )
+
+export interface PackRuntime {
+  readonly enter: EnterPackCode
+  readonly compile: CompileSchema
+  readonly log: (line: PackLogLine) => void
+}
+
+const disposeTimeout = "5 seconds"
+
+/** In characters. */
+const maxMessageLength = 16_384
+
+const unusable = (message: string): PackError => new PackError({ reason: "unusable", message })
+
+/** Converts fields to plain data and omits what JSON cannot represent. */
+const serializeFields = (fields: unknown): LogFields => {
+  const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
+  const value = Result.isSuccess(text) ? parseJsonOrThrow(text.success) : {}
+  return typeof value === "object" && value !== null ? { ...value } : {}
+}
+
+const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
+  const write = (level: PackLogLine["level"]) => (message: unknown, fields?: LogFields) =>
+    log({ level, message: String(message).slice(0, maxMessageLength), fields: serializeFields(fields) })
+  return { debug: write("Debug"), info: write("Info"), warn: write("Warn"), error: write("Error") }
+}
+
+/** Undefined when the report is invalid. */
+const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
+  Number.isFinite(progress)
+    ? { progress, ...(Number.isFinite(total) && { total }), ...(typeof message === "string" && { message }) }
+    : undefined
+
+const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call: PackCall) {
+  const misplaced = checkFileParams(tool.files, call)
+  if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
+  const [rounded] = findRoundedIntegers(call.params)
+  if (rounded !== undefined) {
+    return yield* invalidParamsError([paramsProblem(`${rounded}: ${roundedIntegersProblem}`)])
+  }
+  const opened = yield* Effect.mapError(
+    openToolFiles(tool.files, call),
+    ({ message }) => new PackError({ reason: "failed", message })
+  )
+  const given = call.form ? coerceForm(tool.schema, call.params) : call.params
+  return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
+})
+
+/** Calls a method while the pack loads. */
+const callPackMethod = (method: string, enter: EnterPackCode, code: () => unknown): Effect.Effect<unknown, PackError> =>
+  Effect.mapError(runPackCode(enter, code), ({ value }) => unusable(`${method} failed: ${thrownMessage(value)}`))
+
+/** Getters of foreign objects can throw. */
+const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
+  Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }).pipe(
+    Effect.flatMap((found) => Effect.fromResult(found)),
+    Effect.mapError(unusable)
+  )
+
+/** Makes the instance of a pack, and disposes of it with the scope. */
+const instantiatePack = Effect.fnUntraced(function* (
+  module: object,
+  { className }: PackSource,
+  { enter, log }: PackRuntime
+): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
+  const { getInstance, name } = yield* inspectPack(() => locatePack(module, className))
+  // An instance can have a method `then`, so the constructor's result is not awaited.
+  const instance = yield* Effect.try({
+    try: () => enter(getInstance),
+    catch: (error) => unusable(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+  })
+  const methods = yield* inspectPack(() => bindMethods(instance, name))
+  const { dispose } = methods
+  if (dispose === undefined) return methods
+  const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))
+  yield* Effect.addFinalizer(() =>
+    Effect.interruptible(runPackCode(enter, dispose)).pipe(
+      Effect.timeoutOrElse({
+        duration: disposeTimeout,
+        orElse: () => logWarning(`dispose() timed out after ${disposeTimeout}`)
+      }),
+      Effect.catch(({ value }) => logWarning(`dispose() failed: ${thrownMessage(value)}`))
+    )
+  )
+  return methods
+})
+
+/**
+ * Starts a pack from its module; the scope disposes of it and must outlive its calls. Errors of the pack become
+ * failures. Code that blocks the thread cannot be stopped.
+ */
+export const startPack = Effect.fnUntraced(function* (
+  module: object,
+  source: PackSource,
+  runtime: PackRuntime
+): Effect.fn.Return<Pick<LoadedPack, "manifest" | "call">, PackError, Scope.Scope> {
+  const { compile, enter, log } = runtime
+  const methods = yield* instantiatePack(module, source, runtime)
+  const declaredRoutes = yield* callPackMethod("getRouteConfig()", enter, methods.getRouteConfig)
+  const declaredTools = yield* callPackMethod("listTools()", enter, methods.listTools)
+  const { manifest, tools } = yield* decodeDeclaration(source, declaredRoutes, declaredTools, compile)
+
+  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
+    const tool = tools.get(request.tool)
+    if (tool === undefined) {
+      return yield* new PackError({ reason: "unknown_tool", message: `unknown tool '${request.tool}'` })
+    }
+    const params = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
+    const value = yield* withProgress(onProgress, (onReport) => {
+      const controller = new AbortController()
+      const progress = (given: ToolProgress): void => {
+        const report = toMcpProgress(given)
+        if (report !== undefined) onReport(report)
+      }
+      const { signal } = controller
+      const context: ToolContext = { signal, logger: makeToolLogger(log), progress, config: source.config }
+      return runPackCode(enter, () => methods.callTool(request.tool, params, context)).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => enter(() => controller.abort()))),
+        Effect.mapError((thrown) => toPackError(thrown.value))
+      )
+    })
+    return yield* Effect.mapError(
+      Effect.fromResult(toCallToolResult(value)),
+      (reason) => new PackError({ reason: "failed", message: `the result of ${request.tool} is not JSON: ${reason}` })
+    )
+  }, Effect.scoped)
+  return { manifest, call }
+})

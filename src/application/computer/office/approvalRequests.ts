@@ -1,0 +1,90 @@
+import { Clock, Effect } from "effect"
+import type { Approval } from "../../../domain/approvals/Approval.ts"
+import {
+  approvalCodecs,
+  type ApprovalView,
+  decideApprovalEvent,
+  getApprovalEvent,
+  maxListedApprovals,
+  toAnswer,
+  toApprovalView
+} from "../../../domain/approvals/ApprovalView.ts"
+import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
+import type { ApprovalsRequest, DecideApprovalRequest } from "../../../domain/model/messages/requests.ts"
+import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
+import type { CallTasks } from "../calls/CallTasks.ts"
+import type { Approvals } from "../approvals/Approvals.ts"
+
+/** An Agent may always answer the questions of its calls: they are for the caller, and consent is the owner's. */
+const notAllowed = () => forbidden("This Computer does not let Agents decide about their calls (--approvers agent)")
+
+export type ApprovalRequests = Effect.Success<ReturnType<typeof makeApprovalRequests>>
+
+/** Serves the requests of Agents and operators that decide about calls, as far as the owner of the Computer allows it. */
+export const makeApprovalRequests = Effect.fnUntraced(function* (
+  { decide, find, open }: Approvals,
+  tasks: Pick<CallTasks, "isHeldBy">
+) {
+  const { approvers } = yield* ComputerSettings
+  const isAllowed = (approver: (typeof approvers)[number]) => approvers.includes(approver)
+  const isOwn = (asked: Approval, caller: OfficeCaller): boolean =>
+    isSameCaller(asked.caller, caller) || tasks.isHeldBy(caller, asked)
+
+  /** The approval after a decision, or as it is, for an operator or a caller. */
+  const show = (
+    id: string,
+    kind: "list" | "one" = "one",
+    caller?: OfficeCaller
+  ): Effect.Effect<ApprovalView, ProtocolError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const found = find(id)
+      if (found === undefined) return Effect.fail(notFound("The approval is not known any more"))
+      const { approval, decision } = found
+      const { previousCaller: before, previousParams: _, ...others } = approval
+      const isShown = caller === undefined || (before !== undefined && isSameCaller(before, caller))
+      return Effect.succeed(toApprovalView(isShown ? approval : others, decision, now, kind))
+    })
+
+  /** The whole approval, or its start when it does not fit into a message. */
+  const get = Effect.fnUntraced(function* (body: Body, fits: (reply: Body) => boolean) {
+    const { id } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.get.decode))
+    const whole = jsonBody(approvalCodecs.view.encode(yield* show(id)))
+    return fits(whole) ? whole : jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
+  })
+
+  const decideForOperator = Effect.fnUntraced(function* (body: Body) {
+    const { by, id, ...answer } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.decide.decode))
+    yield* decide(id, toAnswer(answer), { _tag: "page", name: by })
+    return jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
+  })
+
+  return {
+    /** The open approvals of the calls of a caller, or all of one. */
+    list: ({ approvalId, reqId }: ApprovalsRequest, caller: OfficeCaller) =>
+      Effect.gen(function* () {
+        const own = open().filter((one) => isOwn(one, caller) && (approvalId ?? one.id) === one.id)
+        const shown = isAllowed("agent") ? own : own.filter(({ input }) => input !== undefined)
+        if (!isAllowed("agent") && shown.length === 0) return yield* notAllowed()
+        const kind = approvalId === undefined ? "list" : "one"
+        return {
+          reqId,
+          approvals: yield* Effect.forEach(shown.slice(0, maxListedApprovals), ({ id }) => show(id, kind, caller))
+        }
+      }),
+    /** Decides about a call of the deciding caller. */
+    decide: ({ approvalId, reqId, ...answer }: DecideApprovalRequest, caller: OfficeCaller) =>
+      Effect.gen(function* () {
+        const found = find(approvalId)?.approval
+        if (!isAllowed("agent") && found?.input === undefined) return yield* notAllowed()
+        if (found === undefined || !isOwn(found, caller)) return yield* notFound("No call of this Agent waits for it")
+        yield* decide(approvalId, toAnswer(answer), { _tag: "agent", caller })
+        return { reqId, approval: yield* show(approvalId, "list", caller) }
+      }),
+    /** The handlers of requests of operators, by their event; none where operators may not decide. */
+    operatorHandlers: isAllowed("page")
+      ? [[getApprovalEvent, get] as const, [decideApprovalEvent, decideForOperator] as const]
+      : []
+  }
+})

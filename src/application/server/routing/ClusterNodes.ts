@@ -1,0 +1,142 @@
+import { Clock, type Duration, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
+import type { Member } from "../../../domain/model/Membership.ts"
+import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
+import { type Body, decodeHead } from "../../ports/Body.ts"
+import { type NodeReplyExit, NodeLink, type NodeMessageHandler } from "../../ports/NodeLink.ts"
+import { type ExtendTimeout, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
+import { makeForwardNotification } from "../connections/forwardNotification.ts"
+import { Readiness } from "../observability/Readiness.ts"
+import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
+import { InFlightCall } from "../connections/InFlightCall.ts"
+
+/** Addresses the operators' service of a node in place of a member. */
+export const operatorsTarget = { sid: "a2c:operators", office: "" }
+
+const memberGone = new LinkClosed({ reason: "the member is not here" })
+
+const toMemberReply = (exit: NodeReplyExit, computer: string): ReplyExit =>
+  Exit.mapError(exit, (error) =>
+    error._tag === "NodeUnreachable"
+      ? new SendFailed({ error: unavailable(`The node of Computer '${computer}' cannot be reached`) })
+      : error
+  )
+
+const requestIdOf = ({ line }: Connection, event: string, body: Body): string | undefined => {
+  const definition = line.findEventDefinition(event)
+  if (definition?.kind !== "call") return undefined
+  return Result.getOrUndefined(decodeHead(body, definition.decodeRouting))?.reqId
+}
+
+const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
+  { name: "node_requests", labels: { direction: "out" }, read: () => load().outboundRequests },
+  { name: "node_requests", labels: { direction: "in" }, read: () => load().inboundRequests },
+  { name: "node_queued_bytes", read: () => load().queuedBytes },
+  { name: "node_incomplete_bodies", read: () => load().incompleteBodies },
+  { name: "node_direct_connections", read: () => load().directNodes },
+  { name: "node_ignored_messages_total", read: () => load().ignored },
+  { name: "node_dropped_messages_total", read: () => load().unsent }
+]
+
+export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
+
+/** Serves the other nodes until the scope closes, and sends requests to their members. */
+export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connections) {
+  const clock = yield* Clock.Clock
+  const metrics = yield* ServerMetrics
+  const nodeLink = yield* NodeLink
+  const readiness = yield* Readiness
+  const forward = yield* makeForwardNotification
+  const receiveStatus = yield* makeCallStatusReceiver
+  const run = yield* FiberSet.makeRuntime<never>()
+  let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
+
+  /** Fails a request after a yield: the requester must first receive the function that cancels. */
+  const failSoon = (onReply: (exit: ReplyExit) => void, error: LinkClosed | SendFailed): (() => void) => {
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.fail(error))))
+    return () => fiber.interruptUnsafe()
+  }
+
+  /** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
+  const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
+    pendingMembershipChanges === 0 &&
+    !Option.exists(registration.session.membership, (current) => current.office === office)
+
+  /** Receives a status that announces a wait, and replies how long this node and the Agent wait on. */
+  const receiveWait = (connection: Connection, event: string, body: Body, onReply: (exit: ReplyExit) => void) => {
+    const received = receiveStatus(connection, connection.calls, body)
+    if (received?.isForwarded === true) forward(connection, event, body)
+    const reply = [encodeWaitAck(connection, received?.waitSeconds ?? 0)]
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.succeed(reply))))
+    return () => fiber.interruptUnsafe()
+  }
+
+  const handler: NodeMessageHandler = {
+    startRequest: ({ office, sid }, event, body, timeout, onReply) => {
+      if (sid === operatorsTarget.sid && serveOperators !== undefined) {
+        const fiber = run(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
+        return () => fiber.interruptUnsafe()
+      }
+      const connection = connections.get(sid)
+      if (connection === undefined || hasMoved(connection, office)) return failSoon(onReply, memberGone)
+      if (event === connection.line.callStatus.notification) return receiveWait(connection, event, body, onReply)
+      if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
+      connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+      const call = new InFlightCall(
+        office,
+        (ended, exit) => {
+          connection.inboundCalls.delete(ended)
+          if (exit === undefined) return
+          if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+          onReply(exit)
+        },
+        () => requestIdOf(connection, event, body)
+      )
+      connection.inboundCalls.add(call)
+      call.started(connection.link.startRequest(event, body, timeout, call.end, call.takeExtension))
+      return () => void call.cancel()
+    },
+    notify: (sids, event, body) => {
+      for (const sid of sids) {
+        const connection = connections.get(sid)
+        if (connection === undefined) continue
+        const isStatus = event === connection.line.callStatus.notification
+        const isForwarded = !isStatus || receiveStatus(connection, connection.calls, body)?.isForwarded === true
+        if (isForwarded) forward(connection, event, body)
+      }
+    }
+  }
+  yield* nodeLink.serve(handler)
+  yield* Effect.forEach(nodeGauges(nodeLink), metrics.gauge, { discard: true })
+
+  return {
+    /** Serves the requests of other nodes for their operators, as long as the scope. */
+    serveOperators: (serve: (body: Body) => Effect.Effect<Body>): Effect.Effect<void, never, Scope.Scope> =>
+      Effect.acquireRelease(
+        Effect.sync(() => void (serveOperators = serve)),
+        () => Effect.sync(() => void (serveOperators = undefined))
+      ),
+    /**
+     * Sends a request to a member of another node. Fails with {@link SendFailed} and code 503 when its node cannot be
+     * reached, though the member may have received the request.
+     */
+    startRequest: (
+      { membership: { name, office }, node, sid }: Pick<Member, "node" | "sid" | "membership">,
+      event: string,
+      body: Body,
+      timeout: Duration.Duration,
+      onReply: (exit: ReplyExit) => void,
+      extend?: ExtendTimeout
+    ): (() => void) =>
+      nodeLink.startRequest(
+        node,
+        { sid, office },
+        event,
+        body,
+        timeout,
+        (exit) => onReply(toMemberReply(exit, name)),
+        extend
+      )
+  }
+})

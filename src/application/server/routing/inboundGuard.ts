@@ -1,0 +1,128 @@
+import { Clock, Effect, Semaphore } from "effect"
+import { type ProtocolError, shuttingDown, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
+import type { Reply } from "../../ports/Transport.ts"
+import {
+  type ClientRequest,
+  errorReply,
+  isNotification,
+  observeRejection,
+  type RequestHandler
+} from "./ClientRequest.ts"
+import { type Connections, isMember } from "../connections/Connections.ts"
+import { formatLimitName, Limits } from "../Limits.ts"
+import { type RequestBudget, requestMemory } from "../connections/RequestBudget.ts"
+import { MembershipObservers } from "../observability/observers.ts"
+import { Readiness } from "../observability/Readiness.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
+
+/** Milliseconds after which an Agent with a large send backlog may retry its call. */
+const slowAgentRetryAfter = 1000
+
+/** Milliseconds for which a client beyond its rate limit is not read from: TCP backpressure reaches the client. */
+const rateLimitReadPause = 100
+
+/** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
+const maxPendingMembershipChanges = 16
+
+/**
+ * Rejects requests before the handler decodes them: requests beyond the rate limit, calls of Agents that do not read
+ * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
+ */
+export const guardInbound = Effect.fnUntraced(function* (
+  { connections, requestBudget }: { readonly connections: Connections; readonly requestBudget: RequestBudget },
+  handle: RequestHandler
+) {
+  const clock = yield* Clock.Clock
+  const limits = yield* Limits
+  const metrics = yield* ServerMetrics
+  const readiness = yield* Readiness
+  const observers = yield* MembershipObservers
+  const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
+  const rate = { burst, perSecond }
+  const allowed = `${perSecond} messages a second, ${burst} at once`
+
+  const reject = (request: ClientRequest, error: ProtocolError): Effect.Effect<Reply> => {
+    observeRejection(observers, request, error)
+    return Effect.succeed(errorReply(request, error))
+  }
+
+  const exceeded = (
+    limit: keyof Limits | "pendingMembershipChanges",
+    message: string,
+    max: number,
+    retryAfter?: number
+  ): ProtocolError => {
+    metrics.limitExceeded(limit)
+    return tooManyRequests(message, formatLimitName(limit), max, retryAfter)
+  }
+
+  const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
+    const { connection } = request
+    connection.link.pauseReading(rateLimitReadPause)
+    const severity = recordRejection(connection.bucket, rate, now)
+    if (severity === "flood") {
+      const detail = `it went on sending far more than ${allowed}`
+      connections.closeForLimit(connection, "messagesPerSecond", detail)
+    }
+    const error = exceeded("messagesPerSecond", `More than ${allowed}`, perSecond, wait)
+    if (isNotification(request.definition)) metrics.dropped("message")
+    // Only the first one is reported: a flood must not displace other events from the audit.
+    if (severity !== "first") return Effect.succeed(errorReply(request, error))
+    const fields = { sid: connection.link.id, perSecond, burst }
+    return Effect.andThen(Effect.logWarning("rate limit exceeded", fields), reject(request, error))
+  }
+
+  const guardCall = (request: ClientRequest) => {
+    const backlog = request.connection.link.backlog()
+    if (backlog <= backlogBytes / 2) return handle(request)
+    const message = `${backlog} bytes wait for you: read them first`
+    return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
+  }
+
+  const guardMembershipChange = (request: ClientRequest, handling: Effect.Effect<Reply>) => {
+    const { connection } = request
+    if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
+    if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
+      const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
+      return reject(request, exceeded("pendingMembershipChanges", message, maxPendingMembershipChanges))
+    }
+    const bytes = requestMemory(request.body)
+    const memoryError = requestBudget.check(connection, bytes)
+    if (memoryError !== undefined) return reject(request, memoryError)
+    const lock = (connection.membershipLock ??= Semaphore.makeUnsafe(1))
+    const begin = Effect.sync(() => {
+      connection.pendingMembershipChanges += 1
+      requestBudget.add(connection, bytes)
+    })
+    const end = Effect.sync(() => {
+      connection.pendingMembershipChanges -= 1
+      requestBudget.remove(connection, bytes)
+    })
+    // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
+    return Effect.acquireUseRelease(
+      begin,
+      () => lock.withPermit(handling),
+      () => end
+    )
+  }
+
+  const rejectDraining = (request: ClientRequest) =>
+    readiness.isDraining() ? reject(request, shuttingDown()) : undefined
+
+  const guarded: RequestHandler = (request) => {
+    const { connection, definition } = request
+    const now = clock.currentTimeMillisUnsafe()
+    connection.lastActivityAt = now
+    const wait = takeToken(connection.bucket, rate, now)
+    if (wait > 0) return rejectRateLimited(request, now, wait)
+    if (definition?.kind === "call") return rejectDraining(request) ?? guardCall(request)
+    if (definition?.kind === "join") {
+      // Checked when the lock is free: the Server may begin to drain while the join waits.
+      const joining = Effect.suspend(() => rejectDraining(request) ?? handle(request))
+      return guardMembershipChange(request, joining)
+    }
+    return definition?.kind === "leave" ? guardMembershipChange(request, handle(request)) : handle(request)
+  }
+  return guarded
+})

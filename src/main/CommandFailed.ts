@@ -1,0 +1,62 @@
+import { Data, Effect, Runtime, Stream } from "effect"
+import type { OfficeStatus } from "../application/computer/office/OfficeConnection.ts"
+import type { JoinFailed, MemberReplaced } from "../application/member/OfficeMember.ts"
+import { asString } from "../domain/json.ts"
+import { definedOnly } from "../domain/objects.ts"
+import { ownCodes } from "./A2cError.ts"
+
+/** A command cannot do its work. The message is printed to stderr, and nothing else. */
+export class CommandFailed extends Data.TaggedError("CommandFailed")<{
+  readonly message: string
+  /** The exit code of the process; 1 unless given. */
+  readonly exitCode?: number
+  /** For programs that read errors as JSON: a number of the protocol or a word; `failed` unless given. */
+  readonly code?: string | number
+  readonly reason?: string
+}> {
+  override readonly [Runtime.errorExitCode] = this.exitCode ?? 1
+  override readonly [Runtime.errorReported] = false
+}
+
+export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
+  Effect.fail(new CommandFailed({ message }))
+
+/** The next step, by the reason of an error. */
+const hints: { readonly [reason: string]: string } = {
+  missing_credentials: "; give --token-file FILE, or set A2C_TOKEN",
+  untrusted_certificate: "; trust its authority by --tls-ca FILE"
+}
+
+export const hintFor = (reason: unknown): string => hints[String(reason)] ?? ""
+
+/** An error whose message suits the user. */
+export interface CommandError {
+  readonly message: string
+  readonly reason?: unknown
+  readonly code?: unknown
+  readonly _tag?: string
+}
+
+const isOwnTag = (tag: string | undefined): tag is keyof typeof ownCodes => Object.hasOwn(ownCodes, tag ?? "")
+
+const codeOf = ({ _tag, code }: CommandError): string | number | undefined => {
+  if (typeof code === "number") return code
+  return isOwnTag(_tag) ? ownCodes[_tag] : undefined
+}
+
+/** Turns an error into a failure with the same message; keeps a failure as it is. */
+export const toCommandFailed = (error: CommandError): CommandFailed =>
+  error instanceof CommandFailed
+    ? error
+    : new CommandFailed({
+        message: error.message + hintFor(error.reason),
+        ...definedOnly({ code: codeOf(error), reason: asString(error.reason) })
+      })
+
+/** Waits until the membership of an office ends for good, then fails with the reason. */
+export const untilMembershipEnds = (
+  status: Stream.Stream<OfficeStatus>
+): Effect.Effect<never, JoinFailed | MemberReplaced> =>
+  Stream.runForEach(status, (current) => (current._tag === "Failed" ? Effect.fail(current.error) : Effect.void)).pipe(
+    Effect.andThen(Effect.never)
+  )

@@ -1,0 +1,50 @@
+import { Effect, type Option, Result } from "effect"
+import type { Context } from "../../../adapters/terminal/questionContext.ts"
+import type { Computer } from "../../../application/computer/Computer.ts"
+import type { Inputs } from "../../../application/computer/inputs/Inputs.ts"
+import type { CommandFailed } from "../../CommandFailed.ts"
+import { parseJsonOrThrow } from "../../../domain/json.ts"
+
+export type ReplServices = Computer | Inputs
+
+/** Asks the user for a line; `None` without a terminal or an answer. */
+export type PromptUser = (
+  question: string,
+  options: { readonly hidden: boolean; readonly context?: Context }
+) => Effect.Effect<Option.Option<string>>
+
+export interface ReplCommand {
+  /** One word, or two for commands of a group: `server add`. */
+  readonly name: string
+  /** The parameters, as help shows them; none by default. */
+  readonly parameters?: string
+  /** Minimum and maximum number of words after the name; none by default. */
+  readonly arity?: readonly [number, number]
+  readonly help: string
+  /** Runs the command; succeeds with the text to print. */
+  readonly run: (
+    words: ReadonlyArray<string>,
+    promptUser: PromptUser
+  ) => Effect.Effect<string, CommandFailed, ReplServices>
+  /** Candidates for the next word, after these words. */
+  readonly complete?: (words: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
+  readonly endsRepl?: true
+  /** The words may be secret: the line stays out of the history. */
+  readonly isPrivate?: true
+}
+
+/** Completes the first word after the name of a command. */
+export const completeFirst =
+  (candidates: Effect.Effect<ReadonlyArray<string>, never, ReplServices>): NonNullable<ReplCommand["complete"]> =>
+  (words) =>
+    words.length === 0 ? candidates : Effect.succeed([])
+
+export const usage = ({ name, parameters }: ReplCommand): string =>
+  parameters === undefined ? name : `${name} ${parameters}`
+
+/** Parses JSON. The error repeats nothing of the text, which may hold secrets. */
+export const parseJsonResult = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    try: () => parseJsonOrThrow(text),
+    catch: (error) => (error instanceof Error ? error.message.replace(/, (\.\.\.)?".*$/s, "") : "invalid")
+  })

@@ -1,0 +1,113 @@
+import { Effect, Result } from "effect"
+import type { Completions } from "../../../adapters/terminal/LineReader.ts"
+import { formatColumns } from "../output/format.ts"
+import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { approvalCommands } from "./approvalCommands.ts"
+import { inputCommands } from "./inputCommands.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
+import { officeCommands } from "./officeCommands.ts"
+import { serverCommands } from "./serverCommands.ts"
+import { type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
+import { promptCommands } from "./promptCommands.ts"
+import { toolCommands } from "./toolCommands.ts"
+import { quoteWord, splitWords } from "./splitWords.ts"
+
+/** The distinct words at a position of the names of commands. */
+const nameWordsAt = (commands: ReadonlyArray<ReplCommand>, position: number): ReadonlyArray<string> => [
+  ...new Set(commands.flatMap(({ name }) => name.split(" ").slice(position, position + 1)))
+]
+
+const helpCommand: ReplCommand = {
+  name: "help",
+  parameters: "[COMMAND]",
+  arity: [0, 2],
+  help: "list all commands, or show the usage of one",
+  run: Effect.fnUntraced(function* (words) {
+    const wanted = words.join(" ")
+    const found = replCommands.filter(({ name }) => words.every((word, at) => name.split(" ")[at] === word))
+    if (found.length === 0) return yield* failCommand(unknownCommandMessage(wanted))
+    return formatColumns(found.map((command) => [usage(command), command.help]))
+  }),
+  complete: (words) => Effect.sync(() => nameWordsAt(replCommands.filter(hasNamePrefix(words)), words.length))
+}
+
+const exitCommand: ReplCommand = {
+  name: "exit",
+  help: "end the shell and the Computer, as Ctrl-D does",
+  endsRepl: true,
+  run: () => Effect.succeed("")
+}
+
+const replCommands: ReadonlyArray<ReplCommand> = [
+  ...officeCommands,
+  ...toolCommands,
+  ...promptCommands,
+  ...approvalCommands,
+  ...serverCommands,
+  ...inputCommands,
+  helpCommand,
+  exitCommand
+]
+
+const hasNamePrefix =
+  (words: ReadonlyArray<string>) =>
+  ({ name }: ReplCommand): boolean => {
+    const own = name.split(" ")
+    return words.length < own.length && words.every((word, at) => own[at] === word)
+  }
+
+const unknownCommandMessage = (wanted: string): string => {
+  const names = replCommands.map(({ name }) => name)
+  return `Unknown command '${wanted}'${didYouMean(wanted, names) || "; help lists all commands"}`
+}
+
+/** Finds the command that the words begin with, two-word names first, and the words after its name. */
+const findCommand = (words: ReadonlyArray<string>) => {
+  for (const length of [2, 1]) {
+    const name = words.slice(0, length).join(" ")
+    const command = words.length < length ? undefined : replCommands.find((one) => one.name === name)
+    if (command !== undefined) return { command, rest: words.slice(length) }
+  }
+  return undefined
+}
+
+export interface ParsedLine {
+  /** Runs the command; succeeds with the text to print. */
+  readonly run: (promptUser: PromptUser) => Effect.Effect<string, CommandFailed, ReplServices>
+  readonly endsRepl: boolean
+}
+
+/** Parses a line; fails with the expected usage. A blank line does nothing. */
+export const parseLine = (line: string): Result.Result<ParsedLine, string> => {
+  const split = splitWords(line)
+  if (Result.isFailure(split)) return Result.fail(`Cannot parse this line: ${split.failure}`)
+  const words = split.success
+  if (words.length === 0) return Result.succeed({ run: () => Effect.succeed(""), endsRepl: false })
+  const found = findCommand(words)
+  if (found === undefined) {
+    const isGroup = replCommands.some(hasNamePrefix(words.slice(0, 1)))
+    return Result.fail(unknownCommandMessage(words.slice(0, isGroup ? 2 : 1).join(" ")))
+  }
+  const { command, rest } = found
+  const [min, max] = command.arity ?? [0, 0]
+  return rest.length < min || rest.length > max
+    ? Result.fail(`Expected ${usage(command)}`)
+    : Result.succeed({ run: (promptUser) => command.run(rest, promptUser), endsRepl: command.endsRepl === true })
+}
+
+/** Returns whether a line may hold a secret; a line that does not parse counts by its first words. */
+export const isPrivate = (line: string): boolean => {
+  const words = Result.getOrElse(splitWords(line), () => line.trim().split(/\s+/))
+  return findCommand(words)?.command.isPrivate === true
+}
+
+/** Completes the last word of a line: commands, servers, tools and their parameters, inputs. */
+export const complete = Effect.fnUntraced(function* (line: string): Effect.fn.Return<Completions, never, ReplServices> {
+  const word = /\S*$/.exec(line)?.[0] ?? ""
+  const before = Result.getOrElse(splitWords(line.slice(0, line.length - word.length)), () => undefined)
+  if (before === undefined) return { candidates: [], word }
+  const found = findCommand(before)
+  const next = nameWordsAt(replCommands.filter(hasNamePrefix(before)), before.length)
+  const arguments_ = (yield* found?.command.complete?.(found.rest) ?? Effect.succeed([])).map(quoteWord)
+  return { candidates: [...new Set([...next, ...arguments_])].filter((one) => one.startsWith(word)), word }
+})

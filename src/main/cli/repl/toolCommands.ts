@@ -1,0 +1,158 @@
+import { Effect, Result } from "effect"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
+import { Computer } from "../../../application/computer/Computer.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import type { Tool } from "../../../domain/model/Tool.ts"
+import { isAppOnly } from "../../../domain/tools/appTools.ts"
+import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { truncateLine, formatColumns, formatJson, formatToolResult } from "../output/format.ts"
+import { failCommand } from "../../CommandFailed.ts"
+import { formatExplanation } from "../output/explanation.ts"
+import { defaultSubject } from "../flags/sharedFlags.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
+import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
+import { requireServer, serverNames } from "./serverCommands.ts"
+
+const currentCatalogue = Computer.use(({ catalogue: offered }) => offered)
+const toolNames = Effect.map(currentCatalogue, ({ entries }) => [...entries.keys()])
+
+const requireTool = Effect.fnUntraced(function* (name: string) {
+  const { entries, hidden } = yield* currentCatalogue
+  const entry = entries.get(name)
+  if (entry !== undefined) return entry
+  const states = yield* Computer.use(({ servers }) => servers)
+  const starting = [...states].filter(([, { _tag }]) => _tag === "Starting").map(([server]) => server)
+  const later = starting.length === 0 ? "" : `; still starting: ${starting.join(", ")}`
+  const hiddenTool = hidden.find((tool) => tool.name === name || tool.originalName === name)
+  return yield* failCommand(
+    hiddenTool === undefined
+      ? `No tool '${name}' is here${didYouMean(name, [...entries.keys()]) || later}`
+      : `The tool '${name}' of ${hiddenTool.server} is hidden: ${hiddenTool.reason}`
+  )
+})
+
+/** Marks a tool that Agents do not see. */
+const appMark = (meta: Tool["meta"]): string => (isAppOnly(meta) ? "(for its app only) " : "")
+
+const toolsCommand: ReplCommand = {
+  name: "tools",
+  parameters: "[SERVER]",
+  arity: [0, 1],
+  help: "list the tools of the office, of one server or of all",
+  run: Effect.fnUntraced(function* ([server]) {
+    if (server !== undefined) yield* requireServer(server)
+    const rows = [...(yield* currentCatalogue).entries.values()]
+      .filter((entry) => server === undefined || entry.server === server)
+      .map(({ server: owner, tool: { description, meta, name } }) => [
+        name,
+        owner,
+        truncateLine(`${appMark(meta)}${description}`)
+      ])
+    return rows.length === 0 ? "no tools" : formatColumns(rows)
+  }),
+  complete: completeFirst(serverNames)
+}
+
+const consentOf = ({ decision, steps }: CallExplanation): string => {
+  if (steps.length > 0) return "the policy decides: explain shows how"
+  return decision.action === "allow" ? "runs without consent" : "needs consent to run for an Agent"
+}
+
+const describeTool = Effect.fnUntraced(function* ({ originalName, server, tool }: CatalogueEntry) {
+  const request = { tool: tool.name, params: {}, subject: defaultSubject }
+  const explanation = yield* Computer.use(({ explain }) => explain(request))
+  return [
+    escapeForTerminal(
+      `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`
+    ),
+    ...(explanation === undefined ? [] : [consentOf(explanation)]),
+    ...(tool.description === "" ? [] : [tool.description]),
+    "parameters:",
+    formatJson(tool.paramsSchema),
+    ...(tool.returnSchema === null ? [] : ["result:", formatJson(tool.returnSchema)])
+  ].join("\n")
+})
+
+const toolCommand: ReplCommand = {
+  name: "tool",
+  parameters: "NAME",
+  arity: [1, 1],
+  help: "show the description, parameters and result of a tool",
+  run: ([name = ""]) => Effect.flatMap(requireTool(name), describeTool),
+  complete: completeFirst(toolNames)
+}
+
+const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject =>
+  asObject(paramsSchema["properties"])
+
+/** Parses a value by its schema: a string schema takes the text, others take JSON, or else the text. */
+const parseArgumentValue = (schema: unknown, text: string): unknown =>
+  asObject(schema)["type"] === "string" ? text : Result.getOrElse(parseJsonResult(text), () => text)
+
+/** Parses the arguments of a call: one JSON object, or `KEY=VALUE` words. */
+const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Result.Result<JsonObject, string> => {
+  const [first = "{}", ...others] = words
+  if (others.length === 0 && /^\s*[{[]/.test(first)) {
+    return Result.flatMap(
+      Result.mapError(parseJsonResult(first), (reason) => `the arguments are not JSON: ${reason}`),
+      (value) =>
+        isJsonObject(value)
+          ? Result.succeed(value)
+          : Result.fail("the arguments must be a JSON object or KEY=VALUE words")
+    )
+  }
+  const properties = parameterProperties(entry)
+  const pairs: Array<readonly [string, unknown]> = []
+  for (const word of words) {
+    const [, key = "", text = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? []
+    if (key === "") return Result.fail(`invalid argument '${word}': expected {…} or KEY=VALUE words`)
+    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
+    pairs.push([key, parseArgumentValue(schema, text)])
+  }
+  return Result.succeed(Object.fromEntries(pairs))
+}
+
+/** The arguments of a call of an existing tool. */
+const requireArguments = Effect.fnUntraced(function* (name: string, words: ReadonlyArray<string>) {
+  const params = parseArguments(yield* requireTool(name), words)
+  return Result.isSuccess(params) ? params.success : yield* failCommand(params.failure)
+})
+
+/** Completes the name of a tool, then the names of its arguments. */
+const completeArguments = Effect.fnUntraced(function* ([name, ...words]: ReadonlyArray<string>) {
+  if (name === undefined) return yield* toolNames
+  const entry = (yield* currentCatalogue).entries.get(name)
+  return Object.keys(entry === undefined ? {} : parameterProperties(entry))
+    .map((key) => `${key}=`)
+    .filter((start) => !words.some((word) => word.startsWith(start)))
+})
+
+const callCommand: ReplCommand = {
+  name: "call",
+  parameters: "TOOL [{JSON} | KEY=VALUE…]",
+  arity: [1, Number.POSITIVE_INFINITY],
+  help: "call a tool without consent; Ctrl-C cancels the call",
+  run: Effect.fnUntraced(function* ([name = "", ...words]) {
+    const params = yield* requireArguments(name, words)
+    const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }))
+    if (!result.isError) return formatToolResult(result)
+    return yield* failCommand(formatToolResult(result) || "The tool failed")
+  }),
+  complete: completeArguments
+}
+
+const explainCommand: ReplCommand = {
+  name: "explain",
+  parameters: "TOOL [{JSON} | KEY=VALUE…]",
+  arity: [1, Number.POSITIVE_INFINITY],
+  help: "show how a call of an Agent is decided, and by which rule",
+  run: Effect.fnUntraced(function* ([name = "", ...words]) {
+    const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
+    const explanation = yield* Computer.use(({ explain }) => explain(request))
+    return explanation === undefined ? yield* failCommand(`No tool '${name}' is here`) : formatExplanation(explanation)
+  }),
+  complete: completeArguments
+}
+
+export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand, explainCommand]
