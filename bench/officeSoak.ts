@@ -19,6 +19,7 @@ import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { soak } from "./soak.ts"
 import { Authenticator } from "../src/application/ports/Authenticator.ts"
 import { Observability } from "../src/application/server/observability/Observability.ts"
+import { portDefaults } from "../test/portDefaults.ts"
 
 const rounds = Number(process.argv[2] ?? 10_000)
 const office = "soak"
@@ -53,7 +54,7 @@ const program = Effect.gen(function* () {
   const computer = (name: string) =>
     Computer.layer({ office, name, config }).pipe(
       Layer.provide(MemoryMcp.layer(new Map([["memory", memory]]))),
-      Layer.provide(Inputs.layer()),
+      Layer.provide([Inputs.layer(), portDefaults]),
       Layer.provide(Layer.succeedContext(place)),
       Layer.fresh
     )

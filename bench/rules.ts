@@ -20,6 +20,7 @@ import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { makeRuleDecider } from "../src/domain/policy/decideByRules.ts"
 import type { Rule } from "../src/domain/policy/Rule.ts"
 import { computerLayer } from "../src/main/layers/computerLayer.ts"
+import { AuditLog } from "../src/application/ports/AuditLog.ts"
 
 const phases = Number(process.argv[2] ?? 60)
 const callsPerPhase = 300
@@ -64,7 +65,7 @@ const site = Effect.fnUntraced(function* (url: string) {
     })
   )
   const place = { url, office: "team" }
-  const computer = computerLayer({ ...place, name: "desk", config, policy })
+  const computer = computerLayer({ ...place, name: "desk", config }).pipe(Layer.provide([policy, AuditLog.layerNone]))
   const { catalogue } = Context.get(yield* Layer.build(computer), Computer)
   yield* Effect.repeat(Effect.delay(catalogue, "10 millis"), { until: ({ entries }) => entries.has("echo") })
   const agent = Context.get(

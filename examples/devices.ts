@@ -1,6 +1,6 @@
 /** A gateway that accepts devices over TCP, and a device that offers the tools of an MCP server. */
 import { Console, Effect, Layer, Redacted, Stream } from "effect"
-import { authenticateByToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
+import { AjvValidator, authenticateByToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
 import { weather } from "./shared/office.ts"
 
 const token = Redacted.make("a long random text")
@@ -23,5 +23,9 @@ const program = Effect.gen(function* () {
   yield* Console.log(content)
 })
 
-const Devices = Layer.merge(gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }), TcpConnector.layer)
+const Devices = Layer.mergeAll(
+  gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
+  TcpConnector.layer,
+  AjvValidator.layer
+)
 await Effect.runPromise(Effect.scoped(Effect.provide(program, Devices)))

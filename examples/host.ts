@@ -1,6 +1,16 @@
 /** Runs a Server, a Computer and an Agent in one process. */
 import { Console, Effect, Layer, Result } from "effect"
-import { Agent, agentLayer, Authenticator, computerLayer, parseComputerConfig, Server, serverLayer } from "a2c-smcp"
+import {
+  Agent,
+  agentLayer,
+  AuditLog,
+  Authenticator,
+  computerLayer,
+  parseComputerConfig,
+  Policy,
+  Server,
+  serverLayer
+} from "a2c-smcp"
 
 const config = Result.getOrThrow(
   parseComputerConfig({
@@ -33,5 +43,6 @@ const Members = Layer.unwrap(
 
 // Clients need no credentials. That suits a Server that only this machine reaches.
 const Place = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+const Ports = Layer.merge(Policy.layerNone, AuditLog.layerNone)
 
-await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(Place))))
+await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(Place), Layer.provide(Ports))))

@@ -1,6 +1,16 @@
 /** Offers tools of this program in an office: an MCP session in this process takes the place of an MCP server. */
 import { Console, Effect, Layer } from "effect"
-import { Agent, agentLayer, Authenticator, computerLayer, makeToolsSession, Server, serverLayer } from "a2c-smcp"
+import {
+  Agent,
+  agentLayer,
+  AuditLog,
+  Authenticator,
+  computerLayer,
+  makeToolsSession,
+  Policy,
+  Server,
+  serverLayer
+} from "a2c-smcp"
 
 const lamps = new Map([["desk", "off"]])
 
@@ -63,5 +73,6 @@ const Members = Layer.unwrap(
   })
 )
 const Place = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+const Ports = Layer.merge(Policy.layerNone, AuditLog.layerNone)
 
-await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(Place))))
+await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(Place), Layer.provide(Ports))))

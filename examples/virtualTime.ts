@@ -2,7 +2,19 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict"
 import { Console, Deferred, Effect, Fiber, Layer, Queue, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
+import {
+  Agent,
+  ApprovalStore,
+  AuditLog,
+  Authenticator,
+  Computer,
+  Inputs,
+  Observability,
+  parseComputerConfig,
+  Policy,
+  SchemaValidator,
+  Server
+} from "a2c-smcp"
 import { MemoryCluster, MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
 
 const config = Result.getOrThrow(
@@ -19,6 +31,7 @@ const officeWith = (servers: Parameters<typeof MemoryMcp.layer>[0]) =>
     Layer.provideMerge(Computer.layer({ office: "team", name: "desk", config })),
     Layer.provideMerge(Server.layer),
     Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
+    Layer.provide([Policy.layerNone, SchemaValidator.layerAllowAll, ApprovalStore.layerNone, AuditLog.layerNone]),
     Layer.provide([MemoryTransport.layer(), MemoryCluster.layer, MemoryMcp.layer(servers), Inputs.layer()])
   )
 

@@ -9,7 +9,7 @@ import { makePackedProject, run } from "./packedProject.ts"
 
 const program = `
 import { Effect, Layer } from "effect"
-import { Agent, agentLayer, Authenticator, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
+import { Agent, agentLayer, AuditLog, Authenticator, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
 import * as web from "a2c-smcp/agent"
 import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
 import { makeMcpClient } from "a2c-smcp/llm"
@@ -26,7 +26,7 @@ const program = Effect.map(Server, ({ url }) => {
   console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
   console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, makeMcpClient, defineTool, FileField].every(Boolean))
 })
-await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll), Layer.orDie)))
+await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]), Layer.orDie)))
 const server = await runServer({ authenticate: "allowAll" })
 const place = { url: server.url, office: "team" }
 const computer = await runComputer({ ...place, name: "desk", config: { servers: {} } })

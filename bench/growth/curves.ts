@@ -17,6 +17,7 @@ import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { organizeDesktop } from "../../src/domain/desktop/organizeDesktop.ts"
 import { buildCatalogue } from "../../src/domain/tools/catalogue.ts"
 import { makeToolIndex } from "../../src/domain/tools/search/ToolIndex.ts"
+import { portDefaults } from "../../test/portDefaults.ts"
 
 /** CPU time of a measurement in microseconds, at least. */
 export const MeasuredMicros = Context.Reference<number>("bench/growth/MeasuredMicros", {
@@ -110,7 +111,7 @@ const startServerWith = Effect.fnUntraced(function* (names: ReadonlyArray<readon
 const startComputer = (client: Client, office: string, servers: ReadonlyMap<string, MemoryMcp.MemoryMcpServer>) =>
   Effect.map(
     Computer.layer({ name: "desk", office, config: configOf([...servers.keys()]) }).pipe(
-      Layer.provide([MemoryMcp.layer(servers), Inputs.layer(), Layer.succeedContext(client)]),
+      Layer.provide([MemoryMcp.layer(servers), Inputs.layer(), Layer.succeedContext(client), portDefaults]),
       Layer.provide(
         Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), changeThrottle: Duration.zero })
       ),

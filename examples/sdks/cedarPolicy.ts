@@ -4,6 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import {
   Agent,
   agentLayer,
+  AuditLog,
   Authenticator,
   computerLayer,
   makeToolsSession,
@@ -73,14 +74,14 @@ const membersOf = (office: string) =>
         ...place,
         name: "desk",
         config: { inputs: [], servers: {} },
-        sessions: { notes },
-        policy: Layer.succeed(Policy, { decide })
+        sessions: { notes }
       })
       return agentLayer({ ...place, name: "thinker" }).pipe(Layer.provideMerge(Desk))
     })
   )
 const Place = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+const Ports = Layer.merge(Layer.succeed(Policy, { decide }), AuditLog.layerNone)
 
 for (const office of ["team", "lab"]) {
-  await Effect.runPromise(Effect.provide(program, membersOf(office).pipe(Layer.provide(Place))))
+  await Effect.runPromise(Effect.provide(program, membersOf(office).pipe(Layer.provide(Place), Layer.provide(Ports))))
 }

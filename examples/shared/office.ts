@@ -1,6 +1,18 @@
 /** A small office in memory for the other examples: a Server, a Computer with one tool, an Agent. */
 import { Effect, Layer, Result } from "effect"
-import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
+import {
+  Agent,
+  ApprovalStore,
+  AuditLog,
+  Authenticator,
+  Computer,
+  Inputs,
+  Observability,
+  parseComputerConfig,
+  Policy,
+  SchemaValidator,
+  Server
+} from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
@@ -38,6 +50,7 @@ export const Office = Layer.unwrap(
       Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
       Layer.provide(Server.layer),
       Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
+      Layer.provide([Policy.layerNone, SchemaValidator.layerAllowAll, ApprovalStore.layerNone, AuditLog.layerNone]),
       Layer.provide(MemoryTransport.layer()),
       Layer.provide(MemoryCluster.layer),
       Layer.provide(MemoryMcp.layer(new Map([["weather", server]]))),

@@ -3,6 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect, Layer, Logger, Redacted, Stream } from "effect"
 import {
+  AjvValidator,
   authenticateByToken,
   connectDevice,
   DeviceGateway,
@@ -42,7 +43,11 @@ const program = Effect.gen(function* () {
   yield* Effect.promise(() => visit(url))
 })
 
-const Devices = Layer.merge(gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }), TcpConnector.layer)
+const Devices = Layer.mergeAll(
+  gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
+  TcpConnector.layer,
+  AjvValidator.layer
+)
 await Effect.runPromise(
   Effect.scoped(Effect.provide(program, Devices)).pipe(Effect.provideService(Logger.LogToStderr, true))
 )

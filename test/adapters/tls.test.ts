@@ -20,6 +20,7 @@ import { temporaryFile } from "../main/processes.ts"
 import { a2cInProcess } from "../main/cli/inProcess.ts"
 import { connectLink } from "./socketio/links.ts"
 import { type TestBody, liveWith } from "../testWith.ts"
+import { AuditLog } from "../../src/application/ports/AuditLog.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
@@ -247,7 +248,9 @@ describe("a2c with a Server that has a certificate", () => {
 
   it.live("trusts the authorities of --tls-ca", () =>
     Effect.gen(function* () {
-      const wholeServer = serverLayer({ port: 0, tls: first }).pipe(Layer.provide(Authenticator.layerAllowAll))
+      const wholeServer = serverLayer({ port: 0, tls: first }).pipe(
+        Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone])
+      )
       const { url } = Context.get(yield* Layer.build(wholeServer), Server)
       const trust = ["--tls-ca", tlsFile("first.cert")]
       const members = yield* a2cInProcess("agent", "--server", url, "--office", "o", ...trust, "--json", "members")

@@ -7,6 +7,7 @@ import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { type LineName, lineNames } from "../../src/domain/wire/lines.ts"
 import { type Outcome, outcomeOf, toolNamed } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 /** Counters of the members of some offices. */
 interface Done {
@@ -78,7 +79,7 @@ const startComputer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<MemoryMcpServer, never, Scope.Scope> {
   const server = yield* makeMemoryMcpServer({ tools: toolsOf(0) })
   const layer = computerLayer({ ...place, name, config, sessions: { memory: yield* server.connect } })
-  yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
+  yield* Effect.orDie(Layer.build(Layer.fresh(Layer.provide(layer, portDefaults))))
   return server
 })
 

@@ -13,6 +13,7 @@ import type { JsonObject } from "../../src/domain/json.ts"
 import type { LineName } from "../../src/domain/wire/lines.ts"
 import { agentIn, computerIn } from "./joinedMembers.ts"
 import type { World } from "./World.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 /** The services of a world that our members need. */
 type Place = Pick<World, "client" | "logging">
@@ -115,6 +116,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
     Layer.provide(MemoryMcp.layer(running)),
     Layer.provide(Inputs.layer()),
     Layer.provide(AjvValidator.layer),
+    Layer.provide(portDefaults),
     Layer.provide(VerelEngine.layer()),
     Layer.provide(world.client),
     Layer.provide(

@@ -7,9 +7,11 @@ import {
   ApiKeys,
   Authenticator,
   Computer,
+  AuditLog,
   computerLayer,
   type LineName,
   makeSchemeAuthenticator,
+  Policy,
   parseComputerConfig,
   parseSimpleKeys,
   Server,
@@ -83,7 +85,7 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
   return {
     makeServer: Effect.fnUntraced(function* (token) {
       const layer = serverLayer(definedOnly({ lines }))
-      const context = yield* asPart(Layer.build(Layer.provide(layer, authenticated(token))))
+      const context = yield* asPart(Layer.build(Layer.provide(layer, [authenticated(token), AuditLog.layerNone])))
       return { port: Number(new URL(Context.get(context, Server).url).port) }
     }),
 
@@ -200,7 +202,11 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
         settings: { approvers: ["page"] },
         ...content
       })
-      const computer = yield* asPart(Effect.map(Layer.build(layer), (context) => Context.get(context, Computer)))
+      const computer = yield* asPart(
+        Effect.map(Layer.build(Layer.provide(layer, [Policy.layerNone, AuditLog.layerNone])), (context) =>
+          Context.get(context, Computer)
+        )
+      )
       return {
         join: (office) => asPart(computer.join({ office })),
         leave: computer.leave

@@ -26,6 +26,7 @@ import {
   until
 } from "./nodes.ts"
 import { firstText } from "../firstText.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
   definition: { name, description: name, inputSchema: { type: "object" } },
@@ -53,7 +54,7 @@ const computer = Effect.fnUntraced(function* (
   const sessions = { memory: yield* server.connect }
   const settings = { approvers: ["agent"] as const }
   const layer = computerLayer({ url, name, office: "ours", config, sessions, settings })
-  yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
+  yield* Effect.orDie(Layer.build(Layer.fresh(Layer.provide(layer, portDefaults))))
   return server
 })
 

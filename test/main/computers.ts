@@ -32,6 +32,7 @@ import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 /** A Server in this process, and the log of all parts. */
 export interface Place {
@@ -100,6 +101,7 @@ export const makeComputer = Effect.fnUntraced(function* (
     Layer.provide(McpClient.layer),
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
+    Layer.provide(portDefaults),
     Layer.provide(Inputs.layer()),
     Layer.provide(catalogues ?? Layer.empty),
     Layer.provide(place.client),

@@ -14,6 +14,7 @@ import { runCommands } from "../../src/main/cli/repl/runRepl.ts"
 import { resource, textResult, tool } from "../conformance/members.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 /**
  * A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need the time `startsIn` to start;
@@ -87,6 +88,7 @@ export const desk = (
           )
         ),
         Layer.provide(AjvValidator.layer),
+        Layer.provide(portDefaults),
         Layer.provideMerge(Inputs.layer()),
         Layer.provide(
           Layer.succeed(ComputerSettings, {

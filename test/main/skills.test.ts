@@ -18,6 +18,7 @@ import { tarGzOf } from "../adapters/skills/archives.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { skillText } from "../application/computer/content/skills/skillFolders.ts"
 import { link } from "../application/computer/testComputer.ts"
+import { portDefaults } from "../portDefaults.ts"
 
 const fixture = fileURLToPath(new URL("../fixtures/skillServer.ts", import.meta.url))
 
@@ -37,7 +38,7 @@ const computerWith = Effect.fnUntraced(function* (skills: SkillFolders, servers:
     config: Result.getOrThrow(parseComputerConfig({ servers })),
     skills
   }).pipe(
-    Layer.provide(Layer.mergeAll(transport, Inputs.layer(), NodeSkillFiles.layer({ stagingParent }))),
+    Layer.provide(Layer.mergeAll(transport, Inputs.layer(), portDefaults, NodeSkillFiles.layer({ stagingParent }))),
     Layer.provide(Layer.provide(McpClient.layer, NodeServices.layer)),
     Layer.build
   )

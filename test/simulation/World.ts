@@ -31,6 +31,8 @@ import { allowAll, Authenticator } from "../../src/application/ports/Authenticat
 import { Observability } from "../../src/application/server/observability/Observability.ts"
 import { OfficeWatch } from "../../src/application/server/watch/OfficeWatch.ts"
 import { asObject, isJsonObject } from "../../src/domain/json.ts"
+import { AuditLog } from "../../src/application/ports/AuditLog.ts"
+import { Policy } from "../../src/application/ports/approvals/Policy.ts"
 
 /** Injects faults into the code under test, to verify that the rules detect them. */
 export interface Sabotage {
@@ -249,6 +251,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerNode(cluster, idPrefix))),
       Layer.provideMerge(OfficeWatch.layer()),
       Layer.provideMerge(Observability.layer),
+      Layer.provide(AuditLog.layerNone),
       Layer.provide(Layer.succeed(Authenticator, authenticator)),
       Layer.fresh,
       Layer.build,
@@ -500,6 +503,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         Layer.provide(Inputs.layer()),
         Layer.provide(engines),
         Layer.provide(approvers.layer(owner, who.index)),
+        Layer.provide(Policy.layerNone),
         Layer.provide(clientOf(party))
       )
       const process = yield* Effect.orDie(spawn(party, Computer, layer))

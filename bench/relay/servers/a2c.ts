@@ -6,6 +6,7 @@ import { tuneGcForRelay } from "../../../src/adapters/process/gcTuning.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 /** The settings of the Server that differ from the defaults. */
 const redis = process.env["A2C_BENCH_REDIS"]
@@ -26,7 +27,7 @@ tuneGcForRelay()
 
 const program = Effect.gen(function* () {
   const { url } = Context.get(
-    yield* Layer.build(serverLayer(options).pipe(Layer.provide(Authenticator.layerAllowAll))),
+    yield* Layer.build(serverLayer(options).pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]))),
     Server
   )
   obeyOrders(new URL(url).host)

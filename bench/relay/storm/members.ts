@@ -9,6 +9,7 @@ import type { JoinFailed } from "../../../src/application/member/OfficeMember.ts
 import type { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Rejoins } from "./Rejoins.ts"
+import { portDefaults } from "../../../test/portDefaults.ts"
 
 /** An office with one Agent. */
 export interface StormOffice {
@@ -67,7 +68,7 @@ const makeTool = (computer: string, onExecution: OnExecution): MemoryMcp.MemoryT
 
 const computerLayer = (name: string, office: string, mcpServer: MemoryMcp.MemoryMcpServer) =>
   Computer.layer({ name, office, config }).pipe(
-    Layer.provide([MemoryMcp.layer(new Map([[server, mcpServer]])), Inputs.layer()])
+    Layer.provide([MemoryMcp.layer(new Map([[server, mcpServer]])), Inputs.layer(), portDefaults])
   )
 
 /** An Agent that has joined its office. */

@@ -10,6 +10,10 @@ import { toBlobError } from "../../domain/skills/skillErrors.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
+import type { ApprovalStore } from "../ports/approvals/ApprovalStore.ts"
+import type { Policy } from "../ports/approvals/Policy.ts"
+import type { AuditLog } from "../ports/AuditLog.ts"
+import type { SchemaValidator } from "../ports/SchemaValidator.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import { ServerOutput } from "../ports/mcp/ServerOutput.ts"
 import type { TransportClient } from "../ports/Transport.ts"
@@ -56,6 +60,9 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" |
   readonly prepare?: Effect.Effect<void>
 }
 
+/** What a Computer needs. The last four decide what runs, or keep what was decided: each has a layer that does nothing. */
+type ComputerPorts = TransportClient | McpConnector | Inputs | Policy | SchemaValidator | ApprovalStore | AuditLog
+
 interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop"> {
   /** Every configured MCP server and its state. */
   readonly servers: Effect.Effect<ServerStates>
@@ -100,7 +107,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
 
 const make = Effect.fnUntraced(function* (
   options: ComputerOptions
-): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | TransportClient | McpConnector | Inputs> {
+): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | ComputerPorts> {
   const { config, name, office, operators = {}, prepare = Effect.void, variables = {} } = options
   const { approvers, startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
@@ -232,7 +239,6 @@ export class Computer extends Context.Service<Computer, ComputerShape>()("a2c-sm
    * Joins the office, if any, then starts the servers, for the lifetime of the layer. In an office it resolves once the
    * servers have started, or after `startupTimeout`.
    */
-  static readonly layer = (
-    options: ComputerOptions
-  ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> => Layer.effect(Computer, make(options))
+  static readonly layer = (options: ComputerOptions): Layer.Layer<Computer, JoinFailed, ComputerPorts> =>
+    Layer.effect(Computer, make(options))
 }

@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Context, Layer } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Body } from "./Body.ts"
 
@@ -12,13 +12,21 @@ export interface AuditEvent {
   readonly request?: Body
 }
 
-/** An append-only record of joins, leaves, calls and rejections. Writing never delays the Server. */
-export class AuditLog extends Context.Service<
-  AuditLog,
-  {
-    /** Queues an event, or drops it when the queue is full. Must not throw. */
-    readonly record: (event: AuditEvent) => void
-    /** Events dropped since the start. */
-    readonly lostCount: () => number
-  }
->()("a2c-smcp/application/ports/AuditLog") {}
+/** Records events. */
+export interface AuditRecorder {
+  /** Queues an event, or drops it when the queue is full. Must not throw. */
+  readonly record: (event: AuditEvent) => void
+  /** Events dropped since the start. */
+  readonly lostCount: () => number
+}
+
+/**
+ * An append-only record of joins, leaves, calls, decisions and rejections; `undefined` where nothing is recorded. Writing
+ * never delays what it records.
+ */
+export class AuditLog extends Context.Service<AuditLog, AuditRecorder | undefined>()(
+  "a2c-smcp/application/ports/AuditLog"
+) {
+  /** Records nothing. */
+  static readonly layerNone: Layer.Layer<AuditLog> = Layer.succeed(AuditLog, undefined)
+}

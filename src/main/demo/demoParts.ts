@@ -3,6 +3,7 @@ import { Context, Effect, FileSystem, Layer, Redacted, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../adapters/memory/MemoryMcp.ts"
 import * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 import { authenticateByToken } from "../../adapters/auth/deviceTokens.ts"
+import { SchemaValidator } from "../../application/ports/SchemaValidator.ts"
 import { connectDevice } from "../../application/devices/client/DeviceClient.ts"
 import { DeviceGateway } from "../../application/devices/gateway/DeviceGateway.ts"
 import { PackHost } from "../../application/packs/PackHost.ts"
@@ -44,7 +45,9 @@ export const lampSession = Effect.gen(function* () {
   const { address, changes, session } = Context.get(context, DeviceGateway)
   const device = yield* lamp
   const connecting = Effect.asVoid(connectDevice(yield* device.connect, { ...address, name: "lamp", token }))
-  yield* Effect.provide(connecting, yield* Layer.build(TcpConnector.layer))
+  // The gateway validates the calls.
+  const ports = Layer.merge(TcpConnector.layer, SchemaValidator.layerAllowAll)
+  yield* Effect.provide(connecting, yield* Layer.build(ports))
   yield* Stream.runDrain(Stream.takeUntil(changes, (devices) => devices.some(({ services }) => services.size > 0)))
   return session
 })

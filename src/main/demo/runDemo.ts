@@ -1,4 +1,6 @@
 import { Clock, Context, Deferred, Duration, Effect, Fiber, Layer, References, Stream } from "effect"
+import { AuditLog } from "../../application/ports/AuditLog.ts"
+import { Policy } from "../../application/ports/approvals/Policy.ts"
 import { Agent } from "../../application/agent/Agent.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import type { ProgressReport } from "../../application/computer/ComputerSettings.ts"
@@ -77,12 +79,17 @@ const runTour = Effect.gen(function* () {
       total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
     )
 
-  const openServer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+  const openServer = serverLayer().pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]))
   const { url } = yield* step("1  A Server starts", buildService(Server, openServer))
   yield* printIndented(`listening on ${url}`)
 
   const startComputer = (name: string, config: ComputerConfig) =>
-    buildService(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
+    buildService(
+      Computer,
+      computerLayer({ url, office, name, config, settings: { onProgress } }).pipe(
+        Layer.provide([Policy.layerNone, AuditLog.layerNone])
+      )
+    )
   const startDesk = Effect.flatMap(deskConfig, (config) => startComputer("desk", config))
   const startLab = Effect.flatMap(labConfig, (config) => startComputer("lab", config))
   const [desk, lab] = yield* step(

@@ -1,4 +1,6 @@
 import { Context, Effect, Layer, Random, References } from "effect"
+import { AuditLog } from "../../application/ports/AuditLog.ts"
+import { Policy } from "../../application/ports/approvals/Policy.ts"
 import { makeDocumentServer } from "../../adapters/dpe/DocumentServer.ts"
 import { Agent } from "../../application/agent/Agent.ts"
 import type { ComputerOperatorAccess } from "../../application/computer/office/operatorAccess.ts"
@@ -55,7 +57,7 @@ const work = ({ callTool }: Agent["Service"]) =>
 /** Runs an office in this process until it is stopped, for the office page. */
 export const runPageDemo = Effect.fnUntraced(
   function* () {
-    const { url } = Context.get(yield* Layer.build(Layer.provide(serverLayer(), Authenticator.layerAllowAll)), Server)
+    const { url } = Context.get(yield* Layer.build(serverLayer()), Server)
     const member = { url, office }
     const confirm = () => Effect.delay(Effect.succeed(true), consentDelay)
     const { resolve } = yield* makeDocumentServer({ port: 0 })
@@ -75,5 +77,6 @@ export const runPageDemo = Effect.fnUntraced(
     yield* agent.settled
     return yield* work(agent)
   },
+  Effect.provide([Authenticator.layerAllowAll, AuditLog.layerNone, Policy.layerNone]),
   Effect.provideService(References.MinimumLogLevel, "Error")
 )

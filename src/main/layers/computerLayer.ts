@@ -13,8 +13,9 @@ import { ComputerSettings, type Confirm } from "../../application/computer/Compu
 import { Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
-import type { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
+import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../../application/ports/approvals/Policy.ts"
+import type { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
 import { layerOverride } from "./layerOverride.ts"
 
@@ -27,23 +28,23 @@ type ComputerLayerOptions = ComputerOptions &
     readonly approvals?: Layer.Layer<ApprovalStore> | undefined
     /** Keeps the catalogues of lazy servers; without it each of them starts once with the Computer. */
     readonly catalogues?: Layer.Layer<CatalogueStore> | undefined
-    /** Decides calls before `auto_apply`, approved patterns and `confirm`. */
-    readonly policy?: Layer.Layer<Policy> | undefined
     readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
     /** In-process peers that replace the servers of these names, configured or not. */
     readonly sessions?: InProcess.InProcessSessions
   }
 
-/** A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. */
+/**
+ * A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. The policy decides calls
+ * before `auto_apply`, approved patterns and `confirm`; `Policy.layerNone` and `AuditLog.layerNone` do without.
+ */
 export const computerLayerRequiringInputs = ({
   approvals,
   catalogues,
   confirm,
-  policy,
   sessions = {},
   settings,
   ...options
-}: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
+}: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs | Policy | AuditLog> =>
   Computer.layer({ ...options, config: InProcess.addInProcessServers(options.config, sessions) }).pipe(
     Layer.provide(SocketIoClient.layer(options)),
     Layer.provide(InProcess.layer(sessions)),
@@ -54,8 +55,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
-    Layer.provide(policy ?? Layer.empty),
-    Layer.provide(approvals ?? Layer.empty),
+    Layer.provide(approvals ?? ApprovalStore.layerNone),
     Layer.provide(catalogues ?? Layer.empty),
     Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
@@ -64,5 +64,8 @@ export const computerLayerRequiringInputs = ({
 export const computerLayer = ({
   inputs,
   ...options
-}: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<Computer | Inputs, JoinFailed> =>
-  Layer.provideMerge(computerLayerRequiringInputs(options), Inputs.layer(inputs))
+}: ComputerLayerOptions & { readonly inputs?: InputSources }): Layer.Layer<
+  Computer | Inputs,
+  JoinFailed,
+  Policy | AuditLog
+> => Layer.provideMerge(computerLayerRequiringInputs(options), Inputs.layer(inputs))

@@ -6,6 +6,7 @@ import { makeMemoryLimits } from "../../adapters/process/memoryLimits.ts"
 import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
+import type { AuditLog } from "../../application/ports/AuditLog.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { ServedLines } from "../../application/ports/ServedLines.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
@@ -48,7 +49,7 @@ const clusterLayer = (redis: RedisClusterOptions | undefined) =>
 const watchLayer = (
   { host = "127.0.0.1", httpServer, io }: TransportOptions,
   page: false | PageOptions
-): Layer.Layer<never, never, Observability> =>
+): Layer.Layer<never, never, Observability | AuditLog> =>
   page === false || httpServer !== undefined || io !== undefined
     ? Layer.empty
     : Layer.provide(
@@ -75,7 +76,7 @@ const warnWithoutCredentials = Effect.fnUntraced(function* (transport: Transport
 
 /**
  * A complete Server on Socket.IO; on loopback and a free port by default. `Authenticator.layerAllowAll` suits loopback
- * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics`, `/status` and `/office`. The last three require an
+ * only. `AuditLog.layerNone` records nothing. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics`, `/status` and `/office`. The last three require an
  * operator. With `httpServer` or `io` it is mounted on a server of the host, without these pages.
  */
 export const serverLayer = ({
@@ -85,7 +86,7 @@ export const serverLayer = ({
   redis,
   settings,
   ...transport
-}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> =>
+}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator | AuditLog> =>
   Server.layer.pipe(
     Layer.provide(Layer.effectDiscard(warnWithoutCredentials(transport))),
     Layer.provide(transportLayer(transport, page === false ? {} : page)),

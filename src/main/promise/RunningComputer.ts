@@ -1,4 +1,5 @@
-import { Duration, Effect, Result, Stream } from "effect"
+import { Duration, Effect, Layer, Result, Stream } from "effect"
+import { AuditLog } from "../../application/ports/AuditLog.ts"
 import * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
 import { Computer, type ComputerOptions as CoreComputerOptions } from "../../application/computer/Computer.ts"
 import type { DesktopQuery } from "../../application/computer/content/Desktop.ts"
@@ -20,7 +21,7 @@ import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "../A2cError.ts"
 import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { approvalAnswer, connectionChecks } from "./connectWithLayer.ts"
-import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
+import { type ComputerHooks, toLayerOptions, toPolicyLayer } from "./computerHooks.ts"
 import { checkArguments, type ChecksOf, withCheckedArguments } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
@@ -234,7 +235,7 @@ export const runComputer = async (options: RunComputerOptions, cancellable?: Can
     ...toLayerOptions(options),
     ...(catalogues !== undefined && { catalogues: FileCatalogueStore.layer(catalogues) }),
     config: read.success
-  })
+  }).pipe(Layer.provide([toPolicyLayer(options), AuditLog.layerNone]))
   return withCheckedArguments(wrapComputer(await startService(Computer, layer, options.log, cancellable)), {
     required: {
       reconfigure: [{ config: ["object"], variables: computerOptions.variables }],

@@ -1,4 +1,5 @@
 import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
+import { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
@@ -131,6 +132,7 @@ export const runServer = async (given: ServerOptions, cancellable?: Cancellable)
     settings: { ...definedOnly({ requireRole }), ...durations(timeouts) },
     ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } })
   }).pipe(
+    Layer.provide(AuditLog.layerNone),
     Layer.provide(
       authenticate === "allowAll"
         ? Authenticator.layerAllowAll

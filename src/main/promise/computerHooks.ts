@@ -127,6 +127,12 @@ const toComputerSettings = ({
   }
 }
 
+/** The policy of a Computer; without the hook, `auto_apply` and consent decide. */
+export const toPolicyLayer = ({ policy }: ComputerHooks): Layer.Layer<Policy> => {
+  const decide = hookEffect("policy", policy)
+  return Layer.succeed(Policy, decide && { decide })
+}
+
 export const toLayerOptions = ({
   approve,
   approvers,
@@ -134,11 +140,9 @@ export const toLayerOptions = ({
   confirm,
   inputs = {},
   onInput,
-  policy,
   settings = {}
 }: ComputerHooks) => {
   const openPage = hookEffect("authorize", authorize)
-  const decide = hookEffect("policy", policy)
   return {
     inputs: toInputSources(inputs),
     settings: {
@@ -146,7 +150,6 @@ export const toLayerOptions = ({
       ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", onInput) })
     },
     ...definedOnly({
-      policy: decide && Layer.succeed(Policy, { decide }),
       authorize: openPage && flow(openPage, Effect.ignore),
       confirm: hookEffect("confirm", confirm)
     })

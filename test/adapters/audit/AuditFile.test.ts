@@ -28,7 +28,7 @@ import { Deferred, Duration, Effect, Exit, Fiber, Layer, Logger, Queue, Result, 
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import * as AuditFile from "../../../src/adapters/audit/AuditFile.ts"
-import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
+import { AuditLog, type AuditRecorder } from "../../../src/application/ports/AuditLog.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { a2c } from "../../main/processes.ts"
 import { withWallClock } from "../../wallClock.ts"
@@ -51,12 +51,12 @@ const namesIn = (file: string) => namesOf(readFileSync(file, "utf8"))
 const event = (n: number) => ({ time, fields: { type: "x", n } })
 
 /** Records events with these numbers. */
-const recordNumbers = ({ record }: Pick<AuditLog["Service"], "record">, from: number, to: number) => {
+const recordNumbers = ({ record }: Pick<AuditRecorder, "record">, from: number, to: number) => {
   for (let n = from; n < to; n++) record(event(n))
 }
 
 /** Records joins of members with these names. */
-const recordJoins = ({ record }: Pick<AuditLog["Service"], "record">, ...names: ReadonlyArray<string>) => {
+const recordJoins = ({ record }: Pick<AuditRecorder, "record">, ...names: ReadonlyArray<string>) => {
   for (const name of names) record({ time, fields: { type: "join", name } })
 }
 
@@ -66,17 +66,14 @@ const opened = Effect.fnUntraced(function* (options: AuditFile.AuditFileOptions)
   const log = Logger.layer([Logger.make(({ message }) => void Queue.offerUnsafe(lines, JSON.stringify(message)))])
   const scope = yield* Scope.make()
   const layer = Layer.provideMerge(AuditFile.layer(options), log)
-  const audit = yield* Effect.provide(AuditLog, yield* Scope.provide(Layer.build(layer), scope))
+  const audit = (yield* Effect.provide(AuditLog, yield* Scope.provide(Layer.build(layer), scope))) ?? assert.fail()
   const close = Scope.close(scope, Exit.void)
   yield* Effect.addFinalizer(() => close)
   return { ...audit, close, logged: Queue.take(lines), rest: Queue.clear(lines) }
 })
 
 /** Opens an audit, lets something be noted, and closes it: everything is in the file then. */
-const audited = Effect.fnUntraced(function* (
-  options: AuditFile.AuditFileOptions,
-  use: (audit: AuditLog["Service"]) => void
-) {
+const audited = Effect.fnUntraced(function* (options: AuditFile.AuditFileOptions, use: (audit: AuditRecorder) => void) {
   const audit = yield* opened(options)
   use(audit)
   yield* audit.close
@@ -502,7 +499,7 @@ describe("the size of an audit file", () => {
 
 describe("a loss of audit events", () => {
   /** Loses one of two events. */
-  const overflow = ({ record }: Pick<AuditLog["Service"], "record">) => [1, 2].map(event).forEach(record)
+  const overflow = ({ record }: Pick<AuditRecorder, "record">) => [1, 2].map(event).forEach(record)
 
   for (const [millis, warnings] of [
     [9999, 0],

@@ -11,6 +11,7 @@ import { allGrants } from "../../../src/domain/model/Identity.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { parsePrometheus } from "../../prometheus.ts"
 import { type TestBody, liveWith } from "../../testWith.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 interface Page {
   readonly status: number
@@ -38,7 +39,7 @@ type Options = Parameters<typeof serverLayer>[0]
 /** A Server on a free port, with separate metrics. */
 const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator = allowAll) {
   const context = yield* serverLayer(options).pipe(
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide([Layer.succeed(Authenticator, authenticator), portDefaults]),
     Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())),
     Layer.fresh,
     Layer.build

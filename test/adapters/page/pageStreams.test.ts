@@ -36,6 +36,7 @@ import {
   streamOf
 } from "./pageServer.ts"
 import { type TestBody, liveWith } from "../../testWith.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 const events = "/office/api/events"
 const calls = "/office/api/calls"
@@ -261,7 +262,7 @@ describe("the office page of a Server", () => {
 
   const start = Effect.fnUntraced(function* (options: ServerLayerOptions = {}) {
     const layer = serverLayer({ page: { assets }, ...options }).pipe(
-      Layer.provide(Layer.succeed(Authenticator, allowAll)),
+      Layer.provide([Layer.succeed(Authenticator, allowAll), AuditLog.layerNone]),
       Layer.provide(ownMetrics),
       Layer.fresh
     )

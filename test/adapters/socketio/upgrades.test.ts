@@ -13,6 +13,7 @@ import { makeHttpServer } from "../../../src/adapters/http/httpServer.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { serverLayer, type ServerLayerOptions } from "../../../src/main/layers/serverLayer.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 interface Reply {
   readonly status: number
@@ -81,7 +82,7 @@ const offers: ReadonlyArray<readonly [offer: string, headers: Headers]> = [
 
 const start = Effect.fnUntraced(function* (options: ServerLayerOptions) {
   const context = yield* serverLayer(options).pipe(
-    Layer.provide([Authenticator.layerAllowAll, Layer.succeed(Metric.MetricRegistry, new Map())]),
+    Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone, Layer.succeed(Metric.MetricRegistry, new Map())]),
     Layer.fresh,
     Layer.build
   )

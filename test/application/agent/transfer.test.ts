@@ -11,6 +11,7 @@ import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { LineName } from "../../../src/domain/wire/lines.ts"
 import { tool } from "../../conformance/members.ts"
 import { type Conditions, conform, type World } from "../../conformance/World.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 const picture = new Uint8Array(600_000).map((_, index) => (index * 31) % 251)
 const data = Buffer.from(picture).toString("base64")
@@ -38,7 +39,7 @@ const transferOffice = Effect.fnUntraced(function* (
   const place = { office: "O1", protocol }
   const computer = Computer.layer({ ...place, name: "pc-1", config, uploads: { folder: "/uploads" } }).pipe(
     Layer.provide(MemoryMcp.layer(new Map([["alpha", alpha]]))),
-    Layer.provide(Inputs.layer()),
+    Layer.provide([Inputs.layer(), portDefaults]),
     Layer.provide(layer),
     Layer.provide(
       Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), changeThrottle: Duration.zero })

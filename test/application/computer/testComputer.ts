@@ -40,6 +40,7 @@ import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { defaultLineName, type LineName } from "../../../src/domain/wire/lines.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 /** An MCP server to connect to. */
 export interface Startable {
@@ -121,6 +122,7 @@ export const testComputer = Effect.fnUntraced(function* (fixture: TestComputer) 
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),
     Layer.provide(policy ?? Layer.empty),
+    Layer.provide(portDefaults),
     Layer.provide(catalogues === undefined ? Layer.empty : Layer.succeed(CatalogueStore, catalogues)),
     Layer.provide(
       Layer.succeed(McpConnector, {

@@ -12,6 +12,7 @@ import { liveHeap } from "../../heap.ts"
 import { allKeys, lastingKeys } from "../credentials.ts"
 import { limits, maxMessageBytes, pings } from "../limits.ts"
 import { type ServerState, runChild } from "./orders.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 const delays = monitorEventLoopDelay({ resolution: 5 })
 delays.enable()
@@ -37,7 +38,7 @@ const program = Effect.gen(function* () {
         maxMessageBytes,
         allowedOrigins: ["http://friend.test"],
         ...pings
-      }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
+      }).pipe(Layer.provide([Layer.succeed(Authenticator, authenticator), AuditLog.layerNone]))
     ),
     Server
   )

@@ -24,6 +24,7 @@ import { makeStdioPeer } from "./stdioPeer.ts"
 import { until } from "./wait.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 /** A malicious MCP server and its configuration. */
 export interface MaliciousServer {
@@ -103,6 +104,7 @@ export const openComputer = Effect.fnUntraced(function* (
       Layer.provide(Inputs.layer()),
       Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(findChild)))),
       Layer.provide(AjvValidator.layer),
+      Layer.provide(portDefaults),
       Layer.provide(Layer.succeed(ComputerSettings, computerSettings)),
       Layer.build
     ),

@@ -9,6 +9,7 @@ import { must, type Note } from "../Surface.ts"
 import { errorsTo } from "./errors.ts"
 import { type Lateness, watchLateness } from "./lateness.ts"
 import { until } from "./wait.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 /** Maximum message size in bytes; small, so that inputs exceed it. */
 const maxMessageBytes = 16 * 1024
@@ -41,7 +42,7 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
     const server = Context.get(
       yield* Layer.build(
         serverLayer({ limits, maxMessageBytes, validateBytes, ...pings }).pipe(
-          Layer.provide([Authenticator.layerAllowAll, errorsTo(note)])
+          Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone, errorsTo(note)])
         )
       ),
       Server

@@ -12,6 +12,8 @@ import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { configOf } from "../computers.ts"
 import { type CommandOutput, recordOutput } from "../output.ts"
+import { portDefaults } from "../../portDefaults.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 /** Runs `a2c` in this process: much faster than a child, but without the output of a failure. Gives its failure. */
 const run = (args: ReadonlyArray<string>, write: ReturnType<typeof recordOutput>["write"]) => {
@@ -57,7 +59,7 @@ export const messageOf = (failure: unknown): string => (failure instanceof Error
 
 /** Starts a Server in this process, and returns its URL. */
 export const serverInProcess = Effect.map(
-  Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))),
+  Layer.build(serverLayer().pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]))),
   (context) => Context.get(context, Server).url
 )
 
@@ -74,7 +76,9 @@ export const deskInProcess = Effect.fnUntraced(function* (
   const alpha = { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
   const config = configOf({ alpha, ...servers })
   const sessions = { alpha: yield* connect }
-  yield* Layer.build(Layer.fresh(computerLayer({ url, name: "desk", office, config, sessions, ...options })))
+  yield* Layer.build(
+    Layer.fresh(Layer.provide(computerLayer({ url, name: "desk", office, config, sessions, ...options }), portDefaults))
+  )
 })
 
 /** Starts `a2c`, and interrupts it when the scope closes. It ends with its failure or `undefined`. */

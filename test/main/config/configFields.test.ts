@@ -12,6 +12,7 @@ import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { tool } from "../../conformance/members.ts"
 import { testOptions, type OptionRow } from "../promise/optionRows.ts"
 import { folderOfTests } from "../../folderOfTests.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 const folder = folderOfTests()
 
@@ -50,7 +51,7 @@ const running = (
           const { url } = yield* publishHttp(yield* connect, { port: 0, token: "allowAll" })
           const setup = yield* read({ type: "streamable", server_parameters: { url }, ...entry })
           const layer = computerLayer({ url: "http://127.0.0.1:1", name: "desk", ...setup })
-          const computer = Context.get(yield* Layer.build(layer), Computer)
+          const computer = Context.get(yield* Layer.build(Layer.provide(layer, portDefaults)), Computer)
           const states = yield* Stream.runHead(
             Stream.filter(computer.changes, (all) => [...all.values()].every(({ _tag }) => _tag !== "Starting"))
           )

@@ -31,7 +31,8 @@ describe("policyOfFile", () => {
           "rules:\n  - action: deny\n    tool: [write]\n",
           '{"rules":[{"action":"deny","tool":"write"}]}'
         ]) {
-          const policy = Context.get(yield* Layer.build(yield* policyOfFile(yield* policyFile(text))), Policy)
+          const policy =
+            Context.get(yield* Layer.build(yield* policyOfFile(yield* policyFile(text))), Policy) ?? assert.fail()
           assert.strictEqual((yield* policy.decide(call))?.action, "deny")
           assert.isUndefined(yield* policy.decide({ ...call, tool: "read", shortName: "read", originalName: "read" }))
         }
@@ -67,7 +68,7 @@ describe("policyOfFile", () => {
           if (String(message).includes("policy not reloaded")) Deferred.doneUnsafe(rejected, Effect.void)
         })
         const built = Layer.build(yield* policyOfFile(file)).pipe(Effect.provide(Logger.layer([logger])))
-        const policy = Context.get(yield* built, Policy)
+        const policy = Context.get(yield* built, Policy) ?? assert.fail()
         /** Resolves once the policy decides like this. */
         const decides = (action: string) =>
           Effect.repeat(

@@ -6,6 +6,7 @@ import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { type ServerStartFailed, serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { runServer } from "../../../src/main/promise/RunningServer.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 const quiet = Logger.layer([])
 
@@ -15,7 +16,7 @@ describe("a host that chooses no authentication", () => {
     Effect.gen(function* () {
       // @ts-expect-error: the Authenticator is missing.
       // @effect-diagnostics-next-line missingLayerContext:off
-      const incomplete: Layer.Layer<Server, ServerStartFailed> = serverLayer()
+      const incomplete: Layer.Layer<Server, ServerStartFailed> = Layer.provide(serverLayer(), AuditLog.layerNone)
       const built = yield* Effect.exit(Effect.scoped(Layer.build(incomplete)))
       assert.include(String(Exit.findDefect(built)), "Authenticator")
     }).pipe(Effect.provide(quiet))
@@ -41,7 +42,7 @@ describe("a host that chooses no authentication", () => {
 describe("a host that allows all clients", () => {
   it.live("gets a Server from serverLayer", () =>
     Effect.gen(function* () {
-      const open = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+      const open = serverLayer().pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]))
       const { load } = Context.get(yield* Layer.build(open), Server)
       assert.strictEqual(load().connections, 0)
     }).pipe(Effect.scoped, Effect.provide(quiet))

@@ -9,6 +9,7 @@ import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import type { ServerLayerOptions } from "../../../src/main/layers/serverLayer.ts"
 import { tool } from "../../conformance/members.ts"
 import { type OptionRows, testOptions } from "../promise/optionRows.ts"
+import { portDefaults } from "../../portDefaults.ts"
 
 type LayerOptions = Parameters<typeof computerLayer>[0]
 
@@ -24,7 +25,12 @@ const running = <A>(options: Partial<LayerOptions>, use: (computer: Computer["Se
     Effect.scoped(
       Effect.gen(function* () {
         const member = { url: "http://127.0.0.1:1", name: "desk", config: { inputs: [], servers: {} } }
-        return yield* use(Context.get(yield* Layer.build(computerLayer({ ...member, ...options })), Computer))
+        return yield* use(
+          Context.get(
+            yield* Layer.build(Layer.provide(computerLayer({ ...member, ...options }), portDefaults)),
+            Computer
+          )
+        )
       })
     )
   )

@@ -8,6 +8,7 @@ import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { serverLayer, type ServerLayerOptions } from "../../../src/main/layers/serverLayer.ts"
 import { fetchText } from "../../fetchText.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 /** Starts a Server; gives its URL and its warnings. */
 const start = Effect.fnUntraced(function* (options: ServerLayerOptions) {
@@ -15,7 +16,9 @@ const start = Effect.fnUntraced(function* (options: ServerLayerOptions) {
   const logger = Logger.make(({ logLevel, message }) => {
     if (logLevel === "Warn") warnings.push(message)
   })
-  const layer = serverLayer(options).pipe(Layer.provide([Authenticator.layerAllowAll, Logger.layer([logger])]))
+  const layer = serverLayer(options).pipe(
+    Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone, Logger.layer([logger])])
+  )
   const { url } = Context.get(yield* Layer.build(layer), Server)
   return { url, warnings }
 })

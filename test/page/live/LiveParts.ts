@@ -13,6 +13,8 @@ import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import { agentLayer } from "../../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { type ServerLayerOptions, serverLayer } from "../../../src/main/layers/serverLayer.ts"
+import { portDefaults } from "../../portDefaults.ts"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 
 /** A part that runs until it is stopped. */
 export interface Running<S> {
@@ -44,12 +46,15 @@ export class LiveParts implements AsyncDisposable {
   async server({ authenticator, hasBodies = false, ...options }: LiveServerOptions = {}) {
     const assets = await (this.#assets ??= this.#buildAssets())
     const page = { assets, ...(hasBodies && { bodies: {} }) }
-    const layer = Layer.provide(serverLayer({ ...options, page }), authenticator ?? Authenticator.layerAllowAll)
+    const layer = Layer.provide(serverLayer({ ...options, page }), [
+      authenticator ?? Authenticator.layerAllowAll,
+      AuditLog.layerNone
+    ])
     return this.#start(Server, layer)
   }
 
   computer(options: Parameters<typeof computerLayer>[0]): Promise<Running<Computer["Service"]>> {
-    return this.#start(Computer, computerLayer(options))
+    return this.#start(Computer, Layer.provide(computerLayer(options), portDefaults))
   }
 
   /** Starts an Agent, and waits until it knows its office. */

@@ -1,4 +1,4 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, Option, type Scope, Stream, SubscriptionRef } from "effect"
+import { Cause, Clock, Deferred, Duration, Effect, Exit, type Scope, Stream, SubscriptionRef } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
@@ -22,6 +22,7 @@ import type { InputAnswer, InputRequest } from "../../../domain/model/InputReque
 import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import type { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
@@ -126,10 +127,10 @@ const isQuestion = (approval: Approval): approval is Question => approval.input 
 /** Lets approvers decide about calls and answer questions, and keeps what they allow. Open approvals end with the scope. */
 export const makeApprovals = Effect.fnUntraced(function* (
   computer: string
-): Effect.fn.Return<Approvals, never, Scope.Scope> {
+): Effect.fn.Return<Approvals, never, Scope.Scope | ApprovalStore | SchemaValidator> {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
   const clock = yield* Clock.Clock
-  const validator = Option.getOrUndefined(yield* Effect.serviceOption(SchemaValidator))
+  const validator = yield* SchemaValidator
   const memory = yield* makeApprovalMemory(computer)
   const open = yield* SubscriptionRef.make<ReadonlyArray<OpenApproval>>([])
   let decided: ReadonlyArray<DecidedApproval> = []
@@ -167,7 +168,6 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (rounded.length > 0) return yield* badRequest(formatAnswerErrors(rounded))
     const formatProblems = answerFormatProblems(input.schema, content)
     if (formatProblems.length > 0) return yield* badRequest(formatAnswerErrors(formatProblems))
-    if (validator === undefined) return
     const errors = yield* Effect.catch(validator.check(input.schema, content), ({ message: reason }) =>
       Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])
     )

@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Semaphore } from "effect"
+import { Clock, Effect, Semaphore } from "effect"
 import type { Approval } from "../../../domain/approvals/Approval.ts"
 import type { Caller } from "../../../domain/approvals/Caller.ts"
 import {
@@ -40,22 +40,18 @@ const withoutAgentGrants = (stored: StoredApprovals): StoredApprovals => ({
 export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string) {
   const { approvers } = yield* ComputerSettings
   const clock = yield* Clock.Clock
-  const store = Option.getOrUndefined(yield* Effect.serviceOption(ApprovalStore))
+  const store = yield* ApprovalStore
   const saveLock = yield* Semaphore.make(1)
   const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof makePinnedDefinition>>()
   const previous = new Map<string, { readonly previousParams: JsonObject; readonly previousCaller: Caller }>()
   /** False after a failed load: what could not be read must not be overwritten. */
-  let canSave = store !== undefined
+  let canSave = true
 
-  let stored: StoredApprovals =
-    store === undefined
-      ? noApprovals
-      : yield* Effect.catch(store.load(computer), ({ message: reason }) => {
-          canSave = false
-          return Effect.as(Effect.logError("stored approvals not loaded", { reason }), noApprovals)
-        })
-
-  stored = withoutAgentGrants(stored)
+  const loaded = yield* Effect.catch(store.load(computer), ({ message: reason }) => {
+    canSave = false
+    return Effect.as(Effect.logError("stored approvals not loaded", { reason }), noApprovals)
+  })
+  let stored: StoredApprovals = withoutAgentGrants(loaded)
 
   const now = () => clock.currentTimeMillisUnsafe()
   const isValid = (grant: Grant): boolean => !isExpired(grant, now()) && isInForce(grant, approvers)
@@ -67,12 +63,12 @@ export const makeApprovalMemory = Effect.fnUntraced(function* (computer: string)
   }
 
   const save = Effect.suspend(() =>
-    store === undefined || !canSave
-      ? Effect.void
-      : Effect.catch(
+    canSave
+      ? Effect.catch(
           saveLock.withPermit(Effect.suspend(() => store.save(computer, withoutAgentGrants(stored)))),
           ({ message: reason }) => Effect.logError("approvals not saved", { reason })
         )
+      : Effect.void
   )
 
   return {

@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Option } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -49,7 +49,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   configOf: (server: string) => ServerConfig | undefined
 ) {
   const { approve } = yield* ComputerSettings
-  const policy = Option.getOrUndefined(yield* Effect.serviceOption(Policy))
+  const policy = yield* Policy
 
   const callOf = (
     { originalName, server, shortName, tool }: CatalogueEntry,

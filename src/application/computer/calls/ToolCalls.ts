@@ -109,7 +109,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const { onProgress } = yield* ComputerSettings
   const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
-  const validator = yield* Effect.serviceOption(SchemaValidator)
+  const validator = yield* SchemaValidator
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
   const consent = yield* makeCallConsent(computer, servers, approvals, placeNow)
@@ -128,8 +128,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   /** Validates the parameters; an unusable schema is logged once and skips validation. */
   const validateParams = Effect.fnUntraced(function* ({ params, toolName }: Call, { tool }: CatalogueEntry) {
-    if (Option.isNone(validator)) return undefined
-    const errors = yield* Effect.catch(validator.value.check(tool.paramsSchema, params), ({ message }) => {
+    const errors = yield* Effect.catch(validator.check(tool.paramsSchema, params), ({ message }) => {
       if (unusableSchemas.has(tool.paramsSchema)) return Effect.succeed([])
       unusableSchemas.add(tool.paramsSchema)
       const fields = { tool: toolName, reason: message }

@@ -1,4 +1,4 @@
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import type { ApprovalDecision } from "../../../domain/approvals/Approval.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
@@ -45,7 +45,7 @@ interface DecidedCall {
 /** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
 export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) {
   const clock = yield* Clock.Clock
-  const audit = Option.getOrUndefined(yield* Effect.serviceOption(AuditLog))
+  const audit = yield* AuditLog
   return (
     { caller, params, reqId }: DecidedCall,
     { originalName, server, tool }: CatalogueEntry,

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import {
@@ -92,11 +92,11 @@ export const makeInspector = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   { readonly inspect: (body: Body, fits: (reply: Body) => boolean) => Effect.Effect<Body, ProtocolError> },
   never,
-  Scope.Scope
+  Scope.Scope | Policy
 > {
   const clock = yield* Clock.Clock
   const { approve } = yield* ComputerSettings
-  const hasPolicy = Option.isSome(yield* Effect.serviceOption(Policy))
+  const hasPolicy = (yield* Policy) !== undefined
   const times = new Map<string, ServerTimes>()
   let revision = 0
   let last = ""

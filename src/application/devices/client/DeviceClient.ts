@@ -1,4 +1,5 @@
 import { Duration, Effect, Result, type Scope, type Stream, SubscriptionRef } from "effect"
+import type { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { reconnectBackoff, backoffDelay } from "../../shared/backoff.ts"
 import type { ByteConnector } from "../../ports/ByteLink.ts"
 import type { McpSessionError, McpSession } from "../../ports/McpSession.ts"
@@ -35,7 +36,7 @@ const stableAfter = Duration.minutes(1)
 export const connectDevice = Effect.fnUntraced(function* (
   session: McpSession,
   { heartbeatInterval = Duration.minutes(1), limits: limitOverrides, ...address }: DeviceClientOptions
-): Effect.fn.Return<Stream.Stream<DeviceStatus>, never, Scope.Scope | ByteConnector> {
+): Effect.fn.Return<Stream.Stream<DeviceStatus>, never, Scope.Scope | ByteConnector | SchemaValidator> {
   const limits = { ...defaultClientLimits, ...limitOverrides }
   const services = yield* makeServiceCatalog(session, limits.callTimeout)
   const status = yield* SubscriptionRef.make<DeviceStatus>({ _tag: "Connecting" })

@@ -3,7 +3,7 @@ import { makeDeviceMessage, type ServiceOutcome } from "../../../domain/devices/
 import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import { makeParamsCheck } from "../../shared/paramsCheck.ts"
+import type { ParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
@@ -16,9 +16,8 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
   { callTimeout, maxCalls }: DeviceLimits,
-  faults: Pick<FaultLog, "record">
+  { check, faults }: { readonly check: ParamsCheck; readonly faults: Pick<FaultLog, "record"> }
 ) {
-  const check = yield* makeParamsCheck
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
   /**
    * Unsent messages count as calls even after their caller has given up: otherwise calls to a device that does not

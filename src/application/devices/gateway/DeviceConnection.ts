@@ -9,6 +9,7 @@ import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import type { GatewayLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { AuthThrottle } from "../../shared/AuthThrottle.ts"
+import type { ParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import { makeFaultLog } from "./faultLog.ts"
 import { makeMessageHandler } from "./deviceMessageHandler.ts"
@@ -31,6 +32,7 @@ export interface GatewayContext {
   readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
   /** Limits the frames that devices have not read, or have sent in part. */
+  readonly checkParams: ParamsCheck
   readonly buffers: BufferLimit<BufferedConnection>
 }
 
@@ -70,7 +72,16 @@ export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.tes
 /** Serves one device until it disconnects or the gateway closes the connection. */
 export const serveDevice = Effect.fnUntraced(function* (
   bytes: ByteLink,
-  { acknowledgeRegistration, authenticate, authThrottle, buffers, limits, onFrame, registry }: GatewayContext
+  {
+    acknowledgeRegistration,
+    authenticate,
+    authThrottle,
+    buffers,
+    checkParams,
+    limits,
+    onFrame,
+    registry
+  }: GatewayContext
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
   const buffered: BufferedConnection = { link, closeForBuffers: () => close(closings.buffers) }
@@ -119,7 +130,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     const faults = makeFaultLog(yield* Clock.Clock)
     const entry: DeviceEntry = {
       device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
-      calls: yield* makeDeviceCalls(name, link, limits, faults),
+      calls: yield* makeDeviceCalls(name, link, limits, { check: checkParams, faults }),
       faults,
       evict: () => close(closings.takeover)
     }

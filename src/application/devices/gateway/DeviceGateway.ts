@@ -1,10 +1,12 @@
 import { Context, Effect, Layer, type Scope, Stream } from "effect"
 import { ByteListener } from "../../ports/ByteLink.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
+import type { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import type { ListenError } from "../../ports/Transport.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
+import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeAuthThrottle } from "../../shared/AuthThrottle.ts"
 import { type BufferedConnection, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
 import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
@@ -41,7 +43,9 @@ export class DeviceGateway extends Context.Service<
   }
 >()("a2c-smcp/application/devices/DeviceGateway") {
   /** Listens until the scope of the layer closes. */
-  static readonly layer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenError, ByteListener> =>
+  static readonly layer = (
+    options: DeviceGatewayOptions
+  ): Layer.Layer<DeviceGateway, ListenError, ByteListener | SchemaValidator> =>
     Layer.effect(DeviceGateway, make(options))
 }
 
@@ -52,7 +56,11 @@ const make = Effect.fnUntraced(function* ({
   limits: limitOverrides,
   onFrame,
   port
-}: DeviceGatewayOptions): Effect.fn.Return<DeviceGateway["Service"], ListenError, ByteListener | Scope.Scope> {
+}: DeviceGatewayOptions): Effect.fn.Return<
+  DeviceGateway["Service"],
+  ListenError,
+  ByteListener | SchemaValidator | Scope.Scope
+> {
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
   const limits = { ...defaultGatewayLimits, ...limitOverrides }
@@ -63,6 +71,7 @@ const make = Effect.fnUntraced(function* ({
     acknowledgeRegistration,
     onFrame,
     authThrottle: makeAuthThrottle(),
+    checkParams: yield* makeParamsCheck,
     buffers: yield* makeBufferLimit<BufferedConnection>(limits.maxBufferedBytes, {
       heldBytes: ({ link }) => link.bufferedBytes(),
       passedBytes: ({ link }) => link.passedBytes(),

@@ -1,12 +1,11 @@
-import { Context, Data, type Effect } from "effect"
-import type { StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import { Context, Data, Effect, Layer } from "effect"
+import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
 
 /** The approvals cannot be read or written. The message names the location. */
 export class ApprovalsUnavailable extends Data.TaggedError("ApprovalsUnavailable")<{ readonly message: string }> {}
 
 /**
- * Keeps the grants and the approved definitions of tools of Computers, by the name of a Computer. Without this port they
- * end with the Computer.
+ * Keeps the grants and the approved definitions of tools of Computers, by the name of a Computer.
  */
 export class ApprovalStore extends Context.Service<
   ApprovalStore,
@@ -15,4 +14,10 @@ export class ApprovalStore extends Context.Service<
     readonly load: (computer: string) => Effect.Effect<StoredApprovals, ApprovalsUnavailable>
     readonly save: (computer: string, approvals: StoredApprovals) => Effect.Effect<void, ApprovalsUnavailable>
   }
->()("a2c-smcp/application/ports/approvals/ApprovalStore") {}
+>()("a2c-smcp/application/ports/approvals/ApprovalStore") {
+  /** Keeps nothing: grants and approved definitions end with the Computer. */
+  static readonly layerNone: Layer.Layer<ApprovalStore> = Layer.succeed(ApprovalStore, {
+    load: () => Effect.succeed(noApprovals),
+    save: () => Effect.void
+  })
+}

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
+import { Clock, Context, Effect, Layer, Tracer } from "effect"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { ServedLines } from "../../ports/ServedLines.ts"
@@ -45,14 +45,14 @@ export class Observability extends Context.Service<
 >()("a2c-smcp/application/server/observability/Observability") {
   /**
    * Observes the Server that this layer is provided to. Updates the metrics in the registry of the context. Records a
-   * span for every call when the context has a tracer, and audit events when it has an {@link AuditLog}. Every Server
+   * span for every call when the context has a tracer, and audit events in its {@link AuditLog}. Every Server
    * gets its own instance.
    */
-  static readonly layer: Layer.Layer<Observability | ServerMetrics | Readiness> = Layer.effectContext(
+  static readonly layer: Layer.Layer<Observability | ServerMetrics | Readiness, never, AuditLog> = Layer.effectContext(
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
       const metrics = yield* makeEffectMetrics
-      const audit = yield* Effect.serviceOption(AuditLog)
+      const audit = yield* AuditLog
       const tracer = yield* Tracer.Tracer
       const lines = (yield* ServedLines).map(({ name }) => name)
       const startedAt = clock.currentTimeMillisUnsafe()
@@ -72,7 +72,7 @@ export class Observability extends Context.Service<
         },
         { name: "uptime_seconds", read: uptimeSeconds },
         { name: "build_info", labels: { version: packageVersion, lines: lines.join(",") }, read: () => 1 },
-        ...(Option.isSome(audit) ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const] : [])
+        ...(audit === undefined ? [] : [{ name: "audit_events_dropped_total", read: audit.lostCount } as const])
       ]
       yield* Effect.forEach(gauges, metrics.service.gauge, { discard: true })
 
@@ -80,12 +80,12 @@ export class Observability extends Context.Service<
         metrics.onCall,
         (call: CompletedCall) => latency.record(call.endedAt, call.endedAt - call.startedAt),
         ...(tracer === Tracer.nativeTracer ? [] : [recordCallSpan(tracer)]),
-        ...(Option.isSome(audit) ? [auditCall(audit.value)] : [])
+        ...(audit === undefined ? [] : [auditCall(audit)])
       ]
       const membershipObservers = [
         metrics.onMembership,
         memberCounts.observe,
-        ...(Option.isSome(audit) ? [makeMembershipAudit(audit.value, clock)] : [])
+        ...(audit === undefined ? [] : [makeMembershipAudit(audit, clock)])
       ]
 
       const report = (): StatusReport => {

@@ -1,13 +1,13 @@
 import { type Clock, Result, UndefinedOr } from "effect"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
-import type { AuditLog } from "../../ports/AuditLog.ts"
+import type { AuditRecorder } from "../../ports/AuditLog.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent } from "./observers.ts"
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
-  ({ record }: AuditLog["Service"]) =>
+  ({ record }: AuditRecorder) =>
   (call: CompletedCall): void => {
     const { agent, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
@@ -67,7 +67,7 @@ export interface OperatorAction {
 
 /** Records a command of an operator. */
 export const auditOperator = (
-  { record }: AuditLog["Service"],
+  { record }: AuditRecorder,
   time: number,
   { command, outcome, remoteAddress: remote, subject, target }: OperatorAction
 ): void => record({ time, fields: { type: "operator", command, ...target, subject, remote, outcome } })
@@ -79,7 +79,7 @@ const connectionRejectionRate = { perSecond: 10, burst: 1000 }
  * Makes the observer that records joins, leaves, and rejected connections, joins and requests. Beyond a rate limit
  * rejected connections are omitted; the next recorded one has their number.
  */
-export const makeMembershipAudit = ({ record }: AuditLog["Service"], clock: Clock.Clock) => {
+export const makeMembershipAudit = ({ record }: AuditRecorder, clock: Clock.Clock) => {
   const bucket = makeTokenBucket(connectionRejectionRate, clock.currentTimeMillisUnsafe())
   let omitted = 0
   return (event: ObservedEvent): void => {

@@ -1,5 +1,5 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, Option, type Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
 import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { PageEvent, PageMember, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -78,14 +78,16 @@ export class OfficeWatch extends Context.Service<
   }
 >()("a2c-smcp/application/server/watch/OfficeWatch") {
   /** Observes the Server that this layer is provided to. Every Server needs its own. */
-  static readonly layer = (options: OfficeWatchOptions = {}): Layer.Layer<OfficeWatch, never, Observability> =>
+  static readonly layer = (
+    options: OfficeWatchOptions = {}
+  ): Layer.Layer<OfficeWatch, never, Observability | AuditLog> =>
     Layer.fresh(Layer.effectContext(Effect.suspend(() => make(options))))
 }
 
 const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const clock = yield* Clock.Clock
   const observability = yield* Observability
-  const audit = yield* Effect.serviceOption(AuditLog)
+  const audit = yield* AuditLog
   /** Replaces the background task. */
   const run = yield* FiberHandle.makeRuntime<never>()
   const previewDocument = yield* makeDocumentPreviews
@@ -235,7 +237,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   })
 
   const recorded = makeRecordAction((action) => {
-    if (Option.isSome(audit)) auditOperator(audit.value, now(), action)
+    if (audit !== undefined) auditOperator(audit, now(), action)
   })
 
   const attach = Effect.fnUntraced(function* (server: WatchedServer) {

@@ -1,4 +1,6 @@
 import { Context, Effect, Layer, Record, Redacted } from "effect"
+import { AuditLog } from "../../../application/ports/AuditLog.ts"
+import { Policy } from "../../../application/ports/approvals/Policy.ts"
 import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
@@ -90,11 +92,13 @@ export const withComputer = <A, E, R>(
       ...(yield* memberConnection(options)),
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
-      policy,
       approvals: approvalsFile === undefined ? undefined : FileApprovalStore.layer(approvalsFile, layer.url),
       catalogues: catalogues === undefined ? undefined : FileCatalogueStore.layer(catalogues),
       settings: { ...layer.settings, onInput, resolveDpe }
-    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ ...audit, reopen: reloadRequests })))
+    }).pipe(
+      Layer.provide(policy ?? Policy.layerNone),
+      Layer.provide(audit === undefined ? AuditLog.layerNone : AuditFile.layer({ ...audit, reopen: reloadRequests }))
+    )
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(

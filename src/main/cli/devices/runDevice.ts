@@ -2,6 +2,7 @@ import { Duration, Effect, Redacted, Stream } from "effect"
 import * as TcpConnector from "../../../adapters/tcp/TcpConnector.ts"
 import { makeComputerMcpSession } from "../../../application/computer/ComputerMcpSession.ts"
 import { connectDevice } from "../../../application/devices/client/DeviceClient.ts"
+import { SchemaValidator } from "../../../application/ports/SchemaValidator.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isValidDeviceToken, isValidAuthField } from "../../../domain/devices/handshake.ts"
 import { failCommand } from "../../CommandFailed.ts"
@@ -43,6 +44,7 @@ export const runDevice = Effect.fnUntraced(function* (options: ConnectCommandOpt
     )
   }
   const terminal = yield* makeTerminalIO
-  const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
+  // The Computer validates the calls.
+  const use = Effect.provide(stayConnected(options, terminal), [TcpConnector.layer, SchemaValidator.layerAllowAll])
   return yield* withComputer(options, terminal, {}, use)
 })

@@ -1,4 +1,5 @@
 import { Context, Deferred, Effect, Exit, Layer } from "effect"
+import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../domain/page/serverPages.ts"
 import { collectAfterFrees, releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
@@ -60,7 +61,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
   const layer = serverLayer({ ...layerOptions, ...definedOnly({ tls }) }).pipe(
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
-    Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ ...audit, reopen: reloadRequests }))
+    Layer.provide(audit === undefined ? AuditLog.layerNone : AuditFile.layer({ ...audit, reopen: reloadRequests }))
   )
   const { url } = Context.get(yield* Layer.build(layer), Server)
   yield* printLine(`listening on ${url}`)

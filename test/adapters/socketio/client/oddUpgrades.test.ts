@@ -7,11 +7,12 @@ import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
 import { serverLayer, type ServerLayerOptions } from "../../../../src/main/layers/serverLayer.ts"
 import { type HttpProxy, openHttpProxy, type Upgrades } from "./HttpProxy.ts"
 import { until } from "../../../until.ts"
+import { AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 
 const quiet = Logger.layer([])
 
 const startServer = (options: ServerLayerOptions = {}) =>
-  Layer.build(Layer.provide(serverLayer(options), [Authenticator.layerAllowAll, quiet])).pipe(
+  Layer.build(Layer.provide(serverLayer(options), [Authenticator.layerAllowAll, AuditLog.layerNone, quiet])).pipe(
     Effect.map((context) => Number(new URL(Context.get(context, Server).url).port))
   )
 

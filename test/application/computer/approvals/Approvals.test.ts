@@ -12,6 +12,7 @@ import type { Approver, Caller } from "../../../../src/domain/approvals/Caller.t
 import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { settle } from "../../../settle.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const toolNamed = (name: string, description = "", server = "notes"): CatalogueEntry => ({
   tool: { name, description, paramsSchema: {}, returnSchema: null },
@@ -51,11 +52,10 @@ const deciding = Effect.fnUntraced(function* (
   isExtended = false,
   delay = Duration.zero
 ) {
-  const approvals = yield* Effect.provideService(makeApprovals("pc"), ComputerSettings, {
-    ...ComputerSettings.defaultValue(),
-    approvers: ["page"],
-    ...settings
-  })
+  const approvals = yield* makeApprovals("pc").pipe(
+    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), approvers: ["page"], ...settings }),
+    Effect.provide(portDefaults)
+  )
   const start = Effect.fnUntraced(function* (call = callOf(), limit = Duration.minutes(1)) {
     const announce = () => Effect.as(Duration.isZero(delay) ? Effect.void : Effect.sleep(delay), isExtended)
     const waiting = yield* Effect.forkScoped(approvals.request(call, { limit, announce }))

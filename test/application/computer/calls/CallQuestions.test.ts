@@ -20,6 +20,8 @@ import { firstText } from "../../../firstText.ts"
 import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import { settle } from "../../../settle.ts"
+import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
+import { ApprovalStore } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
 
 const form: InputRequest = {
   mode: "form",
@@ -98,7 +100,8 @@ const fixture = Effect.fnUntraced(function* (
         Layer.succeed(AuditLog, { record: (event) => void audited.push(event), lostCount: () => 0 })
       )
     ),
-    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })
+    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings }),
+    Effect.provide([Policy.layerNone, ApprovalStore.layerNone])
   )
 })
 

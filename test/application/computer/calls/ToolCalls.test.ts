@@ -21,6 +21,7 @@ import { firstText } from "../../../firstText.ts"
 import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../../src/domain/model/messages/requests.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const runPending = TestClock.adjust(0)
 
@@ -49,7 +50,8 @@ const callsOn = Effect.fnUntraced(function* (
     }
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
-    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })
+    Effect.provideService(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings }),
+    Effect.provide(portDefaults)
   )
 })
 
@@ -89,7 +91,8 @@ const changing = Effect.gen(function* () {
         Inputs.layer()
       )
     ),
-    Effect.provideService(SchemaValidator, { check: () => Deferred.await(validated) })
+    Effect.provideService(SchemaValidator, { check: () => Deferred.await(validated) }),
+    Effect.provide(portDefaults)
   )
 })
 

@@ -17,6 +17,7 @@ import { firstText } from "../../../firstText.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { testComputer } from "../testComputer.ts"
 import { settle } from "../../../settle.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const ann: Approver = { _tag: "page", name: "operator:ann" }
 const once: ApprovalAnswer = { action: "allow", scope: "once" }
@@ -141,12 +142,16 @@ describe("approvals and questions of one tool", () => {
         () => Effect.never,
         () => Effect.sync(() => prompts.delete(id))
       )
-    const approvals = yield* Effect.provideService(makeApprovals("pc"), ComputerSettings, {
-      ...ComputerSettings.defaultValue(),
-      approvers: ["page"],
-      confirm: prompt,
-      onInput: prompt
-    })
+    const approvals = yield* Effect.provideService(
+      Effect.provide(makeApprovals("pc"), portDefaults),
+      ComputerSettings,
+      {
+        ...ComputerSettings.defaultValue(),
+        approvers: ["page"],
+        confirm: prompt,
+        onInput: prompt
+      }
+    )
     const request = (reqId: string, description?: string) =>
       Effect.forkScoped(
         approvals.request({ ...facts(reqId, description), askedBy: "default", reason: undefined }, wait),

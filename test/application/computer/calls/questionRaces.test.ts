@@ -14,6 +14,9 @@ import type { InputAnswer, InputRequest } from "../../../../src/domain/model/Inp
 import { textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
+import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
+import { ApprovalStore } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
+import { AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 
 /** What a responder does, and when: several at once, before and after the expiry at 30 seconds. */
 const Step = Schema.Struct({
@@ -86,7 +89,16 @@ const race = Effect.fnUntraced(function* (
     assert.isEmpty(approvals.open())
   }).pipe(
     Effect.scoped,
-    Effect.provide(Layer.mergeAll(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer(), AjvValidator.layer)),
+    Effect.provide(
+      Layer.mergeAll(
+        memoryMcp(new Map([["alpha", alpha]])),
+        Inputs.layer(),
+        AjvValidator.layer,
+        Policy.layerNone,
+        ApprovalStore.layerNone,
+        AuditLog.layerNone
+      )
+    ),
     Effect.provideService(ComputerSettings, {
       ...ComputerSettings.defaultValue(),
       approvalTimeout: Duration.seconds(30),

@@ -13,6 +13,7 @@ import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { tool } from "../../../conformance/members.ts"
 import { setupOf } from "../testComputer.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const request = (toolName: string, reqId: string) => ({
   agent: "a",
@@ -38,10 +39,12 @@ const callsOn = Effect.gen(function* () {
   const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void).pipe(
     Effect.provide(Layer.merge(Inputs.layer(), Layer.succeed(McpConnector, { connect })))
   )
-  const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), {
-    report: (report) => Effect.sync(() => void reports.push(report)),
-    announceWait: () => Effect.succeed(false)
-  })
+  const calls = yield* Effect.flatMap(makeApprovals("pc-1"), (approvals) =>
+    makeToolCalls("pc-1", supervisor, approvals, makeSecrets(), {
+      report: (report) => Effect.sync(() => void reports.push(report)),
+      announceWait: () => Effect.succeed(false)
+    })
+  ).pipe(Effect.provide(portDefaults))
   yield* TestClock.adjust(0)
   const start = (name: string, reqId = "r1"): Effect.Effect<Fiber.Fiber<string>, never, Scope.Scope> =>
     Effect.forkScoped(

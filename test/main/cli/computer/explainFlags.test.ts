@@ -11,6 +11,7 @@ import { configOf as computerConfig } from "../../computers.ts"
 import { fileWriter, type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess, type Outcome, prints, serverInProcess } from "../inProcess.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const fileWith = fileWriter(folderOfTests())
 
@@ -67,7 +68,7 @@ const approved = Effect.gen(function* () {
     approvals: FileApprovalStore.layer(approvals, url),
     confirm: () => Effect.succeed({ action: "allow", scope: "tool" })
   })
-  yield* Layer.build(Layer.fresh(layer))
+  yield* Layer.build(Layer.fresh(Layer.provide(layer, portDefaults)))
   yield* a2cInProcess("agent", "--server", url, "--office", "team", "call", "echo")
   const flags = { "--server": url, "--approvals": approvals, "--protocol": "0.2" }
   return { config, flags, others: ["--office", "team", "--name", "desk", "--tool", "echo"] }

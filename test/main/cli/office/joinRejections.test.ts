@@ -7,6 +7,7 @@ import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
 import { temporaryFile } from "../../processes.ts"
 import { a2cInProcess, messageOf, serverInProcess } from "../inProcess.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 /** A Server whose office has an Agent. */
 const occupied = Effect.gen(function* () {
@@ -59,7 +60,9 @@ describe("a taken place", () => {
       const server = { type: "stdio", server_parameters: { command: process.execPath, args: ["-e", program] } }
       const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: { server } }))
       const place = ["--server", url, "--office", "o", "--name", "desk", "--config", config]
-      yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config: emptyConfig }))
+      yield* Layer.build(
+        Layer.provide(computerLayer({ url, office: "o", name: "desk", config: emptyConfig }), portDefaults)
+      )
       const { failure } = yield* a2cInProcess("computer", ...place)
       assert.match(messageOf(failure), /^Office 'o' has a Computer of this name already: 'desk', connected for \d/)
       assert.include(messageOf(failure), "--name")

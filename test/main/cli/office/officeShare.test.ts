@@ -6,6 +6,7 @@ import { parseComputerConfig } from "../../../../src/domain/config/parseConfig.t
 import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
 import { a2cInProcess, messageOf, serverInProcess } from "../inProcess.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
+import { portDefaults } from "../../../portDefaults.ts"
 
 const config = Result.getOrThrow(parseComputerConfig({ servers: {} }))
 
@@ -13,7 +14,7 @@ const config = Result.getOrThrow(parseComputerConfig({ servers: {} }))
 const place = Effect.gen(function* () {
   const folder = yield* temporaryFolder
   const url = yield* serverInProcess
-  yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config }))
+  yield* Layer.build(Layer.provide(computerLayer({ url, office: "o", name: "desk", config }), portDefaults))
   const agent = (...args: ReadonlyArray<string>) =>
     Effect.provide(
       a2cInProcess("agent", "--server", url, "--office", "o", ...args),

@@ -6,6 +6,7 @@ import { CommandFailed } from "../../../../src/main/CommandFailed.ts"
 import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
 import { makeVictim } from "../../../adapters/http/victim.ts"
 import { a2cInProcess } from "../inProcess.ts"
+import { AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 
 const health = (url: string) => a2cInProcess("server", "health", url)
 
@@ -24,7 +25,7 @@ describe("a2c server health", () => {
         requiresCredentials: true,
         authenticate: () => Effect.die("not asked")
       })
-      const context = yield* Layer.build(serverLayer().pipe(Layer.provide(deny)))
+      const context = yield* Layer.build(serverLayer().pipe(Layer.provide([deny, AuditLog.layerNone])))
       const { url } = Context.get(context, Server)
       for (const same of [url, url.replace("http", "HTTP"), url.replace("http", "ws")]) {
         assert.strictEqual((yield* health(same)).stdout, "ready\n")
