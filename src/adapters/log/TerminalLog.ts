@@ -1,6 +1,6 @@
 import { Cause, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
-import { escapeForTerminal, escapeLinesForTerminal } from "./escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { redact, redactText } from "./redact.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */

@@ -1,6 +1,6 @@
 import { Effect, Fiber, type Scope, Stream } from "effect"
 import { makeSecrets } from "../../application/computer/inputs/Secrets.ts"
-import { escapeForTerminal } from "../log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { redactText } from "../log/redact.ts"
 
 /** Bytes of the end of stderr that are kept. */

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { Effect } from "effect"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { replaceFile } from "../credentials/replaceFile.ts"
-import { escapeForTerminal } from "../log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 
 /** The lines of earlier shells, which a shell recalls and adds to. */
 export interface LineHistory {

@@ -3,7 +3,7 @@ import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
 import { definedOnly } from "../../domain/objects.ts"
-import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 

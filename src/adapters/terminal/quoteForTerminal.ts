@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { escapeForTerminal } from "../log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 
 /** Assumes two columns for all characters outside ASCII: a short line does no harm. */
 const widthOf = (character: string): number => (/^[ -~]$/.test(character) ? 1 : 2)

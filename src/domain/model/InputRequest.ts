@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { asObject, asString, isJsonObject, type JsonObject } from "../json.ts"
+import { isSecretField } from "../schemas/jsonSchema.ts"
 import { withoutRoundedIntegers } from "../schemas/roundedIntegers.ts"
 import { parseUri } from "../uri.ts"
 
@@ -54,12 +55,6 @@ export const toExactRequest = (
   if (request.mode === "url") return { request, places: [] }
   const { places, value: schema } = withoutRoundedIntegers(request.schema)
   return { request: { ...request, schema }, places }
-}
-
-/** True for a field whose value must not be shown or logged: JSON Schema marks it as a password or as write-only. */
-export const isSecretField = (field: unknown): boolean => {
-  const { format, writeOnly } = asObject(field)
-  return format === "password" || writeOnly === true
 }
 
 /** The values of secret fields, as texts. */

@@ -1,3 +1,4 @@
+import type { FileParams } from "../schemas/jsonSchema.ts"
 import { truncateQuote } from "../errorMessage.ts"
 import type { JsonObject } from "../json.ts"
 
@@ -9,8 +10,7 @@ export interface PackRoute {
   /** Parameters come as a form, with files or without; otherwise as JSON. */
   readonly useForm: boolean
   readonly params: JsonObject
-  /** File parameters by name; `multiple` accepts several files. */
-  readonly files: { readonly [name: string]: { readonly multiple: boolean } }
+  readonly files: FileParams
 }
 
 /** Routes and tools of a loaded pack. */

@@ -1,26 +1,8 @@
 import { Schema } from "effect"
-import { asObject } from "../json.ts"
 import { makeCodec } from "../validation.ts"
 
 /** The request of a Server to a Computer with the feature `inspection`; no line of the protocol has it. */
 export const inspectEvent = "a2c:inspect"
-
-/**
- * The words by which a member announces in `auth.a2c_features` what it offers beyond the protocol: a Computer its reports,
- * calls and approvals for operators, an Agent that it handles the statuses of its calls. A Computer that announces
- * `operator_names` learns from the acknowledgement of its join whether the Server keeps names of operators for them.
- */
-export const memberFeatures = ["inspection", "operator_calls", "approvals", "call_status", "operator_names"] as const
-export type MemberFeature = (typeof memberFeatures)[number]
-
-/** The third value of the acknowledgement of a join, by a Server that lets no member take the name of an operator. */
-export const operatorNamesKept = { a2c_features: ["operator_names" satisfies MemberFeature] }
-
-/** True for an acknowledgement of a join with {@link operatorNamesKept}. */
-export const keepsOperatorNames = ([, , announced]: ReadonlyArray<unknown>): boolean => {
-  const words = asObject(announced)["a2c_features"]
-  return Array.isArray(words) && words.includes("operator_names" satisfies MemberFeature)
-}
 
 /** Lines of stderr of an MCP server that a Computer keeps, and characters of each. */
 export const stderrBounds = { lines: 50, characters: 500 } as const

@@ -2,21 +2,12 @@ import type { Inspection } from "./Inspection.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
 import type { ComputerPart } from "../model/Notification.ts"
 import type { Role } from "../model/Membership.ts"
+import type { OperatorFeatures } from "../office/memberFeatures.ts"
 
 /** Addresses an office: offices of one id on different protocol lines are different ones. */
 export interface OfficeAddress {
   readonly line: string
   readonly office: string
-}
-
-/** What a Computer of this project offers to the page beyond the protocol. Members of other implementations offer none. */
-export interface PageFeatures {
-  /** It reports the states of its MCP servers. */
-  readonly inspection: boolean
-  /** It runs calls of operators while the office has an Agent. */
-  readonly operatorCalls: boolean
-  /** Operators may decide about its calls that wait for an approval. */
-  readonly approvals: boolean
 }
 
 /** A member as the page shows it. Times are milliseconds of the epoch. */
@@ -30,7 +21,7 @@ export interface PageMember extends OfficeAddress {
   /** The protocol version that it announced. */
   readonly version: string
   readonly joinedAt: number
-  readonly features: PageFeatures
+  readonly features: OperatorFeatures
 }
 
 /** A request of an Agent to a Computer as the page shows it. Times are milliseconds of the epoch, with fractions. */

@@ -1,7 +1,7 @@
 import { binaryDataOf } from "../blobs/binaryContent.ts"
 import { type JsonObject, parseJson } from "../json.ts"
 import { isKnownContentBlock } from "../model/ContentBlock.ts"
-import { formatBytes } from "../page/format.ts"
+import { formatBytes } from "../text/format.ts"
 import { singleLine } from "../tools/singleLine.ts"
 
 /** Binary content of a result. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, parseJson } from "../json.ts"
-import { formatBytes, formatCount } from "../page/format.ts"
+import { formatBytes, formatCount } from "../text/format.ts"
 import { singleLine } from "../tools/singleLine.ts"
 import { blocksOf, formatBinary, type ResultContent } from "./resultContent.ts"
 

@@ -1,5 +1,5 @@
 import { asObject, asStrings, isJsonObject, type JsonObject, maxJsonDepth } from "../json.ts"
-import { resolveRef } from "../packs/params/jsonSchema.ts"
+import { resolveRef } from "./jsonSchema.ts"
 import { schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "./keywords.ts"
 
 /** Gives the value of a keyword in its right form; `undefined` leaves the keyword out. */

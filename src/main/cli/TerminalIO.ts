@@ -1,6 +1,6 @@
 import { Effect, Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
-import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
 import { openHistory } from "../../adapters/terminal/LineHistory.ts"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"

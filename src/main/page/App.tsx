@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
-import { formatCount, formatDuration, formatNumberOf } from "../../domain/page/format.ts"
+import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
 import { findPageOffice } from "../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../domain/page/PageEvent.ts"
 import { officeHash, officesHash, type OfficeViewName, officeViews, type PageRoute } from "../../domain/page/route.ts"

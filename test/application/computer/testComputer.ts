@@ -34,7 +34,7 @@ import {
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
-import { operatorNamesKept } from "../../../src/domain/page/Inspection.ts"
+import { operatorNamesKept } from "../../../src/domain/office/memberFeatures.ts"
 import { definedOnly } from "../../../src/domain/objects.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"

@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import {
-  type InputRequest,
-  isSecretField,
-  parseInputRequest,
-  secretAnswers
-} from "../../../src/domain/model/InputRequest.ts"
+import { isSecretField } from "../../../src/domain/schemas/jsonSchema.ts"
+import { type InputRequest, parseInputRequest, secretAnswers } from "../../../src/domain/model/InputRequest.ts"
 
 const parse = (params: { readonly [name: string]: unknown }) => Result.getOrUndefined(parseInputRequest(params))
 

@@ -5,7 +5,7 @@ import { formatAppDomains, formatAppPolicy, parseAppDomains } from "../../../src
 import { parseAppMessage } from "../../../src/domain/page/apps/appMessages.ts"
 import { findApp, parseAppContent } from "../../../src/domain/page/apps/findApp.ts"
 import { initialDraft, valueOfDraft } from "../../../src/domain/page/form/formDraft.ts"
-import { formOfSchema } from "../../../src/domain/page/form/schemaForm.ts"
+import { formOfSchema } from "../../../src/domain/schemas/schemaForm.ts"
 import { completionsIn, messagesIn, promptsIn } from "../../../src/domain/page/prompts.ts"
 import { withOfficeUris } from "../../../src/domain/office/rewriteUris.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"

@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import { asObject, parseJson } from "../../../src/domain/json.ts"
 import { inputModes, parseInputRequest, secretAnswers } from "../../../src/domain/model/InputRequest.ts"
 import { initialDraft, valueOfDraft } from "../../../src/domain/page/form/formDraft.ts"
-import { formOfSchema } from "../../../src/domain/page/form/schemaForm.ts"
+import { formOfSchema } from "../../../src/domain/schemas/schemaForm.ts"
 import { must, pure, type Surface } from "../Surface.ts"
 
 const corpus = [

@@ -13,7 +13,7 @@ import {
 import { parseEmbeddedFile } from "../../../src/domain/packs/params/embeddedFile.ts"
 import { detectPack, parsePackName } from "../../../src/domain/packs/packNames.ts"
 import { parsePackage, parsePackages } from "../../../src/domain/packs/npmPackages.ts"
-import { resolveRef } from "../../../src/domain/packs/params/jsonSchema.ts"
+import { resolveRef } from "../../../src/domain/schemas/jsonSchema.ts"
 import { formatVersion, versionGate, parseVersion } from "../../../src/domain/wire/version.ts"
 import { formatTraceparent, parseTraceparent } from "../../../src/domain/traceparent.ts"
 import { textIn } from "./textIn.ts"

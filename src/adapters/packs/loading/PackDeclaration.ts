@@ -3,7 +3,7 @@ import { type PackSource, PackError } from "../../../application/ports/packs/Pac
 import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { findRouteMismatches, isObjectLike, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
-import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
+import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
 import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./ParamsValidator.ts"
 
 export interface ToolValidator extends ParamsValidator {

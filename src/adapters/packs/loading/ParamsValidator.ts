@@ -4,7 +4,7 @@ import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
-import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
+import { unescapePointerSegment } from "../../../domain/schemas/jsonSchema.ts"
 import { errorsFor } from "../../../domain/validation.ts"
 import {
   problemsFromKeywordIssues,

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { type MemberFeature, stderrBounds } from "../../../domain/page/Inspection.ts"
+import type { MemberFeature } from "../../../domain/office/memberFeatures.ts"
+import { stderrBounds } from "../../../domain/page/Inspection.ts"
 import type { RemoteApprover } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 

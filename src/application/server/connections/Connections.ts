@@ -9,7 +9,7 @@ import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
-import { type MemberFeatures, noMemberFeatures } from "./memberFeatures.ts"
+import { type MemberFeatures, noMemberFeatures } from "../../../domain/office/memberFeatures.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
 

@@ -14,7 +14,7 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import { isOperatorLike } from "../../../domain/approvals/Caller.ts"
-import { operatorNamesKept } from "../../../domain/page/Inspection.ts"
+import { operatorNamesKept } from "../../../domain/office/memberFeatures.ts"
 import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { Authenticator, checkCredentials } from "../../ports/Authenticator.ts"

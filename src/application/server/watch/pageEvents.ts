@@ -2,13 +2,14 @@ import { Option, Result } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
 import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import type { PageCall, PageEvent, PageFeatures, PageMember } from "../../../domain/page/PageEvent.ts"
+import type { OperatorFeatures } from "../../../domain/office/memberFeatures.ts"
+import type { PageCall, PageEvent, PageMember } from "../../../domain/page/PageEvent.ts"
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { Connection } from "../connections/Connections.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
 
-const toPageFeatures = ({ approvals, inspection, operatorCalls }: PageFeatures): PageFeatures => ({
+const toPageFeatures = ({ approvals, inspection, operatorCalls }: OperatorFeatures): OperatorFeatures => ({
   approvals,
   inspection,
   operatorCalls

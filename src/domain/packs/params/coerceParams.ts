@@ -1,5 +1,11 @@
 import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
-import { itemSchema, literalValues, propertySchemas, collectSubschemas, declaredTypes } from "./jsonSchema.ts"
+import {
+  itemSchema,
+  literalValues,
+  propertySchemas,
+  collectSubschemas,
+  declaredTypes
+} from "../../schemas/jsonSchema.ts"
 
 interface TargetType {
   readonly types: ReadonlySet<unknown>

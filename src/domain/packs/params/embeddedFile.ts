@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
-import { fileParamsOf } from "./jsonSchema.ts"
+import { fileParamsOf } from "../../schemas/jsonSchema.ts"
 
 /** A file inside the arguments of a call: MCP has no attachments. */
 export interface EmbeddedFile {

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { formatSome, truncateQuote } from "../../errorMessage.ts"
 import { isJsonObject, type JsonObject } from "../../json.ts"
-import { unescapePointerSegment } from "./jsonSchema.ts"
+import { unescapePointerSegment } from "../../schemas/jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
 export interface StandardIssue {

@@ -1,5 +1,5 @@
 import { escapeNonAscii, type JsonObject } from "../../json.ts"
-import { quoteForShell } from "./quoteForShell.ts"
+import { quoteForShell } from "../../text/quoteForShell.ts"
 import type { PageCall } from "../PageEvent.ts"
 
 /** A flag with its value in one word where the value looks like a flag. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, parseJson } from "../../json.ts"
 import { findJsonError, formatJsonError } from "./findJsonError.ts"
-import type { FormField } from "./schemaForm.ts"
+import type { FormField } from "../../schemas/schemaForm.ts"
 
 /** What is entered into a field. A value that does not fit its field is kept as JSON text. */
 export type Draft =

@@ -1,5 +1,5 @@
 import { Effect, Layer, type Scope, Stream } from "effect"
-import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"

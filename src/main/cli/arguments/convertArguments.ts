@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
-import { collectSubschemas, propertySchemas } from "../../../domain/packs/params/jsonSchema.ts"
+import { collectSubschemas, propertySchemas } from "../../../domain/schemas/jsonSchema.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import type { GivenArgument } from "./argumentSource.ts"
 import { formatSome, truncateQuote } from "../../../domain/errorMessage.ts"

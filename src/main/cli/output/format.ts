@@ -1,4 +1,4 @@
-import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { ContentBlock } from "../../../domain/model/ContentBlock.ts"

@@ -1,5 +1,5 @@
 import { Console, Effect } from "effect"
-import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../../CommandFailed.ts"

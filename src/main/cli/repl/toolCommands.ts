@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"

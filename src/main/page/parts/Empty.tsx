@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact"
-import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
+import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 
 /** The command that starts a Computer in an office. */
 export const exampleCommand = (office: string): string =>

@@ -1,6 +1,6 @@
 import { useId } from "preact/hooks"
 import { absent, type Draft, initialDraft } from "../../../domain/page/form/formDraft.ts"
-import type { FormField } from "../../../domain/page/form/schemaForm.ts"
+import type { FormField } from "../../../domain/schemas/schemaForm.ts"
 import { LongText, Name } from "./Text.tsx"
 import { truncate, visibleLine } from "./visibleText.ts"
 

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks"
-import { formatCount } from "../../../domain/page/format.ts"
+import { formatCount } from "../../../domain/text/format.ts"
 import { splitText, truncate, visibleLine, visibleText } from "./visibleText.ts"
 
 /** The length of a name in a line, in UTF-16 units. */

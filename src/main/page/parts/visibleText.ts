@@ -1,5 +1,5 @@
-import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
-import { stripAnsi } from "../../../domain/page/stripAnsi.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../domain/text/escapeForTerminal.ts"
+import { stripAnsi } from "../../../domain/text/stripAnsi.ts"
 
 /** Shows a foreign text in one line: without control sequences, and with escapes for characters that hide or reorder it. */
 export const visibleLine = (text: string): string => escapeForTerminal(stripAnsi(text))

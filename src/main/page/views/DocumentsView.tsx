@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { DocumentSummary } from "../../../domain/model/messages/requests.ts"
-import { formatCount, formatNumberOf } from "../../../domain/page/format.ts"
+import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
 import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
-import { quoteForShell } from "../../../domain/page/calls/quoteForShell.ts"
-import { formatCount, formatDuration, formatNumberOf } from "../../../domain/page/format.ts"
+import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
+import { formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { InspectedServer, Inspection } from "../../../domain/page/Inspection.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"

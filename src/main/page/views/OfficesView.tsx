@@ -1,5 +1,5 @@
 import { countByOffice } from "../../../domain/page/calls/openApprovals.ts"
-import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/page/format.ts"
+import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts"
 import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"

@@ -1,5 +1,5 @@
 import { findPageOffice } from "../../../domain/page/offices.ts"
-import { formatNumberOf } from "../../../domain/page/format.ts"
+import { formatNumberOf } from "../../../domain/text/format.ts"
 import type { InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { pageState } from "../connection/store.ts"

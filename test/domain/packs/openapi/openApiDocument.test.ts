@@ -5,7 +5,7 @@ import { z } from "zod"
 import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
 import type { PackRoute } from "../../../../src/domain/packs/PackManifest.ts"
 import { type OpenApiPack, makeOpenApiDocument } from "../../../../src/domain/packs/openapi/openApiDocument.ts"
-import { fileParamsOf, resolveRef } from "../../../../src/domain/packs/params/jsonSchema.ts"
+import { fileParamsOf, resolveRef } from "../../../../src/domain/schemas/jsonSchema.ts"
 
 const object = (properties: JsonObject, more: object = {}) => ({ type: "object", properties, ...more })
 const text = object({ text: { type: "string" } }, { required: ["text"] })

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { createRequire } from "node:module"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../src/domain/page/form/formDraft.ts"
-import { type FormField, formOfSchema, maxFormDepth } from "../../../../src/domain/page/form/schemaForm.ts"
+import { type FormField, formOfSchema, maxFormDepth } from "../../../../src/domain/schemas/schemaForm.ts"
 
 const object = (properties: JsonObject, rest: JsonObject = {}): JsonObject => ({ type: "object", properties, ...rest })
 

@@ -1,7 +1,7 @@
 import { describeFailure, describeStatus, durationOf, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
 import { type JsonObject, parseJsonObject } from "../../../../domain/json.ts"
-import { formatDuration } from "../../../../domain/page/format.ts"
+import { formatDuration } from "../../../../domain/text/format.ts"
 import type { TrackedCall } from "../../../../domain/page/PageState.ts"
 import { session } from "../../connection/store.ts"
 import { useReplies } from "../../connection/useReplies.ts"

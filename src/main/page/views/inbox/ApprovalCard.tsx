@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { ListedApproval } from "../../../../domain/page/calls/openApprovals.ts"
-import { formatDuration } from "../../../../domain/page/format.ts"
+import { formatDuration } from "../../../../domain/text/format.ts"
 import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { pageState } from "../../connection/store.ts"

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks"
 import { diffLines, type DiffPart, groupDiff } from "../../../../domain/approvals/diffLines.ts"
-import { formatNumberOf } from "../../../../domain/page/format.ts"
+import { formatNumberOf } from "../../../../domain/text/format.ts"
 import { LongText } from "../../parts/Text.tsx"
 
 /** The words beside the lines of each kind. A foreign text cannot imitate them: it stands in another column. */

@@ -5,7 +5,7 @@ import {
   type ListedApproval,
   updateListed
 } from "../../../../domain/page/calls/openApprovals.ts"
-import { formatCount, formatNumberOf } from "../../../../domain/page/format.ts"
+import { formatCount, formatNumberOf } from "../../../../domain/text/format.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
 import { openApprovals, pageState } from "../../connection/store.ts"

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
-import { formOfSchema } from "../../../../domain/page/form/schemaForm.ts"
+import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { completionsIn, messagesIn, type PromptMessage, type ServerPrompt } from "../../../../domain/page/prompts.ts"

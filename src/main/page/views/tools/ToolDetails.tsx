@@ -2,7 +2,7 @@ import { Fragment } from "preact"
 import { useMemo } from "preact/hooks"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
-import { describeParameters } from "../../../cli/arguments/describeSchema.ts"
+import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
 import { JsonText, LongText, Name } from "../../parts/Text.tsx"
 import type { PageTool } from "./useOfficeTools.ts"
 

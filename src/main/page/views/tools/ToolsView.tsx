@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks"
-import { formatCount } from "../../../../domain/page/format.ts"
+import { formatCount } from "../../../../domain/text/format.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { officeHash, type RouteParameters } from "../../../../domain/page/route.ts"
 import { isAppOnly } from "../../../../domain/tools/appTools.ts"

@@ -8,7 +8,7 @@ import {
   fileParamsOf,
   propertySchemas,
   resolveRef
-} from "../../../../src/domain/packs/params/jsonSchema.ts"
+} from "../../../src/domain/schemas/jsonSchema.ts"
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
 const binary = { type: "string", format: "binary" }

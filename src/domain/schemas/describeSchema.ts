@@ -1,11 +1,5 @@
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
-import {
-  collectSubschemas,
-  declaredTypes,
-  itemSchema,
-  literalValues,
-  propertySchemas
-} from "../../../domain/packs/params/jsonSchema.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { collectSubschemas, declaredTypes, itemSchema, literalValues, propertySchemas } from "./jsonSchema.ts"
 
 /** Foreign schemas can be large: nested parameters and rows beyond these bounds are left out. */
 const maxDepth = 4

@@ -1,7 +1,6 @@
-import { isJsonObject, type JsonObject } from "../../json.ts"
-import { isSecretField } from "../../model/InputRequest.ts"
-import { definedOnly } from "../../objects.ts"
-import { resolveRef } from "../../packs/params/jsonSchema.ts"
+import { isJsonObject, type JsonObject } from "../json.ts"
+import { definedOnly } from "../objects.ts"
+import { isSecretField, resolveRef } from "./jsonSchema.ts"
 
 /** Deeper fields are entered as JSON. */
 export const maxFormDepth = 6

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { escapeForTerminal, escapeLinesForTerminal } from "../../../src/adapters/log/escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../src/domain/text/escapeForTerminal.ts"
 
 describe("escapeForTerminal", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { describeParameters, exampleArguments } from "../../../../src/main/cli/arguments/describeSchema.ts"
+import { describeParameters, exampleArguments } from "../../../src/domain/schemas/describeSchema.ts"
 
 const schema = {
   type: "object",

@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../json.ts"
-import type { PackRoute } from "../PackManifest.ts"
+import { asObject, isJsonObject, type JsonObject } from "../json.ts"
 
 const maxSubschemas = 64
 
@@ -107,11 +106,20 @@ const isFileSchema = (schema: JsonObject): boolean => {
   return isBinaryType(contentMediaType) && contentEncoding === undefined && contentSchema === undefined
 }
 
+/** True for a field whose value must not be shown or logged: JSON Schema marks it as a password or as write-only. */
+export const isSecretField = (field: unknown): boolean => {
+  const { format, writeOnly } = asObject(field)
+  return format === "password" || writeOnly === true
+}
+
+/** File parameters by name; `multiple` accepts several files. */
+export type FileParams = { readonly [name: string]: { readonly multiple: boolean } }
+
 /**
  * Finds file parameters: strings with `format: "binary"` or a `contentMediaType`, as pydantic, zod and OpenAPI declare
  * them, and arrays of such strings.
  */
-export const fileParamsOf = (schema: JsonObject): PackRoute["files"] => {
+export const fileParamsOf = (schema: JsonObject): FileParams => {
   const subschemasOf = (given: unknown) => collectSubschemas(schema, given, "all")
   return Object.fromEntries(
     [...propertySchemas(subschemasOf(schema))].flatMap(([name, member]) => {
