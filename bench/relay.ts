@@ -144,7 +144,7 @@ const takeProfile = async (options: Options, name: string) => {
 const main = async () => {
   const options = optionsOf(process.argv.slice(2))
   if (options.help) return void process.stdout.write(helpText(cases))
-  // The load generator forwards bodies, too, and is not measured.
+  // The load generator also forwards bodies, and is not measured.
   tuneGcForRelay()
   const notPinned = pin(process.pid, processors.load)
   if (notPinned !== undefined) process.stderr.write(`Servers and load generator share processors: ${notPinned}.\n`)

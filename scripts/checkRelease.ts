@@ -46,7 +46,7 @@ const checkPackage = () => {
   return `${megabytes(published.size)}, unpacked ${megabytes(published.unpackedSize)}`
 }
 
-/** Of an installed package: in this project, npm loses packages that are needed for development, too. */
+/** Of an installed package: in this project, npm also loses packages that are needed for development. */
 const checkComponents = () => {
   using project = makePackedProject([])
   const text = run("npm", ["sbom", "--sbom-format=cyclonedx", "--sbom-type=library"], project.folder)

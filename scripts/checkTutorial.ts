@@ -110,7 +110,7 @@ const checkPage = async (page: Page, npmrc: string, path: string): Promise<void>
   report(`${page.name}: works${prompts > 0 ? `, with ${prompts} prompts` : ""}`)
 }
 
-/** The program of a major version of Node: the current one, or one that `npm run runtimes` tests, too. */
+/** The program of a major version of Node: the current one, or one that `npm run runtimes` also tests. */
 const nodeProgram = (major: string): string => {
   const isMajor = (version: string) => version.startsWith(`${major}.`)
   if (isMajor(process.versions.node)) return process.execPath

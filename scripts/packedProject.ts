@@ -22,7 +22,7 @@ export interface PackedProject extends Disposable {
   readonly archive: string
 }
 
-/** `others` are installed, too, in the versions of this project; the reference MCP server by default. */
+/** `others` are also installed, in the versions of this project; the reference MCP server by default. */
 export const makePackedProject = (
   others: ReadonlyArray<string> = ["@modelcontextprotocol/server-everything"]
 ): PackedProject => {

@@ -30,7 +30,7 @@ export const suites: ReadonlyArray<Suite> = [
   {
     name: "transports",
     command: "npm run transports",
-    proves: "each conformance case holds over polling and with the stock Socket.IO server, too",
+    proves: "each conformance case also holds over polling and with the stock Socket.IO server",
     minutes: 1,
     after: "transport, wire, conformance cases",
     runs: "ci"

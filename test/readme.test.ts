@@ -239,7 +239,7 @@ describe("the reference in docs", () => {
       const aliases = [...source.matchAll(new RegExp(`const (\\w+) = [^\\n(]*${level}\\b(?!\\()`, "g"))].map(
         ([, alias = ""]) => `\\b${alias}`
       )
-      // A message may depend on a condition, too: `Effect.logWarning(lost > 0 ? "one" : "other")`.
+      // A message may also depend on a condition: `Effect.logWarning(lost > 0 ? "one" : "other")`.
       const call = `(?:${[level, ...aliases].join("|")})\\(\\s*(?:[^"\`();]*\\?\\s*)?`
       const message = '["`]([^"`]+)["`]'
       return [...source.matchAll(new RegExp(`${call}${message}(?:\\s*:\\s*${message})?`, "g"))].flatMap(

@@ -46,7 +46,7 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
   const [address] = /127\.0\.0\.1:\d+$/.exec(line) ?? []
   if (pid === undefined || address === undefined) {
     child.kill("SIGKILL")
-    throw new Error(`${name} printed "${line}" in place of its address`)
+    throw new Error(`${name} printed "${line}" instead of its address`)
   }
 
   const hasExited = () => child.exitCode !== null || child.signalCode !== null

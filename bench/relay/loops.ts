@@ -46,7 +46,7 @@ export const closedLoop = (
 
 /**
  * Starts calls at a fixed rate, independent of replies. Returns the milliseconds from the due time of each call to its
- * reply: delays of the load generator count, too.
+ * reply: delays of the load generator also count.
  */
 export const openLoop = (
   pairs: ReadonlyArray<Pair>,

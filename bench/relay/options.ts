@@ -15,7 +15,7 @@ export interface Options {
   readonly json: boolean
   /** Measures the reference against itself. */
   readonly self: boolean
-  /** Folder of another checkout, whose Server is measured in place of the other relays. */
+  /** Folder of another checkout, whose Server is measured instead of the other relays. */
   readonly against: string | undefined
   /** Further servers for comparison. */
   readonly with: ReadonlyArray<OtherServer>
@@ -105,7 +105,7 @@ npm run bench -- [OPTIONS]
   --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
   --slow-servers      let servers run a third of the time in closed loops, so that slow clients saturate them
   --json              results as JSON
-  --against FOLDER    compare with the Server of another checkout, too, in place of the other relays
+  --against FOLDER    compare with the Server of another checkout instead of the other relays
   --with NAME         compare with one more server, or with all of them; repeatable (see below)
   --publish           write the tables and plots of bench/README.md from this run, with those of node bench/growth.ts
   --profile NAME      write a CPU profile of the Server in this case instead of measuring

@@ -44,7 +44,7 @@ export const pings = ({ host, port }: { readonly host: string; readonly port: nu
   })
 
 /**
- * A folder in place of the root of containers and machines, and loopback addresses in place of their names. Commands
+ * A folder instead of the root of containers and machines, and loopback addresses instead of their names. Commands
  * of the deployment run in it with their own arguments and files.
  */
 export class Site implements AsyncDisposable {

@@ -126,10 +126,10 @@ export const commandsPage = (commands: ReadonlyArray<CommandDoc>): string => {
 /** Variables that no flag has, with their meaning. */
 const otherVariables: { readonly [name: string]: string } = {
   A2C_API_KEYS: "`NAME=KEY` pairs, separated by commas: keys of Agents and Computers without a file",
-  A2C_JWT_SECRET: "secret that signs JWTs, in place of `--jwt-secret-file`",
+  A2C_JWT_SECRET: "secret that signs JWTs, instead of `--jwt-secret-file`",
   A2C_LOG_LEVEL: "as `--log-level`",
   A2C_SMCP_ID: "value of the input `id` of a configuration; any id in capitals, with `_` for other characters",
-  A2C_TOKEN: "key or token of a member, in place of `--token-file`",
+  A2C_TOKEN: "key or token of a member, instead of `--token-file`",
   NODE_DISABLE_COMPILE_CACHE: "`1` turns the cache of compiled code off",
   NODE_USE_ENV_PROXY: "`1` sends HTTP requests through the proxies of `HTTP_PROXY` and `HTTPS_PROXY`",
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "collector of metrics alone",

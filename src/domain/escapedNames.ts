@@ -61,7 +61,7 @@ const restoreNames = (value: unknown, mark: string, names: ReadonlyArray<string>
  * escape.
  *
  * V8 confuses such names ({@link https://github.com/nodejs/node/issues/63785}): once any text had a second member named
- * `\`, `JSON.parse` reads a second member `"\u00e9"` as `\`, too. So one peer could change what another one sent.
+ * `\`, `JSON.parse` also reads a second member `"\u00e9"` as `\`. So one peer could change what another one sent.
  */
 export const replaceEscapedNames = (text: string) => {
   const found = findEscapedNames(text)

@@ -3,7 +3,7 @@ const star = 0x2a
 /**
  * Tells whether a pattern matches the whole text. `*` stands for any run of characters; every other character is literal.
  * Takes time proportional to both lengths: only the last `*` is retried, which suffices. Compares UTF-16 units in place:
- * policies match many patterns on the way of a call.
+ * policies match many patterns on the path of a call.
  */
 export const matchesPattern = (pattern: string, text: string): boolean => {
   let textIndex = 0

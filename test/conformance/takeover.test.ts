@@ -142,7 +142,7 @@ describe("takeover on request", () => {
   )
 
   conform(
-    "requires the name, too, where all clients have one subject",
+    "also requires the name where all clients have one subject",
     (world) =>
       Effect.gen(function* () {
         const connect = world.connect({ auth: { role: "agent" } })

@@ -48,7 +48,7 @@ describe("a2c agent mcp --http", () => {
     })
   )
 
-  it.live("requires the token of MCP clients for the page, too", () =>
+  it.live("also requires the token of MCP clients for the page", () =>
     Effect.gen(function* () {
       const { mcp } = yield* publish("--token", "a-long-token-for-the-page")
       const signIn = (token: string) => fetchJson(`${pageOf(mcp)}/api/session`, withBody({ token }))

@@ -98,7 +98,7 @@ const swapReplies = (): Sabotage => {
   })
 }
 
-/** Sends a notification to a link of another member, too. */
+/** Also sends a notification to a link of another member. */
 const leakNotifications = (): Sabotage => {
   let latest: Link | undefined
   const hit = each(5, is("notify:update_tool_list"))
@@ -156,7 +156,7 @@ const ignoringRejection = (wanted: MembershipError["reason"]): Sabotage => ({
   })
 })
 
-/** Finds Computers of other offices, too. */
+/** Also finds Computers of other offices. */
 const searchAllOffices = (): Sabotage => ({
   registry: (registry, cluster) => ({
     ...registry,

@@ -15,7 +15,7 @@ const endTimeout = "30 seconds"
 /** All calls of the Agents, and their executions. */
 export class StormCalls {
   readonly #executions: Array<Execution> = []
-  // The calls end by `endTimeout` in place of a timeout of the ledger.
+  // The calls end by `endTimeout` instead of a timeout of the ledger.
   readonly #ledger = new Ledger(Number.POSITIVE_INFINITY, () => 0)
   readonly #lost = new Set<string>()
   #last = 0

@@ -1,6 +1,6 @@
 import { type Layer, Logger } from "effect"
 
-/** Keeps the reason of the last failed join in place of the log lines of thousands of members. */
+/** Keeps the reason of the last failed join instead of the log lines of thousands of members. */
 export const makeReasonLog = (): { readonly layer: Layer.Layer<never>; readonly last: () => string } => {
   let last = "no join has failed"
   const logger = Logger.make<unknown, void>(({ message }) => {

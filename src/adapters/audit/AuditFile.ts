@@ -106,7 +106,7 @@ const openTarget = async (file: string): Promise<AuditTarget> => {
   const found = await stat(file).catch(() => undefined)
   if (found?.isSocket() === true) throw new Error("it is a socket, and must be a file, a pipe or a device")
   const isPipe = found?.isFIFO() === true
-  // Opened for reading, too, a pipe would fill; opened for writing alone, it waits for a reader.
+  // Opened also for reading, a pipe would fill; opened for writing alone, it waits for a reader.
   const flags = isPipe ? constants.O_WRONLY | constants.O_NONBLOCK : "a+"
   const handle = await open(file, flags, 0o600).catch((error: unknown) => {
     if (systemErrorCode(error) !== "ENXIO") throw error

@@ -66,7 +66,7 @@ export const addressKind = (host: string): AddressKind | undefined => {
 
 /**
  * Tells whether a peer may name an address of the kind `to`: a public one, or one that the peer reaches itself, because it
- * has the same kind. A peer on this machine reaches private networks, too. Link-local and reserved addresses are rejected.
+ * has the same kind. A peer on this machine also reaches private networks. Link-local and reserved addresses are rejected.
  */
 export const mayName = (peer: AddressKind, to: AddressKind): boolean => {
   if (to === "link-local" || to === "reserved") return false

@@ -34,7 +34,7 @@ const toOutputPart = (part: ModelPart) =>
     : { type: part.type, data: part.data, mediaType: part.mimeType }
 
 const toModelOutput = (output: unknown): MastraModelOutput => {
-  // Mastra has other outputs, too: the description of invalid params.
+  // Mastra also has other outputs: the description of invalid params.
   const result = isJsonObject(output) && "content" in output ? decodeToolResult(output) : undefined
   if (result === undefined) return { type: "json", value: output }
   const parts = modelPartsOf(result)

@@ -121,7 +121,7 @@ const isCollectingUseful = (): boolean =>
  */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.suspend(() => {
-    // oxlint-disable-next-line no-console -- the only output that browsers have, too
+    // oxlint-disable-next-line no-console -- the only output that browsers also have
     const write = (lines: string) => console.error(lines.slice(0, -1))
     if (!isCollectingUseful()) return Effect.succeed(layerTo(write))
     const collector = Effect.acquireRelease(

@@ -38,7 +38,7 @@ export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(
   const changed = yield* PubSub.sliding<string>(maxQueuedChanges)
   let versions = 0
 
-  /** Resolves `.`, `..` and links; a path that does not exist resolves, too. */
+  /** Resolves `.`, `..` and links; a path that does not exist also resolves. */
   const resolve = (path: string, links = 0): string => {
     const resolved: Array<string> = []
     const segments = path.split("/")

@@ -70,7 +70,7 @@ const isOrigin = (text: string): boolean => /^https?:\/\//.test(text) && URL.par
 export interface AppSandboxOptions {
   /** The folder with the built page. */
   readonly assets: string
-  /** `127.0.0.1` by default. Without `origin` the sandbox listens on the loopback addresses, too. */
+  /** `127.0.0.1` by default. Without `origin` the sandbox also listens on the loopback addresses. */
   readonly host?: string
   /** A free port by default; without one that can be had, the page shows no apps. */
   readonly port?: number | undefined

@@ -47,7 +47,7 @@ export const layerOnSocket = (socketPath: string): Layer.Layer<TransportServer> 
 
 /** Options of a Server for processes of the same user. */
 interface ServeOptions extends RelayServerOptions {
-  /** Unix socket in place of host and port. */
+  /** Unix socket instead of host and port. */
   readonly socketPath?: string
 }
 

@@ -7,7 +7,7 @@ import type * as parser from "socket.io-parser"
 import type { WebSocketServer } from "ws"
 
 // Every private field of `ws`, Engine.IO and Node that this adapter uses. `internals.test.ts` fails when an update
-// removes one. Types only: browsers load this file, too.
+// removes one. Types only: browsers also load this file.
 
 /** The request that opened a transport, with the fields that Engine.IO adds. */
 export type EngineRequest = ConstructorParameters<typeof transports.websocket>[0]

@@ -228,7 +228,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       })
     })
 
-  /** Writes in place of the current line and redraws that line below. */
+  /** Writes instead of the current line and redraws that line below. */
   const printAbove = (write: () => void) => {
     if (!isTerminal || isClosed || (pendingRead === undefined && lines.line === "")) return write()
     // While an answer is hidden, the cursor is still in the first row.

@@ -170,7 +170,7 @@ const defaultTimeout = Duration.seconds(35)
 /** Time in seconds that the Agent waits longer than the Computer may take to locate a document. */
 const dpeMarginSeconds = 10
 
-/** A text of the maximum length, in place of an id that is not known yet. */
+/** A text of the maximum length, instead of an id that is not known yet. */
 const longestIdentifier = "x".repeat(maxIdentifierLength)
 
 /** Maps an encoding failure: the caller passed a value that the protocol does not allow. */
@@ -205,7 +205,7 @@ export const makeAgentRequests = (
   const { calls, cancel, decodeProtocolError, serverRequests } = member.line
   const report = makeListingReport({ office })
 
-  /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
+  /** Sends a request and decodes its reply, or the protocol error instead of the reply. */
   const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
     { event, reply, request: { encode } }: Definition<Request, Reply>,
     payload: Request,

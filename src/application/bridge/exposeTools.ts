@@ -18,7 +18,7 @@ export interface OfficeToolsOptions {
   readonly maxToolNameLength?: number
   /** `all` lists every tool, `search` lists three tools for finding and calling them, `auto` depends on their number. */
   readonly tools?: "all" | "search" | "auto"
-  /** Patterns of tools to list in search mode, too: `COMPUTER/TOOL` or `TOOL`. */
+  /** Patterns of tools that search mode also lists: `COMPUTER/TOOL` or `TOOL`. */
   readonly pinned?: ReadonlyArray<string>
   /**
    * Maximum size of a result of a tool, in bytes of JSON; no limit by default. A larger one becomes its beginning, a summary

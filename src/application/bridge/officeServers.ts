@@ -26,8 +26,8 @@ const serversIn = ({ computers }: OfficeView): ReadonlyArray<readonly [computer:
   [...computers].flatMap(([computer, { servers = [] }]) => servers.map((server) => [computer, server] as const))
 
 /**
- * The prompts of all Computers by their names in the office. The second prompt of a name at a Computer has the name of its
- * MCP server, too.
+ * The prompts of all Computers by their names in the office. The second prompt of a name at a Computer also has the
+ * name of its MCP server.
  */
 const promptsIn = (view: OfficeView, maxNameLength: number | undefined): ReadonlyMap<string, OfficePrompt> => {
   const byName = new Map<string, OfficePrompt>()

@@ -69,7 +69,7 @@ export interface ComputerSettings {
   readonly idle: Duration.Duration
   /** Minimum interval between notifications of the same kind; 100 milliseconds by default. */
   readonly changeThrottle: Duration.Duration
-  /** Shows windows and documents of servers without resource subscriptions, too. */
+  /** Also shows windows and documents of servers without resource subscriptions. */
   readonly showUnsubscribable: boolean
   /** Patterns of tools that run without a question, unless the policy decides otherwise: `SERVER/TOOL` or `TOOL`. */
   readonly approve: ReadonlyArray<string>

@@ -46,7 +46,7 @@ export interface McpWatchOptions {
   readonly resources: boolean
   readonly uris: ReadonlyArray<string>
   readonly prompts?: boolean
-  /** Log messages, too. */
+  /** Also log messages. */
   readonly logs?: boolean
 }
 

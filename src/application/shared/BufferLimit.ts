@@ -118,7 +118,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     )
     for (const { connection, entry } of candidates.sort(slowestFirst)) {
       if (total - closing <= maxBytes * remainingShare) return
-      // A close may have enforced the limit, too.
+      // A close may also have enforced the limit.
       if (entry.isClosing) continue
       entry.isClosing = true
       closing += entry.held

@@ -61,7 +61,7 @@ export const ApprovalView = Schema.Struct({
   scope: Optional(Schema.Literals(["once", "tool"])),
   until: Optional(Schema.Finite),
   denialReason: Optional(Text),
-  /** The question to answer in place of consent. */
+  /** The question to answer instead of consent. */
   input: Optional(InputView)
 }).pipe(
   Schema.encodeKeys({

@@ -70,7 +70,7 @@ export const maxGrants = 1000
 
 export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
 
-/** Adds a grant in place of the one of the same kind of approver for the same calls, and drops the expired ones. */
+/** Adds a grant instead of the one of the same kind of approver for the same calls, and drops the expired ones. */
 export const addGrant = (
   grants: ReadonlyArray<Grant>,
   added: Grant & { readonly caller: Caller },

@@ -58,7 +58,7 @@ export const toReference = (block: ContentBlock, { handle, sha256, totalSize }: 
   return { ...withData(block, ""), _meta: { ...asObject(block["_meta"]), ...reference } }
 }
 
-/** The reference in place of a block's data, as its Computer states it; `undefined` without one. */
+/** The reference instead of a block's data, as its Computer states it; `undefined` without one. */
 export const referenceOf = (
   block: ContentBlock
 ): { readonly handle: string; readonly sha256: string | undefined } | undefined => {

@@ -13,7 +13,7 @@ export interface Membership {
   readonly name: string
 }
 
-/** A membership with the id of its office in place of the key. */
+/** A membership with the id of its office instead of the key. */
 export const publicMembership = (membership: Membership): Membership => ({
   ...membership,
   office: officeIdOf(membership.office)

@@ -85,7 +85,7 @@ export const checkLeave = (session: Session, office: string): Result.Result<Memb
     () => makeMembershipError("not_in_office", `Not in room '${officeIdOf(office)}'`)
   )
 
-/** True for two sessions of one subject. Without authentication it takes the same name, too. */
+/** True for two sessions of one subject. Without authentication the names must also be equal. */
 const isSameIdentity = (session: Session, other: Session, hasSameName: boolean): boolean =>
   session.subject === other.subject && (session.subject !== "" || hasSameName)
 

@@ -10,7 +10,7 @@ import type { ExplanationView } from "../policy/CallExplanation.ts"
 const officeFields = { line: Identifier, office: Identifier }
 const computerFields = { ...officeFields, computer: Identifier }
 
-/** Watches one office in a stream, in place of the one before: its Computers report their state. */
+/** Watches one office in a stream, instead of the one before: its Computers report their state. */
 const Focus = Schema.TaggedStruct("Focus", { stream: Identifier, ...officeFields })
 /** Closes the connection of a member. */
 const Disconnect = Schema.TaggedStruct("Disconnect", { sid: Identifier })

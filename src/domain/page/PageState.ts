@@ -165,7 +165,7 @@ const removeMember = ({ inspections, members, updates }: Changes, sid: string): 
   for (const part of updates.keys()) if (part.endsWith(` ${key}`)) updates.delete(part)
 }
 
-/** Shows a node as unavailable, in place of what it last reported. Lost nodes beyond the bound are removed. */
+/** Shows a node as unavailable, instead of what it last reported. Lost nodes beyond the bound are removed. */
 const markUnavailable = (nodes: Map<string, PageNode>, node: string): void => {
   const before = nodes.get(node)
   if (before === undefined) return

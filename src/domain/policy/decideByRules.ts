@@ -34,7 +34,7 @@ const meetsTool = ({ action, computer, server, tool }: Rule, call: PolicyCall): 
 const maxTools = 1000
 
 /**
- * Makes a function that decides as {@link decideByRules} does. It remembers which rules can apply to a tool: on the way of
+ * Makes a function that decides as {@link decideByRules} does. It remembers which rules can apply to a tool: on the path of
  * every call, the others cost more than they tell.
  */
 export const makeRuleDecider = (rules: ReadonlyArray<Rule>): ((call: PolicyCall) => PolicyDecision | undefined) => {

@@ -45,7 +45,7 @@ export const matchesTool = (
   call: Pick<PolicyCall, "server" | keyof ToolNames>
 ): boolean =>
   matchesToolPattern(patterns, call.server, call.tool) ||
-  // On the way of every call, and mostly the same name.
+  // On the path of every call, and mostly the same name.
   ((call.shortName !== call.tool || call.originalName !== call.tool) &&
     listToolNames(call).some((name) => matchesToolPattern(patterns, call.server, name)))
 

@@ -42,7 +42,7 @@ const relaxAround = (schema: JsonObject, relaxed: ReadonlySet<string>): JsonObje
 /** Leaves out members with rounded integers. References accept more than before when `areRefsRelaxed`. */
 const dropMembers = (whole: JsonObject, areRefsRelaxed: boolean): ExactValue & { readonly isRelaxed: boolean } => {
   const places: Array<string> = []
-  /** `isMap` for an object with names in place of keywords. */
+  /** `isMap` for an object with names instead of keywords. */
   const visit = (node: JsonObject, pointer: string, isMap: boolean) => {
     const relaxed = new Set<string>()
     const visitPart = (value: unknown, place: string, name: string): unknown => {

@@ -26,7 +26,7 @@ const byteOrderMarkLength = ([first, second, third]: Uint8Array): number =>
 
 /**
  * The offset after the line of three dashes at `offset`, including its line break; `undefined` for another line. The end
- * of the bytes ends a line, too.
+ * of the bytes also ends a line.
  */
 const afterDelimiter = (bytes: Uint8Array, offset: number): number | undefined => {
   if (bytes[offset] !== dash || bytes[offset + 1] !== dash || bytes[offset + 2] !== dash) return undefined

@@ -89,6 +89,6 @@ export const findPin = (
   { originalName, server }: Pick<CatalogueEntry, "originalName" | "server">
 ): ToolPin | undefined => pins.find((pin) => pin.server === server && pin.tool === originalName)
 
-/** Adds a pin in place of the one of the same tool. */
+/** Adds a pin instead of the one of the same tool. */
 export const addPin = (pins: ReadonlyArray<ToolPin>, added: ToolPin): ReadonlyArray<ToolPin> =>
   [...pins.filter(({ server, tool }) => server !== added.server || tool !== added.tool), added].slice(-maxPins)

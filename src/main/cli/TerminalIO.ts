@@ -32,7 +32,7 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
   }
 })
 
-/** For a shell: its line reader answers questions, too. */
+/** For a shell: its line reader also answers questions. */
 export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: LineReader }, never, Scope.Scope> =
   Effect.gen(function* () {
     const { stderr: errors, stdin: input, stdout: output } = process

@@ -6,7 +6,7 @@ import { type CommandError, toCommandFailed } from "../CommandFailed.ts"
 
 type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
 
-/** Makes a constructor of commands like {@link lazyCommand}, whose implementations get the shared options, too. */
+/** Makes a constructor of commands like {@link lazyCommand}, whose implementations also get the shared options. */
 export const makeLazyCommand =
   <Shared extends object, RS>(shared: Effect.Effect<Shared, never, RS>) =>
   <const Name extends string, const C extends Command.Command.Config, E extends CommandError, R>(

@@ -235,7 +235,7 @@ interface MethodChecks<Service> {
   readonly required: { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
   /** The members of the last argument besides `signal`. A method without a row ignores them, as hosts pass their context. */
   readonly options: { readonly [Method in keyof Service]?: OptionChecks }
-  /** The methods that return an iterable or a handle in place of a promise, and so throw. */
+  /** The methods that return an iterable or a handle instead of a promise, and so throw. */
   readonly throwing?: ReadonlyArray<keyof Service>
 }
 

@@ -37,7 +37,7 @@ describe("an individual device token", () => {
   cases(authenticateByTokens(tokens), [
     ["determines the name of the first device", "of the lamp", "lamp"],
     ["determines the name of the last device", "of the door", "door"],
-    ["rejects the name in place of the token", "lamp", "DeviceRejected"],
+    ["rejects the name instead of the token", "lamp", "DeviceRejected"],
     ["rejects an unknown token", "of the window", "DeviceRejected"]
   ])
 })

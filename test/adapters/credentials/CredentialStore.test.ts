@@ -114,7 +114,7 @@ describe("the credentials file", () => {
     assert.deepStrictEqual(readdirSync(join(path, "..")), ["credentials.json"])
   })
 
-  live("fails when a file is in place of its folder", function* (path) {
+  live("fails when its folder is a file", function* (path) {
     put(join(path, ".."), "a file")
     const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
     assert.include(failure.message, path)

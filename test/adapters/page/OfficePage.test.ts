@@ -286,7 +286,7 @@ describe("a session of the office page", () => {
     assert.match(started.session.csrf, /^[\w-]{43}$/)
   })
 
-  it.live("needs the right operator on a Server without authentication, too", () =>
+  it.live("also needs the right operator on a Server without authentication", () =>
     Effect.gen(function* () {
       const grants = { ...allGrants, rights: ["agent"] as const }
       const identity = { subject: "guest", grants, expiresAt: undefined }

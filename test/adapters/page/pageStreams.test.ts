@@ -151,7 +151,7 @@ describe("the stream of events of the office page", () => {
       let taken = 0
       const closed = yield* Deferred.make<void>()
       const large = { ...batch, events: [{ _tag: "Left", sid: "s".repeat(8 * 1024 * 1024), at: 0 }] } as const
-      // The buffers of the system hold some batches. Without backpressure this fails, in place of the memory.
+      // The buffers of the system hold some batches. Without backpressure this fails, instead of the memory.
       const next = Effect.suspend(() =>
         ++taken > 20 ? Effect.die(new Error("no backpressure")) : Effect.succeed(large)
       )

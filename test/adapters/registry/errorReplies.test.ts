@@ -63,7 +63,7 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { conc
         const before = redis.commands()
         assert.strictEqual(yield* outcome(join), "unavailable")
         yield* Effect.sleep("1 second")
-        // The join takes a second, too.
+        // The join also takes a second.
         assert.isBelow(redis.commands() - before, 2 * maxCommandsPerSecond)
         assert.lengthOf(lines, 1)
         assert.match(lines[0] ?? "", /^Warn/)

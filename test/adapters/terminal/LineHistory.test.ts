@@ -97,7 +97,7 @@ describe("LineHistory", () => {
 
   live("reports once that lines cannot be saved, and the shell continues", function* (file) {
     const folder = dirname(dirname(file))
-    writeFileSync(folder, "a file in place of the folder")
+    writeFileSync(folder, "a file instead of the folder")
     const logged: Array<string> = []
     const logger = Logger.layer([Logger.make(({ message }) => void logged.push(JSON.stringify(message)))])
     yield* Effect.gen(function* () {

@@ -429,7 +429,7 @@ describe("what the page of an Agent shows", () => {
     })
   )
 
-  it.effect("has the status of a call, which its caller receives, too", () =>
+  it.effect("has the status of a call, which its caller also receives", () =>
     Effect.gen(function* () {
       const opened = yield* watched(Effect.never)
       const notified: Array<string> = []

@@ -63,7 +63,7 @@ describe("OfficeMcpSession with MCP servers", () => {
     })
   )
 
-  it.effect("names the second prompt of a name at a Computer by its MCP server, too", () =>
+  it.effect("also names the second prompt of a name at a Computer by its MCP server", () =>
     Effect.gen(function* () {
       const place = yield* makePlace
       const prompting = { answer, capabilities: { prompts: true } }

@@ -42,7 +42,7 @@ describe("binary data of a block", () => {
   })
 })
 
-describe("reference in place of data", () => {
+describe("reference instead of data", () => {
   it("empties the data and keeps all other members", () => {
     assert.deepStrictEqual(toReference(audio, reference), { ...audio, data: "", _meta: { own: 1, ...referenceMeta } })
     assert.deepStrictEqual(toReference(embedded, reference), {

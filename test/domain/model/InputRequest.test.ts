@@ -22,7 +22,7 @@ describe("parseInputRequest", () => {
     }
   })
 
-  it("has an empty message in place of one that is no text, and cuts a long one into a well-formed text", () => {
+  it("has an empty message instead of one that is no text, and cuts a long one into a well-formed text", () => {
     assert.strictEqual(parse({ message: 7, requestedSchema: schema })?.message, "")
     const long = parse({ message: `${"x".repeat(4095)}😀`, requestedSchema: schema })?.message
     assert.strictEqual(long, `${"x".repeat(4095)}\ufffd`)

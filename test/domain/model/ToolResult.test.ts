@@ -15,7 +15,7 @@ describe("the metadata of a result with an integer that may be rounded", () => {
     assert.deepStrictEqual<unknown>(metaOf({ structuredContent: { id: big }, ...given }), expected)
   })
 
-  it("names its own integers, too", () => {
+  it("also names its own integers", () => {
     assert.deepStrictEqual<unknown>(metaOf({ meta: { id: big } }), { id: big, a2c_rounded_integers: ["/meta/id"] })
   })
 

@@ -130,7 +130,7 @@ export const inWords = (command: MembershipCommand): string => {
         `holder '${command.reconnectKey}', subject '${command.subject}')`
       )
     case "Join":
-      return `${sid} joins ${JSON.stringify(command.office)} as ${command.role} ${command.name}${command.takeOver === true ? " in place of another" : ""}`
+      return `${sid} joins ${JSON.stringify(command.office)} as ${command.role} ${command.name}${command.takeOver === true ? " instead of another" : ""}`
     case "Leave":
       return `${sid} leaves ${JSON.stringify(command.office)}`
     case "Disconnect":

@@ -49,7 +49,7 @@ describe("tool meta", () => {
     assert.deepStrictEqual(mergeToolMeta(meta(fallback), meta(own)), meta(merged))
   })
 
-  it("merges the mapper and unknown settings by field, too", () => {
+  it("also merges the mapper and unknown settings by field", () => {
     const merged = mergeToolMeta(
       meta({ ret_object_mapper: { a: "b" }, team: "x", owner: "y", room: "z" }),
       meta({ team: "own", owner: null, desk: 1 })

@@ -86,7 +86,7 @@ const identity = { name: "host", version: "1" }
 const connectHosts = Effect.fnUntraced(function* (at: string, names: Names) {
   const url = new URL(at)
   const requestInit = { headers: { Authorization: `Bearer ${Redacted.value(token)}` } }
-  // Hosts that show apps see their resources, too.
+  // Hosts that show apps also see their resources.
   const capabilities = { extensions: appCapability }
   const older = new LegacyClient(identity, { capabilities })
   const newer = new ModernClient(identity, { capabilities, versionNegotiation: { mode: "auto" } })

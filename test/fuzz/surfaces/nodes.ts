@@ -160,7 +160,7 @@ const play = (note: Note): Feeder => {
     })
   }
 
-  /** Sends requests to the malicious node, too, which make its replies expected. */
+  /** Also sends requests to the malicious node, which make its replies expected. */
   const requestUnauthenticated = () => {
     attacked.startRequest(attacker, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
   }

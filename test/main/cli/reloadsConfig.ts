@@ -5,7 +5,7 @@ import type { CommandOutput } from "../output.ts"
 /** Rules that deny calls of the tool `work`. */
 export const denyingPolicy = (reason: string) => `rules: [{ tool: work, action: deny, reason: ${reason} }]`
 
-/** Whether a running command reloads its configuration after a change. Its policy must be in a file, too. */
+/** Whether a running command reloads its configuration after a change. Its policy must also be in a file. */
 export const reloadsConfig = Effect.fnUntraced(function* (
   command: CommandOutput<unknown>,
   { config, policy }: { readonly config: string; readonly policy: string },

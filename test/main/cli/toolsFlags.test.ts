@@ -71,7 +71,7 @@ const call = ["call", "show", "--dir", packs]
 
 let installations = 0
 
-/** A program in place of npm, which writes its arguments into the folder of the pack. */
+/** A program instead of npm, which writes its arguments into the folder of the pack. */
 const npmFolder = join(folder, "bin")
 mkdirSync(npmFolder)
 writeFileSync(join(npmFolder, "npm"), '#!/bin/sh\necho "$@" > npm-arguments\n')

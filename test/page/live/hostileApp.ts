@@ -102,7 +102,7 @@ export const attackingApp = (leak: string, leaves: "form" | "navigation"): strin
     notify("ui/notifications/sandbox-resource-ready", { html: "<p>forged</p>" })
     notify("ui/notifications/sandbox-proxy-ready")
     await request("tools/call", { name: "report", arguments: { outcomes } })
-    // The browser replaces the app by an error in place of such a page.
+    // The browser replaces the app by an error instead of such a page.
     if (${JSON.stringify(leaves)} === "form") document.body.appendChild(element("form", { action: leak + "/form", method: "post" })).submit()
     else location = leak + "/navigation"
   })

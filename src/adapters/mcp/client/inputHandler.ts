@@ -26,7 +26,7 @@ export const askResponder = (
   responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed(declined)
 
 /**
- * Answers the questions that a server of the modern era sends in place of a result, one after the other. Fails for a
+ * Answers the questions that a server of the modern era sends instead of a result, one after the other. Fails for a
  * question of a kind that this client does not announce.
  */
 export const answerInputs = (

@@ -31,7 +31,7 @@ const createPubSubClient = ({ isSecure: _, socket, ...options }: RedisAddress) =
   createClient({
     ...options,
     RESP: 3,
-    // Reconnects are made below, since connections without replies are closed, too.
+    // Reconnects are made below, since connections without replies are also closed.
     socket: { ...socket, reconnectStrategy: false, connectTimeout: connectTimeoutMillis },
     disableOfflineQueue: true,
     // One check covers all commands; a timer for each command would cost more.

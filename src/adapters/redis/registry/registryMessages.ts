@@ -21,7 +21,7 @@ export const encodeMember = (
 export const memberField = ({ name, role }: Omit<Membership, "office">): string =>
   role === "agent" ? "a" : `c${nameKey(name)}`
 
-/** The membership of a field, with the key of a name in place of the name. The name of an Agent is not part of it. */
+/** The membership of a field, with the key of a name instead of the name. The name of an Agent is not part of it. */
 export const membershipOfField = (office: string, field: string): Membership =>
   field === "a" ? { office, role: "agent", name: "" } : { office, role: "computer", name: field.slice(1) }
 

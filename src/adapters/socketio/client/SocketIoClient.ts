@@ -54,7 +54,7 @@ export interface SocketIoClientOptions {
   readonly connectTimeout?: Duration.Duration
 }
 
-/** Options of a client, and the Unix socket to connect to in place of the host of the URL. */
+/** Options of a client, and the Unix socket to connect to instead of the host of the URL. */
 type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
 
 const defaultConnectTimeout = Duration.seconds(20)

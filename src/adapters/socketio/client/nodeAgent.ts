@@ -11,7 +11,7 @@ const followedStatuses: ReadonlySet<number | undefined> = new Set([302, 303, 307
 /** The client takes this status as an error. */
 const redirectStatus = 300
 
-/** Builtins are not imported: browsers load this file, too. */
+/** Builtins are not imported: browsers also load this file. */
 const isNode = (): boolean => typeof process !== "undefined" && "getBuiltinModule" in process
 
 const pemPattern = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs

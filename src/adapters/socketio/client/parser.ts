@@ -67,7 +67,7 @@ export const makeParser = (
   namespace: string
 ): { readonly Encoder: typeof Encoder; readonly Decoder: new () => BodyDecoder } => ({
   Encoder,
-  // The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
+  // The stock class is also named `Decoder`: bundlers that merge modules may confuse the two.
   Decoder: class extends BodyDecoder {
     constructor() {
       super(namespace)

@@ -35,7 +35,7 @@ export const makeTransportChoice = (transports?: ReadonlyArray<TransportName>) =
       if (transports !== undefined) return { transports, upgrade: true }
       if (!hasWebSocket) return { transports: ["polling", "websocket"], upgrade: Date.now() >= avoidedUntil }
       const half = Duration.divideUnsafe(connectTimeout, 2)
-      // A reconnect over WebSocket is one request in place of at least five. Polling shows the reason of a rejection.
+      // A reconnect over WebSocket is one request instead of at least five. Polling shows the reason of a rejection.
       const fallbackAfter = Duration.min(webSocketTimeout, half)
       return { transports: ["websocket", "polling"], upgrade: true, fallbackAfter }
     },

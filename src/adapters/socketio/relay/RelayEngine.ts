@@ -36,7 +36,7 @@ const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
       const isMoving = baseline.some((progress) => hasProgressed(progress, millis))
       // Polling opens new connections; a new one proves that the member is alive.
       const hasNewSocket = () => netSockets().some((now) => !baseline.some(({ socket }) => socket === now))
-      // The member expects pings, too, and Engine.IO sends none before the last one is answered.
+      // The member also expects pings, and Engine.IO sends none before the last one is answered.
       if (isMoving || hasNewSocket()) internals.sendPing(engineSocket)
       else internals.closeStaleSocket(engineSocket)
     }, millis)

@@ -119,7 +119,7 @@ export interface Approvals
   readonly canAsk: boolean
 }
 
-/** What asks in place of a rule. */
+/** What asks instead of a rule. */
 const askedByServer = "MCP server"
 
 const isQuestion = (approval: Approval): approval is Question => approval.input !== undefined

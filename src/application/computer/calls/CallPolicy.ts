@@ -22,7 +22,7 @@ export interface CallFacts {
   readonly params: JsonObject
 }
 
-/** True for an effect that has its result: on the way of every call it needs neither a fiber nor a timeout. */
+/** True for an effect that has its result: on the path of every call it needs neither a fiber nor a timeout. */
 export const isSuccess = <A>(effect: Effect.Effect<A, unknown>): effect is Exit.Success<A> =>
   Exit.isExit(effect) && Exit.isSuccess(effect)
 

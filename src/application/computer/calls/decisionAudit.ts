@@ -19,7 +19,7 @@ export interface AuditedDecision {
   readonly scope?: "once" | "tool" | undefined
   /** Milliseconds of the epoch. */
   readonly until?: number | undefined
-  /** The decision answers a question, in place of consent. Its answer is not recorded. */
+  /** The decision answers a question, instead of consent. Its answer is not recorded. */
   readonly question?: InputRequest["mode"]
 }
 

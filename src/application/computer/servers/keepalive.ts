@@ -10,7 +10,7 @@ export interface CallActivity {
 /** Pings a session has to miss before it is unresponsive, and how soon a missed ping is repeated. */
 const keepalive = { maxMissed: 3, retryInterval: Duration.seconds(5), timeout: Duration.seconds(10) }
 
-/** Records a call and its response; a protocol error is a response, too. */
+/** Records a call and its response; a protocol error is also a response. */
 export const trackCall = <A>(
   activity: CallActivity,
   call: Effect.Effect<A, McpSessionError>
@@ -43,7 +43,7 @@ const timeoutMessage = `no response within ${Duration.toSeconds(keepalive.timeou
 /**
  * Pings a session at an interval until it is unresponsive, and resolves with the reason. A server that executes a call
  * may miss pings. Calls that started during the silence do not count: frequent callers would keep a dead server. A response
- * that comes until the end of the next ping counts, too.
+ * that comes until the end of the next ping also counts.
  */
 export const untilUnresponsive = Effect.fnUntraced(function* (
   ping: Effect.Effect<void, McpSessionError>,

@@ -39,7 +39,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
     }
     case "Variable": {
       const value = findVariable(variables, server.name, reference.name)
-      // Hosts of other configurations set none; its text in place of a folder would start the server with a wrong path.
+      // Hosts of other configurations set none; its text instead of a folder would start the server with a wrong path.
       if (value === undefined && reference.name === "userHome") {
         return yield* new ConfigUnusable({ message: "the home folder of ${userHome} is unknown: set HOME" })
       }

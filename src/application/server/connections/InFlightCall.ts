@@ -60,7 +60,7 @@ export class InFlightCall {
     this.#cancelRequest = cancelRequest
   }
 
-  /** Ends the call with an error in place of its reply. */
+  /** Ends the call with an error instead of its reply. */
   abort(error: ProtocolError): void {
     if (this.#hasEnded) return
     this.#cancelRequest()

@@ -7,7 +7,7 @@ import { Limits } from "../Limits.ts"
 const scanInterval = Duration.seconds(1)
 
 /**
- * Scans all connections once a second, in place of a timer for each. Flushes deferred notifications, and closes
+ * Scans all connections once a second, instead of a timer for each. Flushes deferred notifications, and closes
  * connections that exceed the join timeout or the idle timeout, or whose backlog has grown without a message.
  */
 export const startIdleReaper = Effect.fnUntraced(function* (connections: Connections, notifications: Notifications) {

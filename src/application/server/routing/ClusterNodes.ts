@@ -11,7 +11,7 @@ import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
 import { InFlightCall } from "../connections/InFlightCall.ts"
 
-/** Addresses the operators' service of a node in place of a member. */
+/** Addresses the operators' service of a node instead of a member. */
 export const operatorsTarget = { sid: "a2c:operators", office: "" }
 
 const memberGone = new LinkClosed({ reason: "the member is not here" })

@@ -93,7 +93,7 @@ export const makeRouting = Effect.fnUntraced(function* ({
     return connection
   }
 
-  // Callbacks in place of a generator, a fiber and a timer: this runs once per call.
+  // Callbacks instead of a generator, a fiber and a timer: this runs once per call.
   return (request, definition) =>
     Effect.callback((resume) => {
       const { body, connection: agentConnection, event } = request

@@ -67,7 +67,7 @@ interface OpenStream {
 const notServing = () => unavailable("The Server is not serving")
 
 /**
- * Observes all offices of one Server for its operators, and executes their commands. Nothing on the way of a call waits
+ * Observes all offices of one Server for its operators, and executes their commands. Nothing on the path of a call waits
  * for it. Without an open stream it keeps no calls.
  */
 export class OfficeWatch extends Context.Service<
@@ -220,7 +220,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       }
       return {
         snapshot,
-        // Polls: an event that woke the reader would run it on the way of a call.
+        // Polls: an event that woke the reader would run it on the path of a call.
         next: Effect.repeat(Effect.sleep(batchInterval), { until: hasEvents }).pipe(
           Effect.map(() => buffer.take(now())),
           Effect.raceFirst(Deferred.await(detached))

@@ -17,7 +17,7 @@ const maxInspectionBytes = 1024 * 1024
 
 /** The Computers that report to one stream. */
 export interface Inspections {
-  /** Asks the Computers of this office, in place of those of the office before. */
+  /** Asks the Computers of this office, instead of those of the office before. */
   readonly focus: (address: OfficeAddress) => Effect.Effect<void>
   /** Asks a session, if it is a Computer of the office that reports, until its connection closes. */
   readonly add: (sid: string) => void

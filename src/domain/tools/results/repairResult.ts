@@ -120,7 +120,7 @@ export const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
   [content].flat().flatMap(repairBlock).map(toKnownBlock)
 
 /**
- * Gives a result as every MCP client accepts it. Clients check the structured content of an error, too, against the schema
+ * Gives a result as every MCP client accepts it. Clients also check the structured content of an error against the schema
  * of the tool, and would hide the error: for a tool with a schema it becomes text. A schema of another type than `object` may
  * allow null.
  */

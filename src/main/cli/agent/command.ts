@@ -10,7 +10,7 @@ const baseCommand = Command.make("agent").pipe(
   Command.withDescription("Act as the Agent of an office: list, call, read, watch")
 )
 
-/** Makes a subcommand whose implementation gets the shared flags, too. */
+/** Makes a subcommand whose implementation also gets the shared flags. */
 const subcommand = makeLazyCommand(baseCommand)
 
 const actions = () => import("./actions.ts")

@@ -39,7 +39,7 @@ export type QueryOptions = AgentSharedOptions & Infer<typeof queryFlags>
 
 export const toolsFlags = {
   ...queryFlags,
-  apps: flag.toggle("apps", "list the tools that only apps of MCP servers call, too")
+  apps: flag.toggle("apps", "also list the tools that only apps of MCP servers call")
 }
 export type ToolsOptions = AgentSharedOptions & Infer<typeof toolsFlags>
 
@@ -69,7 +69,7 @@ export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
 
 export const taskFlags = {
   id: Argument.String("id").pipe(Argument.withDescription("ID that start printed")),
-  status: flag.toggle("status", "print the state in place of the result"),
+  status: flag.toggle("status", "print the state instead of the result"),
   cancel: flag.toggle("cancel", "cancel the call"),
   raw: shared.rawFlag
 }
@@ -137,7 +137,7 @@ export const skillFlags = {
     Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
     Argument.withDefault(undefined)
   ),
-  output: flag.text("output", "write the file here in place of stdout", { metavar: "FILE" }),
+  output: flag.text("output", "write the file here instead of stdout", { metavar: "FILE" }),
   raw: shared.rawFlag
 }
 export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>

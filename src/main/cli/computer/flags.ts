@@ -65,7 +65,7 @@ export const computerFlags = {
     "i"
   ),
   run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", { metavar: "COMMAND" }),
-  allWindows: flag.toggle("all-windows", "show windows and documents of servers without change notifications, too"),
+  allWindows: flag.toggle("all-windows", "also show windows and documents of servers without change notifications"),
   dpe: setting.text(
     "dpe",
     "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +

@@ -11,7 +11,7 @@ const units: { readonly [unit: string]: number } = {
   gib: 1024 ** 3
 }
 
-/** What an error message expects in place of a text that is no size. */
+/** What an error message expects instead of a text that is no size. */
 export const expectedSize = "a size such as 64KiB, 1MB or 65536"
 
 /** Parses a size in bytes: `64KiB`, `1MB`, or bytes without a unit. */

@@ -42,7 +42,7 @@ export const describeRules = <const C extends Command.Command.Config, Options>(
   return Object.assign({}, config, Object.fromEntries(described))
 }
 
-/** The variable of a flag, when it is set. Variables without the prefix belong to other programs, too. */
+/** The variable of a flag, when it is set. Variables without the prefix also belong to other programs. */
 const setVariable = (variable: string | undefined) =>
   variable?.startsWith("A2C_") === true
     ? Effect.map(Effect.orDie(Config.option(Config.String(variable))), (text) =>

@@ -31,7 +31,7 @@ export const printFailure = (message: string): Effect.Effect<void> =>
 export const printProgress = (message: string): Effect.Effect<void> =>
   Console.error(`a2c: ${escapeForTerminal(message)}`)
 
-/** True when a command line wants JSON; its errors are then JSON, too. */
+/** True when a command line wants JSON; its errors are then also JSON. */
 export const wantsJson = (args: ReadonlyArray<string>): boolean =>
   args.some((word) => word === "--json" || word === "--json=true")
 

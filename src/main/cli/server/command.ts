@@ -22,7 +22,7 @@ const keyCommand = lazyCommand(
       description: "The same for all offices, with its entry in keys.json"
     },
     { command: "a2c server key --list keys.json", description: "The keys of a file and their ids" },
-    { command: "a2c server key --revoke keys.json desk", description: "Ends the connections of this key, too" }
+    { command: "a2c server key --revoke keys.json desk", description: "Also ends the connections of this key" }
   ])
 )
 

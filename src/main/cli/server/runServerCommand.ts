@@ -22,7 +22,7 @@ type StopSignal = keyof typeof exitCodes
 const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM", ...(hasTerminal ? (["SIGHUP"] as const) : [])]
 
 /**
- * Handles the stop signals in place of the previous listeners, for as long as the scope. The effect that it gives ends
+ * Handles the stop signals instead of the previous listeners, for as long as the scope. The effect that it gives ends
  * with the first signal. A second signal ends the process at once, except SIGHUP: a shell and the system may both send
  * it.
  */

@@ -149,7 +149,7 @@ const formatSummary = (report: StatusReport): string => {
     line,
     formatQuantity(agents, "agent"),
     formatQuantity(computers, "computer"),
-    ...(otherLines === undefined ? [] : [`in use on ${otherLines.join(", ")}, too`])
+    ...(otherLines === undefined ? [] : [`also in use on ${otherLines.join(", ")}`])
   ])
   return [rows, list ?? []]
     .filter((table) => table.length > 0)

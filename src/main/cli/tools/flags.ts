@@ -10,7 +10,7 @@ export const defaultFolder = "src"
 
 const folders = Argument.String("dir").pipe(
   Argument.withDescription(
-    "folder with packs of tools; its sibling AutoUp-MCP-Extension is searched, too " +
+    "folder with packs of tools; its sibling AutoUp-MCP-Extension is also searched " +
       `[env TOOLS_DIR; default: ${defaultFolder}]`
   ),
   Argument.variadic()

@@ -27,7 +27,7 @@ export const openApprovalCount = computed(() => openApprovals.value.length)
 const hash = signal(location.hash)
 addEventListener("hashchange", () => (hash.value = location.hash))
 
-/** The view that the address names. A page for one office shows that office in place of the list. */
+/** The view that the address names. A page for one office shows that office instead of the list. */
 export const route = computed(() => {
   const parsed = parseRoute(hash.value)
   const only = session.value?.office

@@ -120,7 +120,7 @@ describe("a question of an MCP server that names no call", () => {
   )
 })
 
-describe("a question in place of a result", () => {
+describe("a question instead of a result", () => {
   const question = (params: JsonObject) => ({ method: "elicitation/create", params })
   const named: InputResponder = {
     modes: ["form"],

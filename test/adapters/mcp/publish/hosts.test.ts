@@ -395,7 +395,7 @@ describe.each(hostKinds.filter(([, era]) => era === "2025-11-25"))("a question t
     })
   )
 
-  // The timers of fetch would stop, too.
+  // The timers of fetch would also stop.
   if (name.endsWith("stdio")) {
     it.live("waits for its answer as long as the call", () =>
       Effect.gen(function* () {

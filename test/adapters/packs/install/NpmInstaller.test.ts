@@ -43,7 +43,7 @@ const archive = Effect.fnUntraced(function* (folder: string) {
   return `tiny@file:${join(folder, "tiny.tgz")}`
 })
 
-/** A program in place of npm. */
+/** A program instead of npm. */
 const program = Effect.fnUntraced(function* (folder: string, script: string) {
   const command = join(folder, "npm.sh")
   yield* write(folder, { "npm.sh": `#!/bin/sh\n${script}\n` })

@@ -164,7 +164,7 @@ describe("notification", () => {
     assert.deepStrictEqual(decoded(new MessageReader(bytes)), { event: "notify:é", sids, body: { a: 1 } })
   })
 
-  it("arrives in fragments, too", () => {
+  it("also arrives in fragments", () => {
     const bytes = bytesOf(notificationFrame(["a"], "x", ""))
     const arrived = decoded(new MessageReader(bytes), Buffer.from("[1]]"))
     assert.deepStrictEqual(arrived, { event: "x", sids: ["a"], body: [1] })

@@ -61,7 +61,7 @@ describe("the caller of scripts", () => {
     })
   )
 
-  it.effect("joins in place of another connection on request, and without limits", () =>
+  it.effect("joins instead of another connection on request, and without limits", () =>
     Effect.gen(function* () {
       const { calls, connect, scripts } = yield* makeScriptedRegistry()
       yield* scripts.join(connect("s1").session, computerIn("O"), { takeOver: true }, unlimited)

@@ -212,7 +212,7 @@ for (const [engine, makeServer] of engines) {
     ends("an event before admission", [], ['42/smcp,1["x",{}]'])
     ends("an acknowledgement before admission", [], ["43/smcp,1[]"])
     ends("unexpected binary", connect, [Buffer.from("x")])
-    ends("a packet in place of an attachment", connect, ['451-/smcp,1["x"]', '42/smcp,1["x"]'])
+    ends("a packet instead of an attachment", connect, ['451-/smcp,1["x"]', '42/smcp,1["x"]'])
     ends("an invalid packet", connect, ["4nonsense"])
     ends("a second connect packet", connect, connect)
     ends("invalid JSON", connect, ['42/smcp,1["x",{]'])

@@ -88,7 +88,7 @@ describe("takeTextFrames", () => {
   const first = frame(0x01, Buffer.from("first"))
   const inner = text("inner")
   const parts: { readonly [place: string]: readonly [Buffer, number] } = {
-    // The second byte says that one byte follows the mask. From there on, the bytes are an empty text frame, too.
+    // The second byte says that one byte follows the mask. From there on, the bytes are also an empty text frame.
     "within its header": [Buffer.from([0x82, 0x81, 0x80, 1, 2, 3, 4]), 1],
     "after its header": [Buffer.concat([Buffer.from([0x82, 0x80 | inner.length, 0, 0, 0, 0]), inner]), 6],
     "after its first frame": [Buffer.concat([first, text("second")]), first.length]

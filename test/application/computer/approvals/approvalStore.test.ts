@@ -77,7 +77,7 @@ describe("a decision beside another one", () => {
     })
   )
 
-  it.effect("is revoked in the store, too, when it is revoked while it is saved", () =>
+  it.effect("is also revoked in the store when it is revoked while it is saved", () =>
     Effect.gen(function* () {
       const { allow, computer, store } = yield* savingSlowly
       yield* allow("read")

@@ -156,7 +156,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("clears the answer under an explicit value, too", () =>
+  it.effect("also clears the answer under an explicit value", () =>
     Effect.gen(function* () {
       const { clear, set } = yield* Inputs
       assert.strictEqual(yield* valueOf("token", "s"), "answer 1")

@@ -47,7 +47,7 @@ const received = Effect.fnUntraced(function* (effect: Effect.Effect<void>) {
   return entry
 })
 
-/** The value that a logger receives in place of the given one. */
+/** The value that a logger receives instead of the given one. */
 const loggedValue = <A>(value: A) =>
   Effect.map(received(Effect.logError("failed", value)), ({ message }) => (message as readonly [string, A])[1])
 

@@ -42,7 +42,7 @@ describe("the kept catalogue of a lazy server", () => {
     })
   )
 
-  it.effect.each(others)("is kept for %s, too, when that lists the same", ([, other]) =>
+  it.effect.each(others)("is also kept for %s when that lists the same", ([, other]) =>
     Effect.gen(function* () {
       const { load, save } = yield* makeCatalogues("pc", makeSecrets())
       yield* save(alpha, catalogue)

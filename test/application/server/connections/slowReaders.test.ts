@@ -229,7 +229,7 @@ describe("a member that reads too slowly", () => {
         if (id % 1000 === 0) yield* settled([a1])
       }
       yield* c1.closed
-      // The other member defers some of so many notifications, too, and gets the rest later.
+      // The other member also defers some of so many notifications, and gets the rest later.
       yield* world.elapse("1 second")
       yield* settled([c2])
       assert.strictEqual(bodiesOf(c2, "notify:tool_call_cancel").length, 8250)

@@ -60,7 +60,7 @@ describe("the snapshot of a stream", () => {
   })
 
   for (const features of ["inspection", { inspection: true }, [["inspection"]], null]) {
-    test(`shows no features for ${JSON.stringify(features)} in place of an array of words`, function* (server) {
+    test(`shows no features for ${JSON.stringify(features)} instead of an array of words`, function* (server) {
       yield* server.computer("pc", { auth: { a2c_features: features } })
       const { snapshot } = yield* server.watch.open
       assert.deepStrictEqual(snapshot.members[0]?.features, noFeatures)

@@ -17,9 +17,9 @@ const convert = (result: object) => Result.getOrThrow(fromMcpResult({ ...result 
 describe("fromMcpResult", () => {
   it.each([
     ["content that is null", null, []],
-    ["one block in place of a list", text("a"), [text("a")]],
-    ["a text in place of a list", "a", [text("a")]],
-    ["a number in place of a list", 5, [text("5")]],
+    ["one block instead of a list", text("a"), [text("a")]],
+    ["a text instead of a list", "a", [text("a")]],
+    ["a number instead of a list", 5, [text("5")]],
     [
       "an image as a data URL that alone names its type",
       [{ type: "image", data: "data:image/png;base64,AAEC" }],

@@ -57,7 +57,7 @@ describe("the result of an MCP server", () => {
     assert.deepStrictEqual<unknown>(Result.getOrThrow(fromMcpResult(given)), given)
   })
 
-  it("marks the rounded integers that it has, in place of those that the MCP server names", () => {
+  it("marks the rounded integers that it has, instead of those that the MCP server names", () => {
     const structuredContent = { id: 2 ** 60 }
     const _meta = { a2c_rounded_integers: ["/forged"] }
     const { meta } = Result.getOrThrow(fromMcpResult({ content: [text], structuredContent, _meta }))

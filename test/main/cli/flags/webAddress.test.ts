@@ -44,7 +44,7 @@ describe("a flag of a URL", () => {
     )
   })
 
-  it.live("is checked in its variable, too, and in the file of flags", () =>
+  it.live("is also checked in its variable and in the file of flags", () =>
     Effect.gen(function* () {
       for (const value of ["localhost:7070", "//a2c.example"]) {
         const child = yield* node([cli, "agent", "--office", "o", "members"], { A2C_SERVER: value })

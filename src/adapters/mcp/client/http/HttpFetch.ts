@@ -76,7 +76,7 @@ const decompress = (incoming: IncomingMessage): Readable => {
   return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
 }
 
-/** True for a status about credentials: its headers tell how to authorize, which other requests need, too. */
+/** True for a status about credentials: its headers tell how to authorize, which other requests also need. */
 export const isCredentialStatus = (status: number): boolean => status === 401 || status === 403
 
 /** Takes the result of a request from a response whose status is that of an error. */

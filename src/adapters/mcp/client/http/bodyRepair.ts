@@ -172,7 +172,7 @@ const repairEvents = (bytes: Uint8Array, context: EventContext): Uint8Array => {
   return isChanged ? Buffer.from(text) : bytes
 }
 
-/** The events of a JSON document in place of a stream. */
+/** The events of a JSON document instead of a stream. */
 const documentEvents = (bytes: Uint8Array, requestId: RequestId): Uint8Array | undefined => {
   const text = toText(bytes)
   const messages = /^\s*[[{]/.test(text) ? decodeMessages(text, requestId)?.messages : undefined

@@ -45,7 +45,7 @@ const keepAliveMillis = 10_000
 
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMillis }
 
-/** With TLS, the secret is the key of both ends in place of certificates. */
+/** With TLS, the secret is the key of both ends instead of certificates. */
 const tlsOptions = { minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const
 const keyName = "a2c"
 

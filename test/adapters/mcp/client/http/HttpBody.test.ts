@@ -23,7 +23,7 @@ describe("size limit of a response body", () => {
     ["allows the limit again after an event", false, [most, "\n\n", most, "\n\n"]],
     ["rejects a larger event", true, [most, "xxx", "\n\n"]],
     ["rejects a larger event whose last part ends it", true, [most, "xxx\n\n"]],
-    ["rejects a larger event whose last part ends others, too", true, [most, "xxx\n\ny\n\nz"]],
+    ["rejects a larger event whose last part also ends others", true, [most, "xxx\n\ny\n\nz"]],
     ["rejects a larger event whose end is in two parts", true, [most, "xxx\n", "\n"]],
     ["rejects a larger event with other line ends", true, [most, "xxx\r\n\r\n"]]
   ]

@@ -312,7 +312,7 @@ describe("a node that has lost a direct connection", () => {
       const before = published.length
       return Effect.map(again, () => published.length > before)
     })
-    /** Sends requests until the first node has a direct connection. The second one may have lost its own, too. */
+    /** Sends requests until the first node has a direct connection. The second one may also have lost its own. */
     const untilConnected: Effect.Effect<void> = Effect.suspend(() =>
       one.messenger.load().directNodes === 1
         ? Effect.void

@@ -319,7 +319,7 @@ describe("skill of an MCP server", () => {
     })
   )
 
-  it.effect("is staged without subscriptions, too", () =>
+  it.effect("is also staged without subscriptions", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ resources: inResources(), capabilities: { subscribe: false } })
       const { logs, names } = yield* withSkills({}, { servers: { alpha } })

@@ -90,7 +90,7 @@ describe("the capture of bodies", () => {
     })
   )
 
-  it.effect("gives the message of an error in place of a result", () =>
+  it.effect("gives the message of an error instead of a result", () =>
     Effect.gen(function* () {
       const { call, getBody } = yield* officeWith({})
       const body = yield* Effect.flatMap(call({ computer: "other" }), getBody)
