@@ -6,7 +6,7 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
-import { isRunning } from "../../src/application/computer/servers/ServersSnapshot.ts"
+import { isOffered } from "../../src/application/computer/servers/ServersSnapshot.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
@@ -281,7 +281,7 @@ export const curves: ReadonlyArray<Curve> = [
       const start = Effect.gen(function* () {
         const computer = yield* startComputer(client, "work", servers)
         yield* Effect.repeat(Effect.yieldNow, {
-          while: () => Effect.map(computer.servers, (states) => ![...states.values()].every(isRunning))
+          while: () => Effect.map(computer.servers, (states) => ![...states.values()].every(isOffered))
         })
         yield* computer.catalogue
       })

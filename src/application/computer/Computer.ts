@@ -29,7 +29,7 @@ import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeInspector } from "./office/Inspector.ts"
 import { makeCallers } from "./office/callers.ts"
-import { makeCallReporter } from "./office/callReporter.ts"
+import { makeOfficeReporter } from "./office/officeReporter.ts"
 import { featuresOf, makeServerOutputs, type ComputerOperatorAccess } from "./office/operatorAccess.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
@@ -131,7 +131,7 @@ const make = Effect.fnUntraced(function* (
     return Effect.forEach(parts, notifyChanged, { discard: true })
   })
 
-  const reporter = makeCallReporter(connection.member)
+  const reporter = makeOfficeReporter(connection.member)
 
   const mayStart = yield* Deferred.make<void>()
   const outputs = makeServerOutputs(secrets, operators)

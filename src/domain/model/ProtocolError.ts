@@ -10,8 +10,8 @@ export const retryableMessage = (message: string): string => `${message}${retryS
 export const isRetryableMessage = (message: string): boolean => message.endsWith(retrySuffix)
 
 /**
- * The error codes of the protocol (spec §12). Three are additions of this project: 413 for a message over the limit,
- * 429 for an exceeded limit, and 503 for a temporarily unavailable part.
+ * The error codes of the protocol (spec §12). Four are additions of this project: 409 for a conflict with the current state,
+ * 413 for a message over the limit, 429 for an exceeded limit, and 503 for a temporarily unavailable part.
  */
 export const errorCodes = {
   badRequest: 400,
@@ -19,6 +19,7 @@ export const errorCodes = {
   forbidden: 403,
   notFound: 404,
   timeout: 408,
+  conflict: 409,
   payloadTooLarge: 413,
   tooManyRequests: 429,
   internalError: 500,
@@ -69,6 +70,8 @@ export const badRequest = (message: string) => makeProtocolError(errorCodes.badR
 export const unauthorized = (message: string) => makeProtocolError(errorCodes.unauthorized, message)
 
 export const forbidden = (message: string) => makeProtocolError(errorCodes.forbidden, message)
+
+export const conflict = (message: string) => makeProtocolError(errorCodes.conflict, message)
 
 export const notFound = (message: string) => makeProtocolError(errorCodes.notFound, message)
 

@@ -3,7 +3,7 @@ import { AuditLog } from "../../application/ports/AuditLog.ts"
 import * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
 import { Computer, type ComputerOptions as CoreComputerOptions } from "../../application/computer/Computer.ts"
 import type { DesktopQuery } from "../../application/computer/content/Desktop.ts"
-import { isRunning, type ServerState, type ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
+import { isOffered, type ServerState, type ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import type { ExplainRequest } from "../../application/computer/calls/CallConsent.ts"
@@ -127,8 +127,8 @@ const parseConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInval
   )
 
 const toServerStateView = (state: ServerState): ServerStateView => {
-  if (!isRunning(state)) return state
-  const { onRequest: _, session, ...rest } = state
+  if (!isOffered(state)) return state
+  const { lazyControl: _, session, ...rest } = state
   return { ...rest, info: session.info }
 }
 

@@ -8,7 +8,7 @@ import { Agent } from "../../../src/application/agent/Agent.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
-import { isRunning } from "../../../src/application/computer/servers/ServersSnapshot.ts"
+import { isOffered } from "../../../src/application/computer/servers/ServersSnapshot.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
@@ -178,7 +178,7 @@ export const openMcpOffice = (
       return JSON.stringify(content) === JSON.stringify([{ type: "text", text: JSON.stringify({ turn }) }])
     }
 
-    const isUp = async (name: string): Promise<boolean> => isRunning((await run(computer.servers)).get(name))
+    const isUp = async (name: string): Promise<boolean> => isOffered((await run(computer.servers)).get(name))
     const isWell = async (name: string): Promise<boolean> => {
       turns += 1
       return (await isUp(name)) && Promise.race([gives(name, turns), sleep(anew, false)])

@@ -117,11 +117,11 @@ const awaitConnected = (
   fallbackAfter: Duration.Duration | undefined
 ) =>
   Effect.callback<void, RawConnectError>((resume) => {
-    const learn = () => network.onConnected(socket.io.engine.transport.name)
+    const rememberTransport = () => network.onConnected(socket.io.engine.transport.name)
     let isAnswered = false
     socket.once("connect", () => {
       isAnswered = true
-      learn()
+      rememberTransport()
       resume(Effect.void)
     })
     socket.once("connect_error", (error) => {
@@ -141,7 +141,7 @@ const awaitConnected = (
     socket.io.engine.once("open", () => clearTimeout(fallback))
     rejectUnexpectedPackets(socket.io.engine)
     extendKeepaliveOnData(socket.io.engine)
-    socket.io.engine.once("upgrade", learn)
+    socket.io.engine.once("upgrade", rememberTransport)
     // Before the handshake, the client of Socket.IO does not report the end of a connection.
     socket.io.engine.once("close", (_reason: string, details: unknown) => {
       clearTimeout(fallback)

@@ -19,7 +19,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson, findRoundedIntegers, roundedIntegersProblem } from "../../../domain/json.ts"
 import { type Approver, approverName, callerName } from "../../../domain/approvals/Caller.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
-import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { badRequest, conflict, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import type { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
@@ -28,9 +28,6 @@ import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilV
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { type ApprovalMemory, makeApprovalMemory } from "./approvalMemory.ts"
-
-/** The HTTP status of an answer to an approval that has a decision. */
-const conflictCode = 409
 
 /** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
 const maxDecided = 100
@@ -188,8 +185,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
       const past = decided.find(({ approval }) => approval.id === id)
       if (past === undefined) return yield* notFound("The approval is not open any more")
       const what = isQuestion(past.approval) ? "question" : "approval"
-      const message = `The ${what} was ${formatDecision(past.decision, past.approval)}`
-      return yield* new ProtocolError({ code: conflictCode, message })
+      return yield* conflict(`The ${what} was ${formatDecision(past.decision, past.approval)}`)
     }
     if (answer.action !== "allow" || isQuestion(one.approval)) return decision
     memory.remember(one, by)

@@ -50,7 +50,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
   approvals: Approvals,
-  placeNow: () => CallPlace | undefined
+  currentOffice: () => CallPlace | undefined
 ) {
   const { approvalTimeout } = yield* ComputerSettings
   const configOf = (server: string) => servers.find(server)?.config
@@ -120,13 +120,13 @@ export const makeCallConsent = Effect.fnUntraced(function* (
    * Lets a call run, or gives the result in its place as `denial`; with the execution time that is left, and the time by
    * which the caller waits longer at most. `denialNow` is the denial by a policy that has changed since.
    */
-  const obtain = Effect.fnUntraced(function* (
+  const requireConsent = Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
     remaining: Effect.Effect<Duration.Duration>
   ) {
     const { caller, params, toolName: tool } = call
-    const place = placeNow()
+    const place = currentOffice()
     const audit = (decision: AuditedDecision) => auditDecision(call, entry, place?.office, decision)
     const end = (
       denial: ToolResult | undefined,
@@ -189,13 +189,13 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   })
 
   return {
-    obtain,
+    requireConsent,
     digestOf,
     isUnchanged,
     /** Tells how a call of this caller is decided; `undefined` for an unknown tool. */
     explain: ({ line, office, params, subject, tool }: ExplainRequest, inOffice: OfficeCaller) =>
       Effect.suspend(() => {
-        const current = placeNow()
+        const current = currentOffice()
         const place = office === undefined ? current : { office, line: line ?? current?.line ?? defaultLineName }
         const entry = servers.snapshot().catalogue.entries.get(tool)
         const caller: Caller = place === undefined ? { _tag: "Local", name: subject } : inOffice

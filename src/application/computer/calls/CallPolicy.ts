@@ -111,7 +111,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     })
 
   /** Read after the policy has answered: a grant may be revoked while it thinks. */
-  const standingFor = (entry: CatalogueEntry, facts: CallFacts) => ({
+  const standingConsent = (entry: CatalogueEntry, facts: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
     grant: grantFor(entry, configOf(entry.server), facts)
@@ -121,7 +121,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     /** Decides a call, as an exit where the policy answers at once. A policy that fails denies the call. */
     decide: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
       const call = callOf(entry, facts)
-      const decide = (answer: PolicyDecision | undefined) => decideCall(answer, call, standingFor(entry, facts))
+      const decide = (answer: PolicyDecision | undefined) => decideCall(answer, call, standingConsent(entry, facts))
       const answer = answerOf(call)
       return isSuccess(answer) ? Exit.succeed(decide(answer.value)) : Effect.map(answer, decide)
     },
@@ -133,7 +133,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
       return Effect.map(explanationOf(call), ({ decision, steps }) => ({
         call,
         steps,
-        decision: decideCall(decision, call, standingFor(entry, facts)),
+        decision: decideCall(decision, call, standingConsent(entry, facts)),
         canAsk
       }))
     }

@@ -44,7 +44,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
   computer: string,
   servers: Pick<ServerSupervisor, "find">,
   approvals: Pick<Approvals, "ask" | "open">,
-  placeNow: () => CallPlace | undefined,
+  currentOffice: () => CallPlace | undefined,
   secrets: Secrets
 ) {
   const { approvalTimeout, approvers, onInput } = yield* ComputerSettings
@@ -81,7 +81,7 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       }
       const input = { ...request, message: secrets.redact(given.message) }
       const { byAgent, byOthers } = isAnswerable(input.mode)
-      const place = placeNow()
+      const place = currentOffice()
       const audit = (decision: Parameters<typeof auditDecision>[3]) =>
         auditDecision(call, entry, place?.office, { ...decision, question: input.mode })
       const isFull = approvals.open().filter((one) => one.input !== undefined).length >= maxOpenQuestions

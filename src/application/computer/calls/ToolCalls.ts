@@ -28,7 +28,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { rejectToolWhileRestarting } from "../servers/rejectWhileRestarting.ts"
-import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import { openSession, type OfferedServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, reportOf, timeAfterWait } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
@@ -104,7 +104,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   approvals: Approvals,
   secrets: Secrets,
   officeReporter: CallReporter = silentReporter,
-  placeNow: () => CallPlace | undefined = () => undefined
+  currentOffice: () => CallPlace | undefined = () => undefined
 ) {
   const { onProgress } = yield* ComputerSettings
   const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
@@ -112,8 +112,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const validator = yield* SchemaValidator
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
-  const consent = yield* makeCallConsent(computer, servers, approvals, placeNow)
-  const questions = yield* makeCallQuestions(computer, servers, approvals, placeNow, secrets)
+  const consent = yield* makeCallConsent(computer, servers, approvals, currentOffice)
+  const questions = yield* makeCallQuestions(computer, servers, approvals, currentOffice, secrets)
 
   const record = (
     { reqId }: Call,
@@ -166,8 +166,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const openFor = Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
-    server: RunningMcpServer,
-    onRequest: NonNullable<RunningMcpServer["onRequest"]>,
+    server: OfferedServer,
+    lazyControl: NonNullable<OfferedServer["lazyControl"]>,
     denialNow: Effect.Effect<ToolResult | undefined>
   ) {
     const { caller, toolName } = call
@@ -178,7 +178,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       computer,
       servers: truncateServerNames([server.config.name])
     }))
-    const isSameRun = session === onRequest.live
+    const isSameRun = session === lazyControl.live
     const isAllowed = caller._tag === "Owner" || isSameRun || consent.isUnchanged(toolName, digest)
     const denial = isAllowed ? yield* denialNow : toolDisabled(toolName)
     return denial === undefined ? session : yield* Effect.fail(denial)
@@ -208,14 +208,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const invoke = (
     call: Call,
     entry: CatalogueEntry,
-    server: RunningMcpServer,
+    server: OfferedServer,
     responder: InputResponder,
     denialNow: Effect.Effect<ToolResult | undefined>
   ): Effect.Effect<ToolResult> =>
-    server.onRequest === undefined
+    server.lazyControl === undefined
       ? invokeAt(call, entry, server.session, responder)
       : Effect.scoped(
-          Effect.matchEffect(openFor(call, entry, server, server.onRequest, denialNow), {
+          Effect.matchEffect(openFor(call, entry, server, server.lazyControl, denialNow), {
             onFailure: Effect.succeed,
             onSuccess: (session) => invokeAt(call, entry, session, responder)
           })
@@ -273,7 +273,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (forbidden !== undefined) return toolDisabled(forbidden)
     const invalid = rejectRoundedIntegers(toolName, params) ?? (yield* validateParams(call, entry))
     if (invalid !== undefined) return invalid
-    const { denial, denialNow, extendedBy, remaining } = yield* consent.obtain(call, entry, countdown)
+    const { denial, denialNow, extendedBy, remaining } = yield* consent.requireConsent(call, entry, countdown)
     if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { backgroundSessionOf, type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
+import { backgroundSessionOf, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeWindowReports } from "./windowReports.ts"
 
@@ -35,7 +35,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
-    { config }: RunningMcpServer,
+    { config }: OfferedServer,
     session: McpSession | undefined,
     remaining: Effect.Effect<Duration.Duration>
   ): Effect.fn.Return<Result.Result<WindowResource, DesktopWarning>> {
@@ -54,7 +54,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
     )
   })
 
-  const hasSubscriptions = ({ session: { info } }: RunningMcpServer): boolean => info.capabilities.subscribe
+  const hasSubscriptions = ({ session: { info } }: OfferedServer): boolean => info.capabilities.subscribe
 
   /** The windows of servers that are not shown, as last listed. */
   const unshownWindows = (isRequested: (uri: string) => boolean): ReadonlyArray<DesktopWarning> => {

@@ -21,10 +21,10 @@ import {
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
-import { backgroundSessionOf, isIdle, type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
+import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
 
-const ownsHost = ({ resources }: Pick<RunningMcpServer, "resources">, host: string): boolean =>
+const ownsHost = ({ resources }: Pick<OfferedServer, "resources">, host: string): boolean =>
   resources.some((resource) => {
     const parsed = Result.getOrUndefined(parseDpeUri(uriOf(resource)))
     return parsed !== undefined && normalizeHost(parsed.host) === normalizeHost(host)
@@ -74,7 +74,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   const ownerOf = Effect.fnUntraced(function* (host: string) {
     let owners = ownersOf(host)
     if (owners.length === 0) {
-      const refresh = (server: RunningMcpServer) => Effect.ignore(servers.refreshResources(server))
+      const refresh = (server: OfferedServer) => Effect.ignore(servers.refreshResources(server))
       yield* Effect.forEach(servers.snapshot().running, refresh, { concurrency: "unbounded", discard: true })
       owners = ownersOf(host)
     }
@@ -138,7 +138,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   /** Summarizes a document from its listing or, where the listing has no page count, from its body. */
   const summaryOf = Effect.fnUntraced(function* (
-    server: RunningMcpServer,
+    server: OfferedServer,
     uri: DpeUri,
     resource: JsonObject,
     timeLeft: Effect.Effect<Duration.Duration>

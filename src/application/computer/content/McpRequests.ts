@@ -21,7 +21,7 @@ import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
 import { rejectServerWhileRestarting } from "../servers/rejectWhileRestarting.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import type { OfferedServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 /** Encodes the result of a task as that of a call, so that the reply fits into a message. */
@@ -44,7 +44,7 @@ const detailsOf = (listed: JsonObject): JsonObject =>
 
 const describeServer = (
   id: string,
-  { config, prompts, resources, session, templates, tools }: RunningMcpServer,
+  { config, prompts, resources, session, templates, tools }: OfferedServer,
   catalogue: Catalogue
 ): McpServerInfo => {
   const { capabilities, implementation, instructions, name, version } = session.info

@@ -20,8 +20,8 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerOutputs } from "./operatorAccess.ts"
 import {
   backgroundSessionOf,
-  isRunning,
-  type RunningMcpServer,
+  isOffered,
+  type OfferedServer,
   type ServerState,
   uriOf
 } from "../servers/ServersSnapshot.ts"
@@ -121,7 +121,7 @@ export const makeInspector = Effect.fnUntraced(function* (
   const inspectServer = (name: string, state: ServerState): InspectedServer => {
     const { since = 0, starts = 0 } = times.get(name) ?? {}
     const reason = reasonOf(state)
-    const running = isRunning(state) ? state : undefined
+    const running = isOffered(state) ? state : undefined
     return {
       name: truncate(name),
       state: stateNames[state._tag],
@@ -153,7 +153,7 @@ export const makeInspector = Effect.fnUntraced(function* (
   const serversWithParts = () =>
     servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
 
-  const readParts = (read: RunningMcpServer) => {
+  const readParts = (read: OfferedServer) => {
     const server = read.config.name
     const session = backgroundSessionOf(read)
     if (session === undefined) return Effect.succeed([])

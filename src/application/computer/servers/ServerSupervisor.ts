@@ -10,9 +10,9 @@ import { makeCatalogues } from "./Catalogues.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import {
   backgroundSessionOf,
-  isRunning,
+  isOffered,
   openSession,
-  type RunningMcpServer,
+  type OfferedServer,
   type ServerState,
   type ServerStates,
   startingServersOf
@@ -31,11 +31,11 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
 }
 
 export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
-  readonly find: (name: string) => RunningMcpServer | undefined
+  readonly find: (name: string) => OfferedServer | undefined
   /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
   readonly identify: (name: string) => string
   /** Finds a server by its identity in the office. */
-  readonly findById: (id: string) => RunningMcpServer | undefined
+  readonly findById: (id: string) => OfferedServer | undefined
   /**
    * Names servers and tools in another way. Of servers with the same identity in the office only the first one of the
    * configuration runs.
@@ -46,14 +46,14 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
    * Lists a server's resources again, for changes that the server does not announce. Gives the last listing of a lazy server
    * that does not run.
    */
-  readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
+  readonly refreshResources: (server: OfferedServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /**
    * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
    * previous listing of a server after half of the read timeout.
    */
   readonly readShown: <A>(
     kind: "windows" | "documents",
-    read: (resource: JsonObject, server: RunningMcpServer) => Effect.Effect<ReadonlyArray<A>>,
+    read: (resource: JsonObject, server: OfferedServer) => Effect.Effect<ReadonlyArray<A>>,
     select?: (resources: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject>
   ) => Effect.Effect<ReadonlyArray<A>>
   /** Waits until no server is in its first start attempt. */
@@ -143,7 +143,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   const awaitSettled = (name: string) => waitUntil((states) => states.get(name)?._tag !== "Starting")
   const startServer = Effect.fnUntraced(function* (name: string) {
     const state = snapshot().states.get(name)
-    if (isRunning(state) || state?._tag === "Starting") return
+    if (isOffered(state) || state?._tag === "Starting") return
     // The previous session may still be closing.
     yield* FiberMap.remove(fibers, name)
     yield* launch(name)
@@ -195,7 +195,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     const nextState = (config: ServerConfig, state: ServerState | undefined): ServerState => {
       if (state === undefined || toLaunch.has(config.name)) return initialState(config)
       if (!reconfigured.includes(config.name)) return state
-      if (isRunning(state)) return { ...state, config }
+      if (isOffered(state)) return { ...state, config }
       return "last" in state && state.last !== undefined ? { ...state, last: { ...state.last, config } } : state
     }
     yield* stopAll(
@@ -222,7 +222,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
         store.updateServer(server.config.name, (state) =>
-          isRunning(state) &&
+          isOffered(state) &&
           backgroundSessionOf(state) === session &&
           JSON.stringify(state.resources) !== JSON.stringify(resources)
             ? { ...state, resources }
@@ -231,7 +231,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
       )
     )
   }
-  const freshResources = (server: RunningMcpServer, kind: "windows" | "documents") =>
+  const freshResources = (server: OfferedServer, kind: "windows" | "documents") =>
     refreshResources(server).pipe(
       Effect.timeout(Duration.times(readTimeout, 0.5)),
       Effect.catch(({ message: reason }) =>

@@ -19,7 +19,7 @@ import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpSession, McpSessionError } from "../../ports/McpSession.ts"
 
 /** What only lazy servers have. */
-interface OnRequest {
+interface LazyControl {
   /** Starts the server unless it runs, and keeps it running as long as the scope. */
   readonly open: Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** The session while the server runs. Requests on it do not keep it running. */
@@ -27,7 +27,7 @@ interface OnRequest {
 }
 
 /** A server with an offer: one that runs, or a lazy one. */
-export interface RunningMcpServer {
+export interface OfferedServer {
   readonly config: ServerConfig
   /** A request on the session of a lazy server starts it. */
   readonly session: McpSession
@@ -36,25 +36,25 @@ export interface RunningMcpServer {
   readonly prompts: ReadonlyArray<JsonObject>
   /** Resource templates. */
   readonly templates: ReadonlyArray<JsonObject>
-  readonly onRequest?: OnRequest
+  readonly lazyControl?: LazyControl
 }
 
 /** The session for reads that no one waits for, which neither start a lazy server nor keep it running. */
-export const backgroundSessionOf = ({ onRequest, session }: RunningMcpServer): McpSession | undefined =>
-  onRequest === undefined ? session : onRequest.live
+export const backgroundSessionOf = ({ lazyControl, session }: OfferedServer): McpSession | undefined =>
+  lazyControl === undefined ? session : lazyControl.live
 
 /** True for a lazy server that does not run: its listings are the last ones. */
-export const isIdle = (server: RunningMcpServer): boolean => backgroundSessionOf(server) === undefined
+export const isIdle = (server: OfferedServer): boolean => backgroundSessionOf(server) === undefined
 
 /** Opens the session of a server for requests of the scope, and starts a lazy one. */
 export const openSession = ({
-  onRequest,
+  lazyControl,
   session
-}: RunningMcpServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
-  onRequest?.open ?? Effect.succeed(session)
+}: OfferedServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
+  lazyControl?.open ?? Effect.succeed(session)
 
 /** What a server offered when it last ran. */
-type LastOffer = Pick<RunningMcpServer, "config" | "tools" | "resources">
+type LastOffer = Pick<OfferedServer, "config" | "tools" | "resources">
 
 /** Why a server does not run. */
 export interface ServerFailure {
@@ -69,11 +69,11 @@ export type ServerState =
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
   /** `attempt` counts from 1 and restarts after a stable session. */
   | { readonly _tag: "Starting"; readonly attempt: number; readonly last?: LastOffer }
-  | ({ readonly _tag: "Ready" } & RunningMcpServer)
+  | ({ readonly _tag: "Ready" } & OfferedServer)
   /** The server is running with reduced function. */
-  | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
+  | ({ readonly _tag: "Degraded"; readonly reason: string } & OfferedServer)
   /** A lazy server that a request starts; `failure` tells why the last run ended, if it failed. */
-  | ({ readonly _tag: "Idle"; readonly failure?: ServerFailure } & RunningMcpServer)
+  | ({ readonly _tag: "Idle"; readonly failure?: ServerFailure } & OfferedServer)
   /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
   | ({
       readonly _tag: "BackingOff"
@@ -88,12 +88,12 @@ export type ServerState =
 export type ServerStates = ReadonlyMap<string, ServerState>
 
 /** True while the office sees the offer of a server, also that of an idle one. */
-export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
+export const isOffered = (state: ServerState | undefined): state is Extract<ServerState, OfferedServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded" || state?._tag === "Idle"
 
 /** What a server offers, or offered when it last ran. */
 const lastOfferOf = (state: ServerState | undefined): LastOffer | undefined => {
-  if (isRunning(state)) return { config: state.config, tools: state.tools, resources: state.resources }
+  if (isOffered(state)) return { config: state.config, tools: state.tools, resources: state.resources }
   return state?._tag === "Starting" || state?._tag === "BackingOff" ? state.last : undefined
 }
 
@@ -111,7 +111,7 @@ export interface RestartingServer extends LastOffer {
 
 const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer> =>
   [...states.values()].flatMap((state) => {
-    const last = isRunning(state) ? undefined : lastOfferOf(state)
+    const last = isOffered(state) ? undefined : lastOfferOf(state)
     if (last === undefined) return []
     return [state._tag === "BackingOff" ? { ...last, retryAt: state.retryAt } : last]
   })
@@ -127,7 +127,7 @@ export const startingServersOf = (states: ServerStates): ReadonlyArray<string> =
 /** Texts that identify the current content of parts of a Computer, made on demand: equal texts mean no change. */
 export type Fingerprints = ReadonlyMap<ComputerPart, () => string>
 
-type Servers = ReadonlyArray<RunningMcpServer>
+type Servers = ReadonlyArray<OfferedServer>
 
 /**
  * The states of all servers, and what they offer together, in configuration order. Catalogue, conflicts and fingerprints
@@ -151,13 +151,13 @@ export interface ServersSnapshot {
 /** The URI of a listed resource, else the empty string. */
 export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
-const urisOf = ({ resources }: RunningMcpServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
+const urisOf = ({ resources }: OfferedServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
   resources.map(uriOf).filter(matches)
 
 export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 
 /** The windows and documents of a server that supports subscriptions. */
-export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
+export const watchedUris = (server: OfferedServer): ReadonlySet<string> =>
   new Set(
     server.session.info.capabilities.subscribe ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri)) : []
   )
@@ -206,7 +206,7 @@ const cacheLatest = <Args extends ReadonlyArray<unknown>, A>(
 /** The distinct URIs that match, as a text. Lists the URIs of each resource listing once. */
 const makeUrisText = (matches: (uri: string) => boolean) => {
   const matching = new WeakMap<ReadonlyArray<JsonObject>, ReadonlyArray<string>>()
-  const matchingUris = (server: RunningMcpServer) => {
+  const matchingUris = (server: OfferedServer) => {
     const known = matching.get(server.resources)
     if (known !== undefined) return known
     const uris = urisOf(server, matches)
@@ -220,10 +220,10 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
 }
 
 /** True for a server with more than tools and windows. */
-const hasMoreThanTools = ({ prompts, resources, session, templates }: RunningMcpServer): boolean =>
+const hasMoreThanTools = ({ prompts, resources, session, templates }: OfferedServer): boolean =>
   prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined || resources.some(isAppResource)
 
-const describeExtras = ({ config, prompts, resources, session, templates }: RunningMcpServer) => [
+const describeExtras = ({ config, prompts, resources, session, templates }: OfferedServer) => [
   config.name,
   session.info.instructions,
   prompts,
@@ -231,7 +231,7 @@ const describeExtras = ({ config, prompts, resources, session, templates }: Runn
   resources.filter(isAppResource)
 ]
 
-const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isRunning)
+const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isOffered)
 
 /**
  * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the

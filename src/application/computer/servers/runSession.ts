@@ -17,9 +17,9 @@ import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
-import { isDocumentUri, type RunningMcpServer } from "./ServersSnapshot.ts"
+import { isDocumentUri, type OfferedServer } from "./ServersSnapshot.ts"
 
-export type Listings = Pick<RunningMcpServer, "tools" | "resources" | "prompts" | "templates">
+export type Listings = Pick<OfferedServer, "tools" | "resources" | "prompts" | "templates">
 
 export interface SessionCallbacks {
   readonly onReady: (session: McpSession, listings: Listings) => Effect.Effect<void>

@@ -10,13 +10,7 @@ import type { Secrets } from "../inputs/Secrets.ts"
 import type { LazySession } from "./lazy/LazySession.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
 import { type Listings, runSession, type SessionCallbacks } from "./runSession.ts"
-import {
-  isRunning,
-  type RunningMcpServer,
-  type ServerFailure,
-  type ServerState,
-  watchedUris
-} from "./ServersSnapshot.ts"
+import { isOffered, type OfferedServer, type ServerFailure, type ServerState, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 
 export interface SupervisedServer {
@@ -79,10 +73,10 @@ export interface LazyRun {
 }
 
 const runningState = (
-  { config, onRequest, prompts, resources, session, templates, tools }: RunningMcpServer,
+  { config, lazyControl, prompts, resources, session, templates, tools }: OfferedServer,
   degradations: ReadonlyMap<string, string>
 ): ServerState => {
-  const server = { config, session, tools, resources, prompts, templates, ...definedOnly({ onRequest }) }
+  const server = { config, session, tools, resources, prompts, templates, ...definedOnly({ lazyControl }) }
   return degradations.size === 0
     ? { _tag: "Ready", ...server }
     : { _tag: "Degraded", reason: [...degradations.values()].join("; "), ...server }
@@ -112,7 +106,7 @@ export const runSupervisedSession = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       lazy?.session.setCatalogue({ ...lazy.session.catalogue(), ...changes })
       return updateState(supervised, (state) =>
-        isRunning(state) && state._tag !== "Idle" ? runningState({ ...state, ...changes }, degradations) : state
+        isOffered(state) && state._tag !== "Idle" ? runningState({ ...state, ...changes }, degradations) : state
       )
     })
   const callbacks: SessionCallbacks = {
@@ -122,7 +116,7 @@ export const runSupervisedSession = Effect.fnUntraced(function* (
       yield* updateState(supervised, () => {
         const shown = lazy && {
           session: lazy.session.session(),
-          onRequest: { open: lazy.session.open, live: session }
+          lazyControl: { open: lazy.session.open, live: session }
         }
         return runningState({ config: configNow(), session, ...listings, ...shown }, degradations)
       })
@@ -148,7 +142,7 @@ export const runSupervisedSession = Effect.fnUntraced(function* (
     onPartChanged: store.markChanged,
     watchedUris: store.changes.pipe(
       Stream.map((states) => states.get(name)),
-      Stream.filter(isRunning),
+      Stream.filter(isOffered),
       Stream.changesWith((one, other) => one.resources === other.resources),
       Stream.map(watchedUris)
     )

@@ -6,6 +6,7 @@ import { parseMembershipConflict } from "../../../domain/office/membershipConfli
 import {
   badRequest,
   computerNotFound,
+  conflict,
   forbidden,
   ProtocolError,
   shuttingDown,
@@ -21,9 +22,6 @@ import { decodeReply, findLine } from "./computers/computerRequests.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
 import { type CallAsOperator, type Operator, operatorNameOf } from "../../shared/page/PageSource.ts"
-
-/** The HTTP status of a request that the state of the office does not permit. */
-const conflictCode = 409
 
 /** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
 const maxQueuedMessages = 64
@@ -59,10 +57,9 @@ class MembershipKey implements Equal.Equal {
 }
 
 const officeHasAgent = (name: string | undefined) =>
-  new ProtocolError({
-    code: conflictCode,
-    message: `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
-  })
+  conflict(
+    `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
+  )
 
 /**
  * Makes the function that calls tools for operators, of Computers of this node. An operator joins an office without an

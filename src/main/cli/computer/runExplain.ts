@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { isRunning } from "../../../application/computer/servers/ServersSnapshot.ts"
+import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { readWholeArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../../CommandFailed.ts"
 import { formatExplanation } from "../output/explanation.ts"
@@ -29,7 +29,7 @@ export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOp
     })
     if (explanation !== undefined) return explanation
     const names = [...(yield* catalogue).entries.keys()]
-    const missing = [...(yield* servers)].filter(([, state]) => !isRunning(state))
+    const missing = [...(yield* servers)].filter(([, state]) => !isOffered(state))
     const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
     const reasons = missing.map(([name, { _tag }]) => `\nThe MCP server ${name} is not ready: ${_tag}`)
     return yield* failCommand(`No tool '${tool}' is here${others}${reasons.join("")}`)

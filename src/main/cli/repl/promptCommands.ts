@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { isRunning } from "../../../application/computer/servers/ServersSnapshot.ts"
+import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
@@ -13,7 +13,7 @@ const currentPrompts = Effect.map(
   Computer.use(({ servers }) => servers),
   (states) =>
     [...states].flatMap(([server, state]) =>
-      isRunning(state)
+      isOffered(state)
         ? state.prompts.map((prompt) => ({
             server,
             name: stringOrEmpty(prompt["name"]),

@@ -1,6 +1,6 @@
 import { Clock, Effect, SubscriptionRef } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { isRunning, type ServerState } from "../../../application/computer/servers/ServersSnapshot.ts"
+import { isOffered, type ServerState } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
@@ -11,7 +11,7 @@ export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B
 
 /** What is missing of the windows and documents of a running server with resources. */
 const subscriptionNote = (state: ServerState): string =>
-  isRunning(state) && state.resources.length > 0 && !state.session.info.capabilities.subscribe
+  isOffered(state) && state.resources.length > 0 && !state.session.info.capabilities.subscribe
     ? "lacks subscribe: only --all-windows shows its windows and documents, without updates"
     : ""
 
@@ -30,7 +30,7 @@ const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && is
 
 /** The number of tools and windows of a running server; empty for others. */
 export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
-  if (!isRunning(state)) return ""
+  if (!isOffered(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
   return `${formatQuantity(tools, "tool")}, ${formatQuantity(state.resources.filter(isWindow).length, "window")}`
 }
@@ -41,7 +41,7 @@ const hasFailed = (state: ServerState): boolean => state._tag === "Idle" && stat
 /** The state and reason of a server that does not run although it should, in one line. */
 export const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) =>
-    state === undefined || (isRunning(state) && !hasFailed(state))
+    state === undefined || (isOffered(state) && !hasFailed(state))
       ? undefined
       : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
   )

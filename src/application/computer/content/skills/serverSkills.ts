@@ -6,13 +6,7 @@ import type { ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { makeRefresher } from "../../../shared/Refresher.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
-import {
-  backgroundSessionOf,
-  isIdle,
-  openSession,
-  type RunningMcpServer,
-  uriOf
-} from "../../servers/ServersSnapshot.ts"
+import { backgroundSessionOf, isIdle, openSession, type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
 import { rejectWhileRestarting } from "../../servers/rejectWhileRestarting.ts"
 import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
 import { joinScans, type SkillScan } from "./SkillScan.ts"
@@ -24,12 +18,12 @@ const maxSubscriptions = 256
 /** The resources of a session that its skills come from. */
 interface Listing {
   readonly session: McpSession
-  readonly resources: RunningMcpServer["resources"]
+  readonly resources: OfferedServer["resources"]
   /** Changes with the resources of skills. */
   readonly fingerprint: string
 }
 
-const listingOf = (server: RunningMcpServer): Listing => ({
+const listingOf = (server: OfferedServer): Listing => ({
   session: server.session,
   resources: server.resources,
   fingerprint: JSON.stringify(skillResourcesOf(server))
@@ -107,7 +101,7 @@ export const makeServerSkills = Effect.fnUntraced(function* (
 
   /** Follows the updates of resources. Stages once subscribed, in order to miss none. */
   const follow = Effect.fnUntraced(
-    function* ({ config: { name }, session }: RunningMcpServer, uris: ReadonlyArray<string>) {
+    function* ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) {
       const updates = yield* session
         .watch({ tools: false, resources: false, uris })
         .pipe(Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }))
@@ -132,7 +126,7 @@ export const makeServerSkills = Effect.fnUntraced(function* (
   const unfollow = (name: string) =>
     Effect.suspend(() => (followed.delete(name) ? FiberMap.remove(followers, name) : Effect.void))
 
-  const observeServer = Effect.fnUntraced(function* (server: RunningMcpServer) {
+  const observeServer = Effect.fnUntraced(function* (server: OfferedServer) {
     const { name } = server.config
     // What was staged stays. The next start stages what has changed since.
     if (isIdle(server)) return yield* unfollow(name)

@@ -14,7 +14,7 @@ import {
 import { encodeUtf8 } from "../../../../domain/utf8.ts"
 import type { SkillFiles, StagedFile } from "../../../ports/files/SkillFiles.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
-import { type RunningMcpServer, uriOf } from "../../servers/ServersSnapshot.ts"
+import { type OfferedServer, uriOf } from "../../servers/ServersSnapshot.ts"
 import { readSkillManifest } from "./readManifests.ts"
 import { digestBytes } from "./skillDigests.ts"
 
@@ -45,7 +45,7 @@ const stagingConcurrency = 4
 const readConcurrency = 8
 
 /** The listed resources that are skills, or files of skills. */
-export const skillResourcesOf = ({ resources }: Pick<RunningMcpServer, "resources">): ReadonlyArray<JsonObject> =>
+export const skillResourcesOf = ({ resources }: Pick<OfferedServer, "resources">): ReadonlyArray<JsonObject> =>
   resources.filter((resource) => hasSkillScheme(uriOf(resource)))
 
 const bytesOf = (contents: ReadonlyArray<JsonObject>): Result.Result<Uint8Array, string> => {
@@ -80,7 +80,7 @@ const parseSkills = (resources: ReadonlyArray<JsonObject>) => {
 export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["Service"]) {
   const { connectTimeout } = yield* ComputerSettings
 
-  const readBytes = ({ session }: RunningMcpServer, uri: string) =>
+  const readBytes = ({ session }: OfferedServer, uri: string) =>
     session.readResource(uri).pipe(
       Effect.mapError(({ message }) => message),
       Effect.flatMap((contents) => Effect.fromResult(bytesOf(contents))),
@@ -88,7 +88,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
     )
 
   const stageArchive = Effect.fnUntraced(function* (
-    server: RunningMcpServer,
+    server: OfferedServer,
     skill: string,
     { format, sha256, uri }: Extract<SkillOrigin, { readonly _tag: "Archive" }>
   ) {
@@ -97,7 +97,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
     return yield* files.stage(server.config.name, skill, { _tag: "Archive", format, bytes })
   })
 
-  const stageResources = Effect.fnUntraced(function* (server: RunningMcpServer, resource: SkillResource) {
+  const stageResources = Effect.fnUntraced(function* (server: OfferedServer, resource: SkillResource) {
     const listed = yield* Effect.fromResult(findSkillFiles(resource, server.resources))
     if (listed.length > skillLimits.maxFiles) return yield* Effect.fail(`more than ${skillLimits.maxFiles} files`)
     let left: number = skillLimits.maxStagedBytes
@@ -114,7 +114,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
     return yield* files.stage(server.config.name, resource.skill, { _tag: "Files", files: content })
   })
 
-  const stageFiles = (server: RunningMcpServer, resource: SkillResource) => {
+  const stageFiles = (server: OfferedServer, resource: SkillResource) => {
     const { origin, skill } = resource
     switch (origin._tag) {
       case "Mounted":
@@ -130,7 +130,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
   }
 
   const stageSkill = Effect.fnUntraced(
-    function* (server: RunningMcpServer, resource: SkillResource) {
+    function* (server: OfferedServer, resource: SkillResource) {
       const root = yield* stageFiles(server, resource)
       const manifest = yield* Effect.flatMap(readSkillManifest(files, root), Effect.fromResult)
       return { resource, root, manifest } satisfies StagedSkill
@@ -140,7 +140,7 @@ export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["
   )
 
   return Effect.fnUntraced(function* (
-    server: RunningMcpServer,
+    server: OfferedServer,
     previous: ReadonlyArray<StagedSkill>
   ): Effect.fn.Return<StagedServer> {
     const { problems, skills } = parseSkills(skillResourcesOf(server))

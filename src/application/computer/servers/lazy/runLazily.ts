@@ -65,7 +65,7 @@ const runOnRequest = Effect.fnUntraced(function* (
         config: serverConfigOf(supervised.setup(), name) ?? server,
         session: lazy.session(),
         ...listings,
-        onRequest: { open: lazy.open, live: undefined },
+        lazyControl: { open: lazy.open, live: undefined },
         ...definedOnly({ failure })
       }
     })

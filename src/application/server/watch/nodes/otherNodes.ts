@@ -23,7 +23,7 @@ import type { StreamBuffer } from "../../../shared/page/StreamBuffer.ts"
 const replyTimeout = Duration.seconds(15)
 
 /** Time between two looks for new nodes, and between two attempts to reach a node. */
-const lookInterval = Duration.seconds(1)
+const discoveryInterval = Duration.seconds(1)
 
 /** The replies by the tag of the request. */
 interface NodeReplies {
@@ -76,10 +76,10 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
 
   /**
-   * Asks all other nodes for what only one of them has, and gives its reply or its error. Fails with `absent` when all of
+   * Requests from all other nodes what only one of them has, and gives its reply or its error. Fails with `absent` when all of
    * them reply so, and with another error when a node cannot be asked.
    */
-  const askAll = Effect.fnUntraced(function* <A>(
+  const requestAll = Effect.fnUntraced(function* <A>(
     ask: (node: string) => Effect.Effect<A, ProtocolError>,
     absent: ProtocolError
   ) {
@@ -139,7 +139,7 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
         yield* Effect.repeat(next, { until: (isLast) => isLast })
       }, Effect.scoped)
 
-      const look = Effect.suspend(() =>
+      const discoverNodes = Effect.suspend(() =>
         Effect.forEach(
           names(),
           (node) =>
@@ -154,7 +154,9 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
           { discard: true }
         )
       )
-      yield* Effect.forkScoped(Effect.repeat(Effect.andThen(look, Effect.sleep(lookInterval)), { until: () => false }))
+      yield* Effect.forkScoped(
+        Effect.repeat(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval)), { until: () => false })
+      )
       return {
         focus: (address, operator) =>
           Effect.suspend(() => {
@@ -171,7 +173,7 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
       request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }),
     /** Executes a command at the node that has its target. */
     executeAnywhere: (command: PageCommand, operator: Operator, absent: ProtocolError) =>
-      askAll((node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }), absent),
+      requestAll((node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }), absent),
     /** Calls a tool at the node of its Computer. */
     call: Effect.fnUntraced(function* (
       call: PageCallRequest,
@@ -184,7 +186,7 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
           stream
         }))
       const { at, stream } = yield* Effect.acquireRelease(
-        "node" in place ? openAt(place.node) : askAll(openAt, place.absent),
+        "node" in place ? openAt(place.node) : requestAll(openAt, place.absent),
         (opened) => closeStream(opened.at, opened.stream),
         { interruptible: true }
       )

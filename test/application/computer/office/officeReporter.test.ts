@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Result, SubscriptionRef } from "effect"
-import { makeCallReporter } from "../../../../src/application/computer/office/callReporter.ts"
+import { makeOfficeReporter } from "../../../../src/application/computer/office/officeReporter.ts"
 import type { MemberStatus, OfficeMember } from "../../../../src/application/member/OfficeMember.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { LinkClosed, type Reply, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
@@ -38,7 +38,7 @@ const reporting = Effect.fnUntraced(function* (
     fits: () => true,
     provesOperators: () => false
   }
-  return { received, reporter: makeCallReporter(() => member) }
+  return { received, reporter: makeOfficeReporter(() => member) }
 })
 
 const wire = { computer: "pc", agent: "ada", req_id: "r", status: "progress", progress: 1, total: 2, message: "half" }
@@ -75,7 +75,7 @@ describe("the status of a call", () => {
     Effect.gen(function* () {
       const { reporter } = yield* reporting("0.2", undefined, Effect.fail(gone))
       yield* reporter.report(report)
-      const outside = makeCallReporter(() => undefined)
+      const outside = makeOfficeReporter(() => undefined)
       yield* outside.report(report)
       assert.isFalse(yield* outside.announceWait(report))
     })

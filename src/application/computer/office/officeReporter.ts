@@ -7,7 +7,7 @@ import type { CallReporter } from "../calls/CallReporter.ts"
 const announceTimeout = Duration.seconds(10)
 
 /** Reports the statuses of calls to the Server, which forwards them to their Agents. */
-export const makeCallReporter = (current: () => OfficeMember | undefined): CallReporter => ({
+export const makeOfficeReporter = (current: () => OfficeMember | undefined): CallReporter => ({
   report: (report) =>
     Effect.suspend(() => {
       const member = current()
