@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse as parseYaml } from "yaml"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
+import { currentNameOf } from "../../src/main/cli/flags/formerNames.ts"
 
 const read = (file: string): string => readFileSync(join("deploy", file), "utf8")
 
@@ -173,7 +174,7 @@ describe("a setting of the deployment", () => {
     }
     const names = schema.properties.config.propertyNames.not.enum
     assert.deepStrictEqual(
-      names.filter((name) => !commands.includes(`\n| \`--${name} `)),
+      names.filter((name) => !commands.includes(`\n| \`--${currentNameOf(name)} `)),
       []
     )
   })
@@ -216,9 +217,9 @@ describe("a version of the deployment", () => {
 describe("a time limit of the deployment", () => {
   it("exceeds the grace time of the Server", () => {
     const { command = [], stop_grace_period: period = "" } = compose.services["server"] ?? {}
-    assert.isAbove(Number.parseInt(period), Number(one(command.join(" "), /--grace=(\d+)/)))
+    assert.isAbove(Number.parseInt(period), Number(one(command.join(" "), /--drain-timeout=(\d+)/)))
     const unit = read("systemd/a2c-server.service")
-    assert.isAbove(Number(one(unit, /TimeoutStopSec=(\d+)/)), Number(one(unit, /A2C_GRACE=(\d+)/)))
+    assert.isAbove(Number(one(unit, /TimeoutStopSec=(\d+)/)), Number(one(unit, /A2C_DRAIN_TIMEOUT=(\d+)/)))
   })
 })
 

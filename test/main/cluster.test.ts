@@ -339,7 +339,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
   it.live("drains a stopped Server and moves its members", () =>
     Effect.gen(function* () {
       const [a] = nodes
-      const going = yield* startNode(redis, "--grace", "5")
+      const going = yield* startNode(redis, "--drain-timeout", "5")
       const agent = yield* joinOffice(a, "agent", "thinker", "moving")
       const answers: Array<() => void> = []
       const desk = yield* joinOffice(going, "computer", "desk", "moving", {

@@ -30,7 +30,7 @@ describe("a2c server shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     it.live(`waits for pending calls on ${signal}, closes in order and exits with 0`, () =>
       Effect.gen(function* () {
-        const { process, url } = yield* startServer(["--grace", "30"])
+        const { process, url } = yield* startServer(["--drain-timeout", "30"])
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
         yield* process.prints("graceful shutdown started", "stderr")
@@ -67,13 +67,13 @@ describe("a2c server shutdown", () => {
 
   it.live("aborts calls after the drain timeout of a flag or a variable", () =>
     Effect.gen(function* () {
-      const { process, url } = yield* startServer(["--grace", "1"])
+      const { process, url } = yield* startServer(["--drain-timeout", "1"])
       yield* underWay(url)
       yield* process.signal("SIGTERM")
       assert.strictEqual(yield* process.ended, 0)
       assert.include(steps(process), "drain timeout exceeded")
 
-      const other = yield* startServer([], { A2C_GRACE: "0" })
+      const other = yield* startServer([], { A2C_DRAIN_TIMEOUT: "0" })
       const { agent } = yield* underWay(other.url)
       yield* other.process.signal("SIGTERM")
       yield* agent.closed
@@ -106,7 +106,7 @@ describe("a2c server shutdown", () => {
   ] as const) {
     it.live(`exits at once on a second signal, with ${code} for ${signal}`, () =>
       Effect.gen(function* () {
-        const { process, url } = yield* startServer(["--grace", "600"])
+        const { process, url } = yield* startServer(["--drain-timeout", "600"])
         const { agent } = yield* underWay(url)
         yield* process.signal("SIGTERM")
         yield* process.prints("graceful shutdown started", "stderr")

@@ -8,6 +8,7 @@ import * as DotEnv from "../config/dotEnv.ts"
 import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { CommandLine } from "./flags/flagRules.ts"
+import { renameFormerFlags } from "./flags/formerNames.ts"
 import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 
@@ -47,7 +48,7 @@ const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.Non
     : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
 }
 
-const args = process.argv.slice(2)
+const args = renameFormerFlags(process.argv.slice(2))
 const json = wantsJson(args)
 
 /** Prints the errors of an invalid command line to stderr, not its help: the error would scroll away. */

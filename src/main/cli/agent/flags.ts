@@ -189,7 +189,7 @@ export const publishFlags = {
   pinnedTools: flag.texts("pin", "list these tools even when the others are searched: 'desk/read*'", {
     metavar: "PATTERN"
   }),
-  maxNameLength: flag.int("name-budget", "maximum length of a tool name", {
+  maxNameLength: flag.int("max-name-length", "maximum length of a tool name", {
     metavar: "CHARACTERS",
     default: defaultMaxNameLength,
     check: between(lowestMaxNameLength, 128)

@@ -1,5 +1,6 @@
 import { Config, Duration, type Redacted, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
+import { formerNameOf } from "./formerNames.ts"
 import { ByteSize, expectedSize, parseByteSize } from "./byteSize.ts"
 import { checkUrl, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
 
@@ -82,7 +83,9 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
       const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
       const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
-      const filled = env === undefined ? named : Flag.withFallbackConfig(named, configOf(env))
+      const former = formerNameOf(name)
+      const variables = [env, former && envOf(former)].filter((variable) => variable !== undefined)
+      const filled = variables.reduce((flag, variable) => Flag.withFallbackConfig(flag, configOf(variable)), named)
       const refined = refine(filled, name)
       const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
       return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)

@@ -147,8 +147,8 @@ export const serverFlags = {
     "port for apps of MCP servers on the office page, at the host of the Server; by default a free port of loopback"
   ),
   drainTimeout: setting.seconds(
-    "grace",
-    "drain timeout: time for in-flight calls to end on shutdown; a second signal ends the process at once",
+    "drain-timeout",
+    "time for in-flight calls to end on shutdown; a second signal ends the process at once",
     { default: Duration.seconds(10), check: between(0, 3600) }
   ),
   limits: limitFlags,

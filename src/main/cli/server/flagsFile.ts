@@ -7,6 +7,8 @@ import { parseYaml } from "../../config/yaml.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { describeFlag, type FlagDescription } from "../flags/describeFlag.ts"
+import { currentNameOf, formerNameOf } from "../flags/formerNames.ts"
+import { envVariableOf } from "../flags/setting.ts"
 import { loggingFlags, otlpFlag } from "../flags/globalFlags.ts"
 import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 
@@ -91,11 +93,12 @@ const readFlagsFile = Effect.fnUntraced(function* (file: string) {
   if (value !== null && !isJsonObject(value)) {
     return yield* fail([{ path: [], issue: "expected the names of flags with values, as port: 7070" }])
   }
-  const entries = yield* Effect.forEach(Object.entries(value ?? {}), ([key, given]) =>
-    Effect.map(Effect.result(argumentsOf(key, given)), (result) => ({ key, result }))
-  )
-  const problems = entries.flatMap(({ key, result }) =>
-    Result.isFailure(result) ? [{ path: [key], issue: result.failure, ...locate([key]) }] : []
+  const entries = yield* Effect.forEach(Object.entries(value ?? {}), ([given, one]) => {
+    const key = currentNameOf(given)
+    return Effect.map(Effect.result(argumentsOf(key, one)), (result) => ({ given, key, result }))
+  })
+  const problems = entries.flatMap(({ given, result }) =>
+    Result.isFailure(result) ? [{ path: [given], issue: result.failure, ...locate([given]) }] : []
   )
   if (problems.length > 0) return yield* fail(problems)
   return entries.map(({ key, result }) => ({ key, words: Result.getOrElse(result, () => []) }))
@@ -139,9 +142,13 @@ export const expandServerConfig = Effect.fnUntraced(function* (
   if (file === undefined || file === "") return args
   const added: Array<string> = []
   for (const { key, words } of yield* readFlagsFile(file)) {
-    const variable = knownFlags.get(key)?.variable
-    const isSet = variable !== undefined && Option.isSome(yield* readVariable(variable))
-    if (!isSet && !hasFlag(args, key)) added.push(...words)
+    const former = formerNameOf(key)
+    const variables = [knownFlags.get(key)?.variable, former && envVariableOf(former)]
+    const values = yield* Effect.forEach(
+      variables.filter((name) => name !== undefined),
+      readVariable
+    )
+    if (!values.some(Option.isSome) && !hasFlag(args, key)) added.push(...words)
   }
   return [...args.slice(0, at + 1), ...added, ...rest]
 })

@@ -43,14 +43,10 @@ const limitRows: { readonly [L in Exclude<keyof Limits, keyof MemoryLimits>]: Li
   nameLength: length("max-name-length", "characters of a member's name", joinRejected),
   officeLength: length("max-office-length", "characters of an office id", joinRejected),
   requestIdLength: length("max-request-id-length", "characters of a request id", "400; a cancellation is dropped"),
-  joinTimeout: seconds("join-time", "join timeout: time that a connection may stay outside of every office", "closed"),
-  idleTimeout: seconds(
-    "idle-time",
-    "idle timeout: time that a member may stay without a message in either direction",
-    "closed"
-  ),
+  joinTimeout: seconds("join-timeout", "time that a connection may stay outside of every office", "closed"),
+  idleTimeout: seconds("idle-timeout", "time that a member may stay without a message in either direction", "closed"),
   notificationBacklogBytes: bytes(
-    "max-notice-backlog",
+    "max-notification-backlog",
     "bytes queued for a member before its notifications are deferred",
     "sent later, and only those still relevant; closed at more than 8192 deferred notifications"
   ),

@@ -85,7 +85,7 @@ const rows: FlagRows<Omit<PublishOfficeOptions, keyof AgentSharedOptions>> = {
   page: requested(["--no-page"], [200, 404], statusOf("/office/", "GET")),
   tools: requested(["--tools", "search"], [false, true], lists("tools_search")),
   pinnedTools: requested(["--pin", "desk/echo"], [false, true], lists("desk__echo"), ["--tools", "search"]),
-  maxNameLength: requested(["--name-budget", "24"], [45, 24], (url) =>
+  maxNameLength: requested(["--max-name-length", "24"], [45, 24], (url) =>
     Effect.map(listed(url), (names) => Math.max(...names.map(({ length }) => length)))
   ),
   maxResult: requested(["--max-result", "4KiB"], [false, true], (url) =>

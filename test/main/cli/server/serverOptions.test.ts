@@ -130,7 +130,9 @@ const rows: FlagRows<ServerCommandOptions> = {
     ["--app-port", "2"]
   ),
   appPort: option(["--app-port", "2"], [{ apps: {} }, { apps: { port: 2 } }], ({ layer }) => layer.page),
-  drainTimeout: option(["--grace", "7"], [10, 7], ({ layer }) => Duration.toSeconds(layer.settings.drainTimeout)),
+  drainTimeout: option(["--drain-timeout", "7"], [10, 7], ({ layer }) =>
+    Duration.toSeconds(layer.settings.drainTimeout)
+  ),
   limits: option(["--max-connections", "7"], [10_000, 7], ({ layer }) => layer.limits.connections),
   apiKeys: credentials("--api-keys", fileWith("keys.json", keyFile)),
   jwtSecretFile: credentials("--jwt-secret-file", fileWith("secret", secret)),
@@ -184,9 +186,9 @@ const limitNames: { readonly [Name in keyof typeof limitFlags]: string } = {
   nameLength: "max-name-length",
   officeLength: "max-office-length",
   requestIdLength: "max-request-id-length",
-  joinTimeout: "join-time",
-  idleTimeout: "idle-time",
-  notificationBacklogBytes: "max-notice-backlog",
+  joinTimeout: "join-timeout",
+  idleTimeout: "idle-timeout",
+  notificationBacklogBytes: "max-notification-backlog",
   backlogBytes: "max-backlog",
   totalBacklogBytes: "max-total-backlog",
   totalIncompleteBytes: "max-total-incomplete",
