@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "../../src/domain/json.ts"
-import type { PageCommand } from "../../src/domain/page/PageCommand.ts"
+import type { PageCommandOf } from "../../src/domain/page/PageCommand.ts"
 import { tabTo, waitUntil } from "./scripted/expectations.ts"
 import { describePages, usePages } from "./scripted/usePages.ts"
 import { agent, makeBatch, makeMember, makeSnapshot, startTime, team } from "./scripted/pageFixtures.ts"
@@ -19,7 +19,7 @@ const greeting = {
   ]
 }
 
-type Request = Extract<PageCommand, { readonly _tag: "SendMcpRequest" }>
+type Request = PageCommandOf<"SendMcpRequest">
 
 /** Computers with prompts: `greet` of `notes` and `weekly` of `reports` at `desk`, `page` at `printer`. */
 const withPrompts =

@@ -18,7 +18,7 @@ import type { PageCall, PageEvent, PageMember } from "../../domain/page/PageEven
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
-import type { CallAsOperator, ExecuteCommand, PageReply, PageSource } from "../shared/page/PageSource.ts"
+import { type CallAsOperator, executeBy, type PageSource } from "../shared/page/PageSource.ts"
 import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
@@ -222,61 +222,46 @@ export const watchAgent = Effect.fnUntraced(function* ({
   const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | McpSessionError>) =>
     Effect.mapError(asking, toProtocolError)
 
-  const execute: ExecuteCommand = (command) =>
-    Effect.suspend((): Effect.Effect<PageReply, ProtocolError> => {
-      switch (command._tag) {
-        case "Focus":
-          return Effect.succeed({})
-        case "Disconnect":
-        case "Drain":
-          return Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
-        case "CancelCall": {
-          const cancel = running.get(command.id)?.cancel
-          const message = "The call does not run any more"
-          return cancel === undefined ? Effect.fail(notFound(message)) : Effect.as(cancel, {})
-        }
-        case "GetTools":
-          return request(agent.getToolList(command.computer))
-        case "GetDesktop":
-          return Effect.map(request(agent.getDesktop(command.computer)), (windows) => ({ windows }))
-        case "FindDocuments": {
-          const { computer, keywords, offset } = command
-          const query = { keywords, offset, limit: finderPageSizes.default }
-          return Effect.map(request(agent.findDocuments(computer, query)), ({ documents, totalCount: total }) => ({
-            documents,
-            total
-          }))
-        }
-        case "GetDocument":
-          return Effect.map(
-            request(agent.fetchDocument(command.computer, command.uri, { maxBytes: maxDocumentBytes })),
-            (document) => toPreview(command.uri, document)
-          )
-        case "SendMcpRequest": {
-          const { computer, method, params, server = "" } = command
-          const asked: Effect.Effect<JsonObject, AgentError | McpSessionError> =
-            method === "servers/list"
-              ? Effect.map(agent.mcpServers(computer), (servers) => ({ servers }))
-              : agent.mcpRequest(computer, { server, method, params })
-          return Effect.map(request(asked), (result) => ({ result }))
-        }
-        case "GetApproval":
-          return Effect.flatMap(request(agent.getApprovals(command.computer, command.id)), (approvals) => {
-            const found = approvals.find(({ id }) => id === command.id)
-            return found === undefined
-              ? Effect.fail(notFound("The approval is not open any more"))
-              : Effect.succeed(found)
-          })
-        case "DecideApproval": {
-          const { computer, id, ...answer } = command
-          return request(agent.decideApproval(computer, id, toAnswer(answer)))
-        }
-        case "ExplainCall":
-          return Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
-        case "GetCallBody":
-          return Effect.fail(notFound("An Agent does not capture arguments and results"))
-      }
-    })
+  const notOfServer = () =>
+    Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
+
+  const execute = executeBy({
+    Focus: () => Effect.succeed({}),
+    Disconnect: notOfServer,
+    Drain: notOfServer,
+    CancelCall: ({ id }) => {
+      const cancel = running.get(id)?.cancel
+      return cancel === undefined ? Effect.fail(notFound("The call does not run any more")) : Effect.as(cancel, {})
+    },
+    GetCallBody: () => Effect.fail(notFound("An Agent does not capture arguments and results")),
+    GetTools: ({ computer }) => request(agent.getToolList(computer)),
+    GetDesktop: ({ computer }) => Effect.map(request(agent.getDesktop(computer)), (windows) => ({ windows })),
+    FindDocuments: ({ computer, keywords, offset }) => {
+      const query = { keywords, offset, limit: finderPageSizes.default }
+      return Effect.map(request(agent.findDocuments(computer, query)), ({ documents, totalCount: total }) => ({
+        documents,
+        total
+      }))
+    },
+    GetDocument: ({ computer, uri }) =>
+      Effect.map(request(agent.fetchDocument(computer, uri, { maxBytes: maxDocumentBytes })), (document) =>
+        toPreview(uri, document)
+      ),
+    SendMcpRequest: ({ computer, method, params, server = "" }) => {
+      const asked: Effect.Effect<JsonObject, AgentError | McpSessionError> =
+        method === "servers/list"
+          ? Effect.map(agent.mcpServers(computer), (servers) => ({ servers }))
+          : agent.mcpRequest(computer, { server, method, params })
+      return Effect.map(request(asked), (result) => ({ result }))
+    },
+    GetApproval: ({ computer, id }) =>
+      Effect.flatMap(request(agent.getApprovals(computer, id)), (approvals) => {
+        const found = approvals.find((one) => one.id === id)
+        return found === undefined ? Effect.fail(notFound("The approval is not open any more")) : Effect.succeed(found)
+      }),
+    DecideApproval: ({ computer, id, ...answer }) => request(agent.decideApproval(computer, id, toAnswer(answer))),
+    ExplainCall: () => Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
+  })
 
   const call: CallAsOperator = ({ computer, params, timeout, tool }) =>
     Effect.sync(() => {

@@ -10,68 +10,73 @@ import type { ExplanationView } from "../policy/CallExplanation.ts"
 const officeFields = { line: Identifier, office: Identifier }
 const computerFields = { ...officeFields, computer: Identifier }
 
-/** Watches one office in a stream, instead of the one before: its Computers report their state. */
-const Focus = Schema.TaggedStruct("Focus", { stream: Identifier, ...officeFields })
-/** Closes the connection of a member. */
-const Disconnect = Schema.TaggedStruct("Disconnect", { sid: Identifier })
-/** Drains a node: it rejects joins and new calls until it ends. */
-const Drain = Schema.TaggedStruct("Drain", { node: Identifier })
-/** Cancels a running call by its id in the stream. */
-const CancelCall = Schema.TaggedStruct("CancelCall", { id: BoundedText })
-const GetTools = Schema.TaggedStruct("GetTools", computerFields)
-/** Renders the desktop as the Agent sees it; each window starts with its URI and a line break. */
-const GetDesktop = Schema.TaggedStruct("GetDesktop", computerFields)
-const FindDocuments = Schema.TaggedStruct("FindDocuments", {
-  ...computerFields,
-  keywords: Schema.Array(BoundedText),
-  offset: Schema.Int
-})
-/** Fetches the text of a document by its DPE URI. */
-const GetDocument = Schema.TaggedStruct("GetDocument", { ...computerFields, uri: BoundedText })
-/**
- * Sends a request of the operator to an MCP server, or asks for the list of all servers with `servers/list`. An error of
- * the MCP server has its message. Computers of other implementations list no servers.
- */
-const SendMcpRequest = Schema.TaggedStruct("SendMcpRequest", {
-  ...computerFields,
-  method: Schema.Literals(["servers/list", "prompts/get", "completion/complete"]),
-  /** The identity of the MCP server in the office. */
-  server: Schema.optionalKey(Identifier),
-  params: JsonObject
-})
-/** The captured arguments and result of a call. */
-const GetCallBody = Schema.TaggedStruct("GetCallBody", { id: BoundedText })
+/** Where a command is executed: here, or at the node of its target. */
+export type CommandTarget = "here" | "connection" | "node" | "call" | "computer"
 
-/** An approval of a Computer, with all arguments. */
-const GetApproval = Schema.TaggedStruct("GetApproval", { ...computerFields, id: Identifier })
-/** Decides about a call that waits for an approval. The first answer counts: a later one fails with 409. */
-const DecideApproval = Schema.TaggedStruct("DecideApproval", { ...computerFields, id: Identifier, ...AnswerFields })
+const define = <const Tag extends string, const F extends Schema.Struct.Fields, const T extends CommandTarget>(
+  tag: Tag,
+  target: T,
+  fields: F
+) => ({ target, schema: Schema.TaggedStruct(tag, fields) })
 
-/** Tells how a call of an operator, or of the member `subject`, would be decided. It does not run. */
-const ExplainCall = Schema.TaggedStruct("ExplainCall", {
-  ...computerFields,
-  tool: Identifier,
-  params: JsonObject,
-  subject: Schema.optionalKey(Identifier)
-})
+/** The commands of the page: one request, one reply. Those to a Computer name it by its office. */
+export const pageCommands = {
+  /** Watches one office in a stream, instead of the one before: its Computers report their state. */
+  Focus: define("Focus", "here", { stream: Identifier, ...officeFields }),
+  /** Closes the connection of a member. */
+  Disconnect: define("Disconnect", "connection", { sid: Identifier }),
+  /** Drains a node: it rejects joins and new calls until it ends. */
+  Drain: define("Drain", "node", { node: Identifier }),
+  /** Cancels a running call by its id in the stream. */
+  CancelCall: define("CancelCall", "call", { id: BoundedText }),
+  /** The captured arguments and result of a call. */
+  GetCallBody: define("GetCallBody", "call", { id: BoundedText }),
+  GetTools: define("GetTools", "computer", computerFields),
+  /** Renders the desktop as the Agent sees it; each window starts with its URI and a line break. */
+  GetDesktop: define("GetDesktop", "computer", computerFields),
+  FindDocuments: define("FindDocuments", "computer", {
+    ...computerFields,
+    keywords: Schema.Array(BoundedText),
+    offset: Schema.Int
+  }),
+  /** Fetches the text of a document by its DPE URI. */
+  GetDocument: define("GetDocument", "computer", { ...computerFields, uri: BoundedText }),
+  /**
+   * Sends a request of the operator to an MCP server, or asks for the list of all servers with `servers/list`. An error of
+   * the MCP server has its message. Computers of other implementations list no servers.
+   */
+  SendMcpRequest: define("SendMcpRequest", "computer", {
+    ...computerFields,
+    method: Schema.Literals(["servers/list", "prompts/get", "completion/complete"]),
+    /** The identity of the MCP server in the office. */
+    server: Schema.optionalKey(Identifier),
+    params: JsonObject
+  }),
+  /** An approval of a Computer, with all arguments. */
+  GetApproval: define("GetApproval", "computer", { ...computerFields, id: Identifier }),
+  /** Decides about a call that waits for an approval. The first answer counts: a later one fails with 409. */
+  DecideApproval: define("DecideApproval", "computer", { ...computerFields, id: Identifier, ...AnswerFields }),
+  /** Tells how a call of an operator, or of the member `subject`, would be decided. It does not run. */
+  ExplainCall: define("ExplainCall", "computer", {
+    ...computerFields,
+    tool: Identifier,
+    params: JsonObject,
+    subject: Schema.optionalKey(Identifier)
+  })
+}
 
-/** A command of the page: one request, one reply. */
-export const PageCommand = Schema.Union([
-  Focus,
-  Disconnect,
-  Drain,
-  CancelCall,
-  GetTools,
-  GetDesktop,
-  FindDocuments,
-  GetDocument,
-  SendMcpRequest,
-  GetCallBody,
-  GetApproval,
-  DecideApproval,
-  ExplainCall
-])
+export type PageCommandTag = keyof typeof pageCommands
+
+export const PageCommand = Schema.Union(Object.values(pageCommands).map(({ schema }) => schema))
 export type PageCommand = typeof PageCommand.Type
+
+/** A command by its tag. */
+export type PageCommandOf<Tag extends PageCommandTag> = Extract<PageCommand, { readonly _tag: Tag }>
+
+/** The tags of the commands with a kind of target. */
+export type TagsWithTarget<T extends CommandTarget> = {
+  [Tag in PageCommandTag]: (typeof pageCommands)[Tag]["target"] extends T ? Tag : never
+}[PageCommandTag]
 
 /** A call of an operator. Its reply is a stream of {@link PageCallMessage}s; closing it cancels the call. */
 export const PageCallRequest = Schema.Struct({

@@ -7,7 +7,9 @@ import type {
   PageCallRequest,
   PageCommand,
   PageReplies,
-  PageSession
+  PageSession,
+  PageCommandOf,
+  PageCommandTag
 } from "../../../src/domain/page/PageCommand.ts"
 import type { PageEvent, PageMessage, PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
 import { makeApproval, makeBatch, makeSession, makeSnapshot, startTime } from "./pageFixtures.ts"
@@ -19,7 +21,7 @@ const contentSecurityPolicy =
 
 /** Replies to commands. */
 export type Replies = {
-  [T in PageCommand["_tag"]]?: (command: Extract<PageCommand, { readonly _tag: T }>) => PageReplies[T] | RejectedCommand
+  [T in PageCommandTag]?: (command: PageCommandOf<T>) => PageReplies[T] | RejectedCommand
 }
 
 /** A rejection with its HTTP status. */

@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, FiberSet, type Scope } from "effect"
 import { publicMembership } from "../../../domain/model/Membership.ts"
-import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { forbidden, notFound } from "../../../domain/model/ProtocolError.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
@@ -14,7 +14,7 @@ import { requestComputer } from "./computers/computerRequests.ts"
 import { getTools, sendMcpRequest } from "./computers/mcpRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import type { ExecuteCommand, Operator, PageReply } from "../../shared/page/PageSource.ts"
+import { executeBy, type ExecuteCommand, type Operator } from "../../shared/page/PageSource.ts"
 import type { RecordAction } from "./recordAction.ts"
 
 /** How long a cancelled call may still end by the reply of its Computer. Then the Server ends it with an error. */
@@ -108,59 +108,47 @@ export const makeCommands = Effect.fnUntraced(function* (
     return Effect.as(recorded("cancel_call", operator, target, cancelling), {})
   }
 
-  return (command, operator) =>
-    Effect.suspend((): Effect.Effect<PageReply, ProtocolError> => {
-      switch (command._tag) {
-        case "Focus":
-          return Effect.flatMap(focus(command.stream, command, operator), (isKnown) =>
-            isKnown ? Effect.succeed({}) : Effect.fail(notFound("The stream has ended"))
-          )
-        case "Disconnect":
-          return disconnect(command.sid, operator)
-        case "Drain":
-          return drain(command.node, operator)
-        case "CancelCall":
-          return cancelCall(command.id, operator)
-        case "GetTools":
-          return Effect.flatMap(getTools(server, operator, command), ({ startingServers = [], tools }) => {
-            const { rounded, tools: exact } = toExactTools(`${command.office}/${command.computer}`, tools)
-            const reply = { tools: exact, startingServers }
-            return Effect.as(report("tools", { items: [], omitted: [], rounded }), reply)
-          })
-        case "SendMcpRequest":
-          return sendMcpRequest(server, operator, command)
-        case "GetDesktop":
-          return requestComputer(
-            server,
-            operator,
-            command,
-            ({ calls }) => calls.getDesktop,
-            (base) => base
-          ).pipe(Effect.map(({ desktops }) => ({ windows: desktops })))
-        case "FindDocuments": {
-          const { keywords, offset } = command
-          return requestComputer(
-            server,
-            operator,
-            command,
-            ({ calls }) => calls.getFinder,
-            (base) => ({ ...base, keywords, offset, limit: finderPageSizes.default })
-          ).pipe(Effect.map(({ documents, totalCount }) => ({ documents, total: totalCount })))
-        }
-        case "GetDocument":
-          return previewDocument(server, operator, command)
-        case "GetApproval":
-          return getApproval(server, operator, command)
-        case "DecideApproval":
-          return decideApproval(server, operator, command, recorded)
-        case "ExplainCall":
-          return explainCall(server, operator, command)
-        case "GetCallBody": {
-          const body = bodies?.get(command.id)
-          return body === undefined
-            ? Effect.fail(notFound("The arguments and the result of this call are not captured"))
-            : Effect.succeed(body)
-        }
-      }
-    })
+  return executeBy({
+    Focus: (command, operator) =>
+      Effect.flatMap(focus(command.stream, command, operator), (isKnown) =>
+        isKnown ? Effect.succeed({}) : Effect.fail(notFound("The stream has ended"))
+      ),
+    Disconnect: ({ sid }, operator) => disconnect(sid, operator),
+    Drain: ({ node }, operator) => drain(node, operator),
+    CancelCall: ({ id }, operator) => cancelCall(id, operator),
+    GetCallBody: ({ id }) => {
+      const body = bodies?.get(id)
+      return body === undefined
+        ? Effect.fail(notFound("The arguments and the result of this call are not captured"))
+        : Effect.succeed(body)
+    },
+    GetTools: (command, operator) =>
+      Effect.flatMap(getTools(server, operator, command), ({ startingServers = [], tools }) => {
+        const { rounded, tools: exact } = toExactTools(`${command.office}/${command.computer}`, tools)
+        return Effect.as(report("tools", { items: [], omitted: [], rounded }), { tools: exact, startingServers })
+      }),
+    GetDesktop: (command, operator) =>
+      requestComputer(
+        server,
+        operator,
+        command,
+        ({ calls }) => calls.getDesktop,
+        (base) => base
+      ).pipe(Effect.map(({ desktops }) => ({ windows: desktops }))),
+    FindDocuments: (command, operator) => {
+      const { keywords, offset } = command
+      return requestComputer(
+        server,
+        operator,
+        command,
+        ({ calls }) => calls.getFinder,
+        (base) => ({ ...base, keywords, offset, limit: finderPageSizes.default })
+      ).pipe(Effect.map(({ documents, totalCount }) => ({ documents, total: totalCount })))
+    },
+    GetDocument: (command, operator) => previewDocument(server, operator, command),
+    SendMcpRequest: (command, operator) => sendMcpRequest(server, operator, command),
+    GetApproval: (command, operator) => getApproval(server, operator, command),
+    DecideApproval: (command, operator) => decideApproval(server, operator, command, recorded),
+    ExplainCall: (command, operator) => explainCall(server, operator, command)
+  })
 })

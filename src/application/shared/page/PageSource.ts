@@ -1,8 +1,15 @@
-import type { Effect, Scope, Stream } from "effect"
+import { Effect, type Scope, type Stream } from "effect"
 import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import type { PageCallMessage, PageCallRequest, PageCommand, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type {
+  PageCallMessage,
+  PageCallRequest,
+  PageCommand,
+  PageCommandOf,
+  PageCommandTag,
+  PageReplies
+} from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import type { PageStream } from "./PageStream.ts"
 
@@ -16,10 +23,27 @@ export interface Operator {
 /** The name of an operator among the members of an office. */
 export const operatorNameOf = ({ identity }: Pick<Operator, "identity">): string => nameOfOperator(identity.subject)
 
-export type PageReply = PageReplies[PageCommand["_tag"]]
+export type PageReply = PageReplies[PageCommandTag]
 
 /** Executes a command of an operator. */
 export type ExecuteCommand = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
+
+/** A handler for each command. */
+export type PageHandlers = {
+  readonly [Tag in PageCommandTag]: (
+    command: PageCommandOf<Tag>,
+    operator: Operator
+  ) => Effect.Effect<PageReplies[Tag], ProtocolError>
+}
+
+type AnyHandler = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
+
+/** Executes each command by its handler. */
+export const executeBy =
+  (handlers: PageHandlers): ExecuteCommand =>
+  (command, operator) =>
+    // The handler of a tag takes the command of this tag.
+    Effect.suspend(() => (handlers[command._tag] as AnyHandler)(command, operator))
 
 /** Starts a call. The call runs while the stream is consumed; its last message is the result or an error. */
 export type CallAsOperator = (

@@ -1,5 +1,11 @@
 import { isJsonObject, parseJson } from "../../../domain/json.ts"
-import type { PageCommand, PageError, PageReplies, PageSession } from "../../../domain/page/PageCommand.ts"
+import type {
+  PageCommandTag,
+  PageError,
+  PageReplies,
+  PageSession,
+  PageCommandOf
+} from "../../../domain/page/PageCommand.ts"
 
 /** The folder of the page, which may be below the path of a proxy. */
 const base = location.pathname.replace(/\/(?:index\.html)?$/, "")
@@ -77,12 +83,9 @@ export const signOut = async (): Promise<void> => {
   csrf = "sign-in"
 }
 
-/** A command by its tag. */
-export type CommandOf<T extends PageCommand["_tag"]> = Extract<PageCommand, { readonly _tag: T }>
-
 /** Sends a command and resolves with its reply. */
-export const sendCommand = async <T extends PageCommand["_tag"]>(
-  command: CommandOf<T>,
+export const sendCommand = async <T extends PageCommandTag>(
+  command: PageCommandOf<T>,
   signal?: AbortSignal
 ): Promise<PageReplies[T]> => (await parseReply(await send("POST", "commands", command, signal))) as PageReplies[T]
 

@@ -1,8 +1,8 @@
 import { findPageOffice } from "../../../domain/page/offices.ts"
-import type { PageCommand, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
-import type { CommandOf } from "./api.ts"
+import type { PageCommandOf } from "../../../domain/page/PageCommand.ts"
 import { pageState } from "./store.ts"
 import { useReplies } from "./useReplies.ts"
 
@@ -14,9 +14,9 @@ export interface ComputerReplies<R> {
 }
 
 /** Asks each Computer of an office, and again when its tools change. Computers announce changes of prompts as those of tools. */
-export const useComputerReplies = <T extends PageCommand["_tag"]>(
+export const useComputerReplies = <T extends PageCommandTag>(
   address: OfficeAddress,
-  commandOf: (computer: string) => CommandOf<T>
+  commandOf: (computer: string) => PageCommandOf<T>
 ): ComputerReplies<PageReplies[T]> => {
   const state = pageState.value
   const { computers } = findPageOffice(state, address)

@@ -1,12 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { PageCommand, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
-import { type CommandOf, pageErrorOf, sendCommand } from "./api.ts"
+import type { PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { PageCommandOf } from "../../../domain/page/PageCommand.ts"
+import { pageErrorOf, sendCommand } from "./api.ts"
 
 /** A command whose reply a view shows. Another version fetches it again. */
-export interface Wanted<T extends PageCommand["_tag"]> {
+export interface Wanted<T extends PageCommandTag> {
   readonly key: string
   readonly version: string
-  readonly command: CommandOf<T>
+  readonly command: PageCommandOf<T>
 }
 
 /** The last reply, or the error in its place; both are missing until the first one. */
@@ -25,7 +26,7 @@ interface Fetching {
 }
 
 /** Fetches replies, and again when their version changes. Replies of keys that are not wanted any more are dropped. */
-export const useReplies = <T extends PageCommand["_tag"]>(
+export const useReplies = <T extends PageCommandTag>(
   wanted: ReadonlyArray<Wanted<T>>
 ): ReadonlyMap<string, Fetched<PageReplies[T]>> => {
   const [replies, setReplies] = useState<ReadonlyMap<string, Fetched<PageReplies[T]>>>(new Map())

@@ -1,6 +1,6 @@
 import { Duration, Effect, Option } from "effect"
 import { payloadTooLarge, type ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
-import type { PageCommand, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import type { PageReplies, PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { maxDocumentBytes, toPreview } from "../../../shared/page/documentPreview.ts"
 import { DocumentReader } from "../../../ports/files/DocumentReader.ts"
 import { requestComputer } from "./computerRequests.ts"
@@ -9,7 +9,7 @@ import type { Operator } from "../../../shared/page/PageSource.ts"
 
 const transferTimeout = Duration.seconds(10)
 
-type GetDocument = Extract<PageCommand, { readonly _tag: "GetDocument" }>
+type GetDocument = PageCommandOf<"GetDocument">
 
 /** Fetches the beginning of a document for an operator. Documents that are not text have an empty text. */
 export type PreviewDocument = (

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { mcpFeature } from "../../../../domain/model/messages/mcp.ts"
 import { badRequest, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
-import type { PageCommand, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import type { PageCommand, PageReplies, PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import type { Operator } from "../../../shared/page/PageSource.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import { requestComputer } from "./computerRequests.ts"
@@ -26,7 +26,7 @@ export const getTools = (server: WatchedServer, operator: Operator, command: Com
 export const sendMcpRequest = Effect.fnUntraced(function* (
   server: WatchedServer,
   operator: Operator,
-  command: Extract<PageCommand, { readonly _tag: "SendMcpRequest" }>
+  command: PageCommandOf<"SendMcpRequest">
 ): Effect.fn.Return<PageReplies["SendMcpRequest"], ProtocolError> {
   const { method, params, server: id } = command
   if (method === "servers/list") {

@@ -8,7 +8,7 @@ import {
 } from "../../../../domain/approvals/ApprovalView.ts"
 import { computerNotFound, errorCodes, forbidden, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
-import type { PageCommand } from "../../../../domain/page/PageCommand.ts"
+import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { explainCallEvent, explanationCodecs, type ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
 import type { Codec } from "../../../../domain/validation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
@@ -18,9 +18,9 @@ import { decodeReply, findLine, requestComputer, requestTimeout, toProtocolError
 import type { RecordAction } from "../recordAction.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 
-type GetApproval = Extract<PageCommand, { readonly _tag: "GetApproval" }>
-type DecideApproval = Extract<PageCommand, { readonly _tag: "DecideApproval" }>
-type ExplainCall = Extract<PageCommand, { readonly _tag: "ExplainCall" }>
+type GetApproval = PageCommandOf<"GetApproval">
+type DecideApproval = PageCommandOf<"DecideApproval">
+type ExplainCall = PageCommandOf<"ExplainCall">
 
 /** Sends a request to a Computer of this node whose owner lets operators do this. Other peers never see it. */
 const requestPermitted = Effect.fnUntraced(function* <A>(

@@ -1,6 +1,12 @@
 import { Effect, Option } from "effect"
 import { computerNotFound, notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
-import type { PageCommand } from "../../../../domain/page/PageCommand.ts"
+import {
+  type CommandTarget,
+  type PageCommand,
+  type PageCommandOf,
+  pageCommands,
+  type TagsWithTarget
+} from "../../../../domain/page/PageCommand.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import type { OtherNodes } from "./otherNodes.ts"
 import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
@@ -35,30 +41,18 @@ export const makeClusterCommands = (
     return member === undefined ? { absent: computerNotFound(computer) } : { node: member.node }
   }
 
-  const placeOf = (command: PageCommand): Place => {
-    switch (command._tag) {
-      case "Focus":
-        return { node: registry.node }
-      case "Drain":
-        return { node: command.node }
-      case "CancelCall":
-      case "GetCallBody":
-        return { node: nodeOfCall(command.id) }
-      case "Disconnect":
-        return connections.get(command.sid) === undefined
-          ? { absent: notFound(`No connection '${command.sid}'`) }
-          : { node: registry.node }
-      case "GetTools":
-      case "GetDesktop":
-      case "FindDocuments":
-      case "GetDocument":
-      case "SendMcpRequest":
-      case "GetApproval":
-      case "DecideApproval":
-      case "ExplainCall":
-        return placeOfComputer(command)
-    }
+  const places: { readonly [T in CommandTarget]: (command: PageCommandOf<TagsWithTarget<T>>) => Place } = {
+    here: () => ({ node: registry.node }),
+    node: ({ node }) => ({ node }),
+    call: ({ id }) => ({ node: nodeOfCall(id) }),
+    connection: ({ sid }) =>
+      connections.get(sid) === undefined ? { absent: notFound(`No connection '${sid}'`) } : { node: registry.node },
+    computer: placeOfComputer
   }
+
+  const placeOf = (command: PageCommand): Place =>
+    // A target takes the commands that have it.
+    (places[pageCommands[command._tag].target] as (command: PageCommand) => Place)(command)
 
   /** True when this node serves a place: also for an unknown target, to which it replies with an error. */
   const isHere = (place: Place): boolean => {

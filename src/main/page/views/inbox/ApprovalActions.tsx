@@ -1,11 +1,11 @@
 import type { ComponentChildren, TargetedMouseEvent } from "preact"
 import { useId, useState } from "preact/hooks"
-import type { CommandOf } from "../../connection/api.ts"
+import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { serverNow } from "../../connection/store.ts"
 import { truncate, visibleLine } from "../../parts/visibleText.ts"
 
 /** The answer of a command. */
-export type Answer = Pick<CommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason" | "content">
+export type Answer = Pick<PageCommandOf<"DecideApproval">, "action" | "scope" | "until" | "reason" | "content">
 
 /** The length of the reason of a denial, as the command bounds it. */
 const maxReasonLength = 500

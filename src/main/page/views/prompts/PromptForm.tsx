@@ -5,7 +5,8 @@ import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import type { PageError } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { completionsIn, messagesIn, type PromptMessage, type ServerPrompt } from "../../../../domain/page/prompts.ts"
-import { type CommandOf, pageErrorOf, sendCommand } from "../../connection/api.ts"
+import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
+import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
 import { CopyButton } from "../../parts/CopyButton.tsx"
 import { GroupFields } from "../../parts/FormFields.tsx"
@@ -32,9 +33,9 @@ const maxMessages = 100
 
 const requestOf = (
   { address, chosen: { computer, prompt } }: PromptFormProps,
-  method: CommandOf<"SendMcpRequest">["method"],
+  method: PageCommandOf<"SendMcpRequest">["method"],
   params: JsonObject
-): CommandOf<"SendMcpRequest"> => ({
+): PageCommandOf<"SendMcpRequest"> => ({
   _tag: "SendMcpRequest",
   ...address,
   computer,

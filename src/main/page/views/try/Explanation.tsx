@@ -1,7 +1,8 @@
 import { useRef, useState } from "preact/hooks"
 import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
 import { formatOutcome } from "../../../../domain/policy/Rule.ts"
-import { type CommandOf, pageErrorOf, sendCommand } from "../../connection/api.ts"
+import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
+import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 
@@ -35,7 +36,7 @@ type State = { readonly explained: Explained } | { readonly error: PageError }
 
 interface ExplainProps {
   /** The call; `undefined` while its arguments are invalid. */
-  readonly command: Omit<CommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
+  readonly command: Omit<PageCommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
   /** The Agents of the office, of which one may be the caller. */
   readonly agents: ReadonlyArray<string>
 }
