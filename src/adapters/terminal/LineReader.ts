@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline"
+import { createInterface, type Interface } from "node:readline"
 import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
@@ -72,197 +72,236 @@ interface PendingRead extends Prompt {
 /** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
 
-/** Reads lines until the scope closes, and then restores the terminal. */
-export const makeLineReader = Effect.fnUntraced(function* ({
-  errors,
-  history,
-  input,
-  output,
-  isTerminal = input.isTTY === true && output.isTTY === true
-}: LineStreams): Effect.fn.Return<LineReader, never, Scope.Scope> {
-  const lock = yield* Semaphore.make(1)
-  const run = yield* FiberSet.makeRuntime<never>()
-  const backlog: Array<string> = []
-  /** Open after a Ctrl-C since the last line, until a listener has received it. */
-  const interrupted = Latch.makeUnsafe(false)
-  let pendingRead: PendingRead | undefined
-  let isPrivate: Prompt["isPrivate"]
-  /** The current line, when it belongs into the saved history. */
-  let lineToSave: string | undefined
-  let isHistoryReported = false
-  let isClosed = false
-  let isHidden = false
-  let shownContext: ReadonlyArray<string> = []
-  let isCapturingInterrupts = false
+type Run = (effect: Effect.Effect<unknown>) => unknown
 
-  const maskedOutput = new Writable({
-    decodeStrings: false,
-    write: (chunk: string, _encoding, done) => {
-      if (!isHidden) output.write(chunk)
-      done()
-    }
-  })
-  Object.defineProperty(maskedOutput, "columns", { get: () => output.columns })
-  const onResize = () => maskedOutput.emit("resize")
-  const completer = (line: string, callback: (error: Error | null, found: [Array<string>, string]) => void) => {
-    const complete = pendingRead?.complete
+/** Readline, its pending read, and what it shows. */
+class TerminalLines {
+  readonly isTerminal: boolean
+  /** Open after a Ctrl-C since the last line, until a listener has received it. */
+  readonly interrupted = Latch.makeUnsafe(false)
+  isCapturingInterrupts = false
+  readonly #streams: LineStreams
+  readonly #run: Run
+  readonly #lines: Interface
+  readonly #backlog: Array<string> = []
+  #pendingRead: PendingRead | undefined
+  #isPrivate: Prompt["isPrivate"]
+  /** The current line, when it belongs into the saved history. */
+  #lineToSave: string | undefined
+  #isHistoryReported = false
+  #isClosed = false
+  #isHidden = false
+  #shownContext: ReadonlyArray<string> = []
+  readonly #maskedOutput: Writable
+
+  constructor(streams: LineStreams, run: Run) {
+    const { history, input, output, isTerminal = input.isTTY === true && output.isTTY === true } = streams
+    this.isTerminal = isTerminal
+    this.#streams = streams
+    this.#run = run
+    this.#maskedOutput = new Writable({
+      decodeStrings: false,
+      write: (chunk: string, _encoding, done) => {
+        if (!this.#isHidden) output.write(chunk)
+        done()
+      }
+    })
+    Object.defineProperty(this.#maskedOutput, "columns", { get: () => output.columns })
+    output.on("resize", this.#onResize)
+    this.#lines = isTerminal
+      ? createInterface({
+          input,
+          output: this.#maskedOutput,
+          terminal: true,
+          history: history === undefined ? [] : history.lines.toReversed(),
+          historySize: maxHistoryLines,
+          completer: this.#complete
+        })
+      : createInterface({ input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
+    this.#lines.on("line", (text) => this.#onLine(text))
+    this.#lines.on("history", (recalled) => this.#onHistory(recalled))
+    this.#lines.on("close", this.#onClose)
+    // The terminal was hung up.
+    this.#lines.on("error", this.#onClose)
+    this.#lines.on("SIGINT", () => this.#onInterrupt())
+  }
+
+  isReading(): boolean {
+    return this.#pendingRead !== undefined
+  }
+
+  /** Restores the terminal. */
+  close(): void {
+    this.#streams.output.off("resize", this.#onResize)
+    this.#lines.close()
+  }
+
+  readonly #onResize = () => void this.#maskedOutput.emit("resize")
+
+  readonly #complete = (line: string, callback: (error: Error | null, found: [Array<string>, string]) => void) => {
+    const complete = this.#pendingRead?.complete
     if (complete === undefined) return callback(null, [[], line])
     const completions = Effect.catchCause(complete(line), (cause) =>
       Effect.as(Effect.logError("completion failed", cause), { candidates: [], word: line })
     )
     // Readline prints candidates as they are.
     const isSafe = (candidate: string) => escapeForTerminal(candidate) === candidate
-    run(Effect.map(completions, ({ candidates, word }) => callback(null, [candidates.filter(isSafe), word])))
+    this.#run(Effect.map(completions, ({ candidates, word }) => callback(null, [candidates.filter(isSafe), word])))
   }
-  const lines = yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      output.on("resize", onResize)
-      return isTerminal
-        ? createInterface({
-            input,
-            output: maskedOutput,
-            terminal: true,
-            history: history === undefined ? [] : history.lines.toReversed(),
-            historySize: maxHistoryLines,
-            completer
-          })
-        : createInterface({ input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
-    }),
-    (open) =>
-      Effect.sync(() => {
-        output.off("resize", onResize)
-        open.close()
-      })
-  )
 
-  const completeRead = (line: TerminalLine) => {
-    const waiting = pendingRead
-    pendingRead = undefined
-    if (isTerminal) lines.setPrompt("")
-    if (isHidden) {
-      isHidden = false
-      output.write("\n")
+  #completeRead(line: TerminalLine): void {
+    const waiting = this.#pendingRead
+    this.#pendingRead = undefined
+    if (this.isTerminal) this.#lines.setPrompt("")
+    if (this.#isHidden) {
+      this.#isHidden = false
+      this.#streams.output.write("\n")
     }
     waiting?.onLine(line)
   }
 
   /** Saves the line that the history has received. A failure is reported once. */
-  const saveLine = () => {
-    const problem = lineToSave === undefined ? undefined : history?.append(lineToSave)
-    lineToSave = undefined
-    if (problem === undefined || isHistoryReported) return
-    isHistoryReported = true
-    printAbove(() => void errors.write(`${escapeForTerminal(`The history cannot be saved: ${problem}`)}\n`))
-  }
-  lines.on("line", (text) => {
-    if (pendingRead !== undefined) {
-      completeRead({ _tag: "Line", text })
-      return saveLine()
-    }
-    saveLine()
-    backlog.push(text)
-    if (backlog.length >= maxBacklogLines) lines.pause()
-  })
-  lines.on("history", (recalled) => {
-    const [latest = ""] = recalled
-    if (isHidden || isPrivate?.(latest) === true) recalled.shift()
-    // The first prompt tells which lines are private. Answers to questions are not lines of the shell.
-    else if (isPrivate !== undefined && pendingRead?.isQuestion !== true) lineToSave = latest
-  })
-  const onClose = () => {
-    isClosed = true
-    completeRead({ _tag: "Closed" })
-  }
-  lines.on("close", onClose)
-  // The terminal was hung up.
-  lines.on("error", onClose)
-  /** Drops what is typed in the current line. */
-  const eraseLine = () => {
-    lines.write(null, { ctrl: true, name: "e" })
-    lines.write(null, { ctrl: true, name: "u" })
+  #saveLine(): void {
+    const { errors, history } = this.#streams
+    const problem = this.#lineToSave === undefined ? undefined : history?.append(this.#lineToSave)
+    this.#lineToSave = undefined
+    if (problem === undefined || this.#isHistoryReported) return
+    this.#isHistoryReported = true
+    this.printAbove(() => void errors.write(`${escapeForTerminal(`The history cannot be saved: ${problem}`)}\n`))
   }
 
-  lines.on("SIGINT", () => {
-    if (pendingRead !== undefined) {
-      const isEmpty = lines.line === ""
-      eraseLine()
-      if (!isHidden) output.write("^C\n")
-      return completeRead({ _tag: "Interrupted", isEmpty })
+  #onLine(text: string): void {
+    if (this.#pendingRead !== undefined) {
+      this.#completeRead({ _tag: "Line", text })
+      return this.#saveLine()
+    }
+    this.#saveLine()
+    this.#backlog.push(text)
+    if (this.#backlog.length >= maxBacklogLines) this.#lines.pause()
+  }
+
+  #onHistory(recalled: Array<string>): void {
+    const [latest = ""] = recalled
+    if (this.#isHidden || this.#isPrivate?.(latest) === true) recalled.shift()
+    // The first prompt tells which lines are private. Answers to questions are not lines of the shell.
+    else if (this.#isPrivate !== undefined && this.#pendingRead?.isQuestion !== true) this.#lineToSave = latest
+  }
+
+  readonly #onClose = () => {
+    this.#isClosed = true
+    this.#completeRead({ _tag: "Closed" })
+  }
+
+  /** Drops what is typed in the current line. */
+  #eraseLine(): void {
+    this.#lines.write(null, { ctrl: true, name: "e" })
+    this.#lines.write(null, { ctrl: true, name: "u" })
+  }
+
+  #onInterrupt(): void {
+    if (this.#pendingRead !== undefined) {
+      const isEmpty = this.#lines.line === ""
+      this.#eraseLine()
+      if (!this.#isHidden) this.#streams.output.write("^C\n")
+      return this.#completeRead({ _tag: "Interrupted", isEmpty })
     }
     // A terminal in raw mode raises no signal, so it is raised here unless interrupts are captured.
-    if (!isCapturingInterrupts) return process.kill(process.pid, "SIGINT")
-    interrupted.openUnsafe()
-  })
-
-  /** Reads a line. Lines typed before a question do not answer it. */
-  const nextLine = (given: Prompt, hidden: boolean, isQuestion: boolean) =>
-    Effect.callback<TerminalLine>((resume) => {
-      const prompt = { ...given, text: escapeForTerminal(given.text) }
-      if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
-      const waiting = isQuestion ? undefined : backlog.shift()
-      if (waiting !== undefined) {
-        if (backlog.length === 0 && !isClosed) lines.resume()
-        return resume(Effect.succeed({ _tag: "Line", text: waiting }))
-      }
-      if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
-      interrupted.closeUnsafe()
-      const contextLines = makeContextLines(prompt.context, output)
-      const own = { ...prompt, contextLines, isQuestion, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
-      pendingRead = own
-      if (isTerminal) {
-        shownContext = contextLines()
-        output.write(joinLines(shownContext))
-        lines.setPrompt(hidden ? "" : prompt.text)
-        if (hidden) output.write(prompt.text)
-        isHidden = hidden
-        lines.prompt(true)
-      }
-      return Effect.sync(() => {
-        if (pendingRead !== own) return
-        pendingRead = undefined
-        if (!isTerminal) return
-        // A secret that is typed in part must not appear in the next line.
-        if (isQuestion) eraseLine()
-        isHidden = false
-        output.write("\n")
-      })
-    })
-
-  /** Writes instead of the current line and redraws that line below. */
-  const printAbove = (write: () => void) => {
-    if (!isTerminal || isClosed || (pendingRead === undefined && lines.line === "")) return write()
-    // While an answer is hidden, the cursor is still in the first row.
-    const rows = isHidden ? 0 : lines.getCursorPos().rows
-    clearRowsAbove(output, rows + (pendingRead === undefined ? 0 : shownContext.length))
-    write()
-    if (pendingRead === undefined) return
-    shownContext = pendingRead.contextLines()
-    output.write(joinLines(shownContext))
-    if (isHidden) return void output.write(pendingRead.text)
-    // Readline moves up as many rows as the line had before it redraws the line.
-    output.write("\n".repeat(rows))
-    lines.prompt(true)
+    if (!this.isCapturingInterrupts) return void process.kill(process.pid, "SIGINT")
+    this.interrupted.openUnsafe()
   }
 
+  /** Reads a line. Lines typed before a question do not answer it. */
+  next(given: Prompt, hidden: boolean, isQuestion: boolean): Effect.Effect<TerminalLine> {
+    return Effect.callback<TerminalLine>((resume) => {
+      const prompt = { ...given, text: escapeForTerminal(given.text) }
+      if (!isQuestion) this.#isPrivate = prompt.isPrivate ?? (() => false)
+      const waiting = isQuestion ? undefined : this.#backlog.shift()
+      if (waiting !== undefined) {
+        if (this.#backlog.length === 0 && !this.#isClosed) this.#lines.resume()
+        return resume(Effect.succeed({ _tag: "Line", text: waiting }))
+      }
+      if (this.#isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
+      this.interrupted.closeUnsafe()
+      const contextLines = makeContextLines(prompt.context, this.#streams.output)
+      const own = { ...prompt, contextLines, isQuestion, onLine: (line: TerminalLine) => resume(Effect.succeed(line)) }
+      this.#pendingRead = own
+      if (this.isTerminal) this.#showPrompt(own, hidden)
+      return Effect.sync(() => this.#abandonRead(own))
+    })
+  }
+
+  #showPrompt({ contextLines, text }: PendingRead, hidden: boolean): void {
+    const { output } = this.#streams
+    this.#shownContext = contextLines()
+    output.write(joinLines(this.#shownContext))
+    this.#lines.setPrompt(hidden ? "" : text)
+    if (hidden) output.write(text)
+    this.#isHidden = hidden
+    this.#lines.prompt(true)
+  }
+
+  #abandonRead(read: PendingRead): void {
+    if (this.#pendingRead !== read) return
+    this.#pendingRead = undefined
+    if (!this.isTerminal) return
+    // A secret that is typed in part must not appear in the next line.
+    if (read.isQuestion) this.#eraseLine()
+    this.#isHidden = false
+    this.#streams.output.write("\n")
+  }
+
+  /** Writes instead of the current line and redraws that line below. */
+  printAbove(write: () => void): void {
+    const { output } = this.#streams
+    const read = this.#pendingRead
+    if (!this.isTerminal || this.#isClosed || (read === undefined && this.#lines.line === "")) return write()
+    // While an answer is hidden, the cursor is still in the first row.
+    const rows = this.#isHidden ? 0 : this.#lines.getCursorPos().rows
+    clearRowsAbove(output, rows + (read === undefined ? 0 : this.#shownContext.length))
+    write()
+    if (read === undefined) return
+    this.#shownContext = read.contextLines()
+    output.write(joinLines(this.#shownContext))
+    if (this.#isHidden) return void output.write(read.text)
+    // Readline moves up as many rows as the line had before it redraws the line.
+    output.write("\n".repeat(rows))
+    this.#lines.prompt(true)
+  }
+}
+
+/** Reads lines until the scope closes, and then restores the terminal. */
+export const makeLineReader = Effect.fnUntraced(function* (
+  streams: LineStreams
+): Effect.fn.Return<LineReader, never, Scope.Scope> {
+  const { errors, output } = streams
+  const lock = yield* Semaphore.make(1)
+  const run = yield* FiberSet.makeRuntime<never>()
+  const lines = yield* Effect.acquireRelease(
+    Effect.sync(() => new TerminalLines(streams, run)),
+    (open) => Effect.sync(() => open.close())
+  )
+  const { interrupted, isTerminal } = lines
+  const printTo = (stream: NodeJS.WritableStream) => (text: string) =>
+    Effect.sync(() => lines.printAbove(() => void stream.write(`${escapeLinesForTerminal(text)}\n`)))
   return {
     isTerminal,
-    read: (prompt) => lock.withPermit(nextLine(prompt, false, false)),
+    read: (prompt) => lock.withPermit(lines.next(prompt, false, false)),
     ask: (text, { hidden, context }) =>
       isTerminal
-        ? Effect.map(lock.withPermit(nextLine({ text, ...definedOnly({ context }) }, hidden, true)), (line) =>
+        ? Effect.map(lock.withPermit(lines.next({ text, ...definedOnly({ context }) }, hidden, true)), (line) =>
             line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
           )
         : Effect.succeedNone,
-    isReading: () => pendingRead !== undefined,
+    isReading: () => lines.isReading(),
     captureInterrupts: (effect) =>
       Effect.acquireUseRelease(
-        Effect.sync(() => void (isCapturingInterrupts = true)),
+        Effect.sync(() => void (lines.isCapturingInterrupts = true)),
         () => effect,
-        () => Effect.sync(() => void (isCapturingInterrupts = false))
+        () => Effect.sync(() => void (lines.isCapturingInterrupts = false))
       ),
     awaitInterrupt: Effect.tap(interrupted.await, interrupted.close),
-    print: (text) => Effect.sync(() => printAbove(() => void output.write(`${escapeLinesForTerminal(text)}\n`))),
-    printError: (text) => Effect.sync(() => printAbove(() => void errors.write(`${escapeLinesForTerminal(text)}\n`))),
-    printLog: (text) => printAbove(() => void errors.write(text))
+    print: printTo(output),
+    printError: printTo(errors),
+    printLog: (text) => lines.printAbove(() => void errors.write(text))
   }
 })
