@@ -47,19 +47,61 @@ const toStatusMessage = ({ message, progress, total }: McpProgress): string =>
     .filter((part) => part !== undefined)
     .join(": ")
 
-/** What a client may do with the tasks of a session. */
-export type PublishedTasks = Effect.Success<ReturnType<typeof makePublishedTasks>>
+const endOf = ({ fiber }: FollowedTask): Ended | undefined => fiber?.pollUnsafe()
 
-/**
- * Follows the tasks of a session for its clients, in both eras. A task that another process started is followed once a
- * client asks for it.
- */
-export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
+const statusOf = (entry: FollowedTask) => {
+  const end = endOf(entry)
+  if (end === undefined) return entry.questions.size > 0 ? "input_required" : "working"
+  if (Exit.isFailure(end)) return "failed"
+  return entry.isCancelled ? "cancelled" : "completed"
+}
+
+const describe = (entry: FollowedTask, ttlKey: "ttl" | "ttlMs", pollKey: "pollInterval" | "pollIntervalMs") => ({
+  taskId: entry.task.id,
+  status: statusOf(entry),
+  ...definedOnly({ statusMessage: entry.message }),
+  createdAt: new Date(entry.task.createdAt).toISOString(),
+  lastUpdatedAt: new Date(entry.updatedAt).toISOString(),
+  [ttlKey]: taskTtl,
+  [pollKey]: pollInterval
+})
+
+const legacyTask = (entry: FollowedTask): JsonObject => describe(entry, "ttl", "pollInterval")
+
+const failureOf = (end: Ended | undefined): JsonRpcError => {
+  const error = end !== undefined && Exit.isFailure(end) ? Cause.findErrorOption(end.cause) : undefined
+  return error?._tag === "Some" ? toJsonRpcError(error.value) : jsonRpcError("internalError", "The call has failed")
+}
+
+const modernTask = (entry: FollowedTask): JsonObject => {
+  const task = describe(entry, "ttlMs", "pollIntervalMs")
+  const end = endOf(entry)
+  switch (task.status) {
+    case "completed":
+      return { ...task, result: end !== undefined && Exit.isSuccess(end) ? end.value : {} }
+    case "failed": {
+      const { code, message } = failureOf(end)
+      return { ...task, error: { code, message } }
+    }
+    case "input_required":
+      return { ...task, inputRequests: entry.questions.encode() }
+    default:
+      return task
+  }
+}
+
+const cancel = Effect.fnUntraced(function* (entry: FollowedTask) {
+  if (endOf(entry) !== undefined) return
+  entry.isCancelled = true
+  yield* Effect.mapError(entry.task.cancel, toJsonRpcError)
+  if (entry.fiber !== undefined) yield* Fiber.await(entry.fiber)
+})
+
+/** Follows tasks, each from its start or from the first request for it. */
+const makeFollowedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
   const clock = yield* Clock.Clock
   const fibers = yield* FiberMap.make<string, JsonObject, McpSessionError>()
   const followed = new Map<string, FollowedTask>()
-
-  const endOf = ({ fiber }: FollowedTask): Ended | undefined => fiber?.pollUnsafe()
 
   const evict = () => {
     const now = clock.currentTimeMillisUnsafe()
@@ -141,55 +183,33 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     return found ?? (yield* jsonRpcError("invalidParams", `There is no task '${taskId}'`))
   })
 
-  const statusOf = (entry: FollowedTask) => {
-    const end = endOf(entry)
-    if (end === undefined) return entry.questions.size > 0 ? "input_required" : "working"
-    if (Exit.isFailure(end)) return "failed"
-    return entry.isCancelled ? "cancelled" : "completed"
+  return {
+    start: (
+      name: string,
+      args: JsonObject,
+      modes: InputResponder["modes"],
+      sendProgress?: SendProgress
+    ): Effect.Effect<FollowedTask | undefined, McpSessionError> =>
+      follow((options) => tasks.start(name, args, options), modes, sendProgress),
+    find: findTask,
+    forget: ({ task }: FollowedTask): void => void followed.delete(task.id)
   }
-  const describe = (entry: FollowedTask, ttlKey: "ttl" | "ttlMs", pollKey: "pollInterval" | "pollIntervalMs") => ({
-    taskId: entry.task.id,
-    status: statusOf(entry),
-    ...definedOnly({ statusMessage: entry.message }),
-    createdAt: new Date(entry.task.createdAt).toISOString(),
-    lastUpdatedAt: new Date(entry.updatedAt).toISOString(),
-    [ttlKey]: taskTtl,
-    [pollKey]: pollInterval
-  })
-  const legacyTask = (entry: FollowedTask): JsonObject => describe(entry, "ttl", "pollInterval")
-  const modernTask = (entry: FollowedTask): JsonObject => {
-    const task = describe(entry, "ttlMs", "pollIntervalMs")
-    const end = endOf(entry)
-    switch (task.status) {
-      case "completed":
-        return { ...task, result: end !== undefined && Exit.isSuccess(end) ? end.value : {} }
-      case "failed": {
-        const { code, message } = failureOf(end)
-        return { ...task, error: { code, message } }
-      }
-      case "input_required":
-        return { ...task, inputRequests: entry.questions.encode() }
-      default:
-        return task
-    }
-  }
-  const failureOf = (end: Ended | undefined): JsonRpcError => {
-    const error = end !== undefined && Exit.isFailure(end) ? Cause.findErrorOption(end.cause) : undefined
-    return error?._tag === "Some" ? toJsonRpcError(error.value) : jsonRpcError("internalError", "The call has failed")
-  }
+})
 
-  const cancel = Effect.fnUntraced(function* (entry: FollowedTask) {
-    if (endOf(entry) !== undefined) return
-    entry.isCancelled = true
-    yield* Effect.mapError(entry.task.cancel, toJsonRpcError)
-    if (entry.fiber !== undefined) yield* Fiber.await(entry.fiber)
-  })
+/** What a client may do with the tasks of a session. */
+export type PublishedTasks = Effect.Success<ReturnType<typeof makePublishedTasks>>
+
+/**
+ * Follows the tasks of a session for its clients, in both eras. A task that another process started is followed once a
+ * client asks for it.
+ */
+export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
+  const { find, forget, start } = yield* makeFollowedTasks(tasks)
 
   return {
     /** Starts a call as a task (2025-11-25). Fails for a tool that runs at once only. */
     startLegacy: Effect.fnUntraced(function* (name: string, args: JsonObject, modes: InputResponder["modes"]) {
-      const started = follow((options) => tasks.start(name, args, options), modes, undefined)
-      const entry = yield* Effect.mapError(started, toJsonRpcError)
+      const entry = yield* Effect.mapError(start(name, args, modes), toJsonRpcError)
       if (entry === undefined) return yield* jsonRpcError("methodNotFound", `The tool '${name}' does not run as a task`)
       return { task: legacyTask(entry) }
     }),
@@ -203,7 +223,7 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
       modes: InputResponder["modes"],
       sendProgress: SendProgress | undefined
     ): Effect.fn.Return<JsonObject | undefined, McpSessionError> {
-      const entry = yield* follow((options) => tasks.start(name, args, options), modes, sendProgress)
+      const entry = yield* start(name, args, modes, sendProgress)
       if (entry?.fiber === undefined) return undefined
       yield* Effect.raceFirst(Fiber.await(entry.fiber), Queue.take(entry.asked)).pipe(
         Effect.timeoutOption(taskAfter),
@@ -212,14 +232,14 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
       entry.sendProgress = undefined
       const end = endOf(entry)
       if (end === undefined) return { ...describe(entry, "ttlMs", "pollIntervalMs"), resultType: "task" }
-      followed.delete(entry.task.id)
+      forget(entry)
       return yield* end
     }),
     get: (params: JsonObject, era: "legacy" | "modern", modes: InputResponder["modes"]) =>
-      Effect.map(findTask(params, modes), era === "legacy" ? legacyTask : modernTask),
+      Effect.map(find(params, modes), era === "legacy" ? legacyTask : modernTask),
     /** Waits for the result of a task (2025-11-25), and asks its questions meanwhile. */
     result: Effect.fnUntraced(function* (params: JsonObject, responder: InputResponder) {
-      const entry = yield* findTask(params, responder.modes)
+      const entry = yield* find(params, responder.modes)
       const answerNext = Effect.gen(function* () {
         if (entry.questions.size === 0) yield* Queue.take(entry.asked)
         yield* entry.questions.askAll(responder)
@@ -235,13 +255,13 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     }),
     /** Answers the questions of a task (2026-07-28). */
     update: Effect.fnUntraced(function* (params: JsonObject, responses: JsonObject, modes: InputResponder["modes"]) {
-      const entry = yield* findTask(params, modes)
+      const entry = yield* find(params, modes)
       entry.questions.accept(responses)
       yield* Effect.yieldNow
       return {}
     }),
     cancel: Effect.fnUntraced(function* (params: JsonObject, era: "legacy" | "modern") {
-      const entry = yield* findTask(params, [])
+      const entry = yield* find(params, [])
       if (era === "legacy" && endOf(entry) !== undefined) {
         return yield* jsonRpcError("invalidParams", "The task has ended")
       }
