@@ -72,7 +72,7 @@ const makeFileSkills = Effect.fnUntraced(function* (
     skills = new Map(found.skills.map((skill) => [skill.ref.name, skill]))
     return Effect.andThen(report(found.problems), notifier.observe)
   })
-  const inServers = yield* makeServerSkills(files, servers, refresher, update)
+  const inServers = yield* makeServerSkills({ files, servers, refresh: refresher.refresh, onChange: update })
   scanServers = inServers.scan
 
   const watchedFolders = [...(userFolder === undefined ? [] : [userFolder]), ...marketplaces]

@@ -52,29 +52,17 @@ const toScan = (segment: string, { problems, skills }: StagedServer): SkillScan 
   }
 }
 
-/**
- * Follows the skills of the running MCP servers: stages those of a new session, of a changed listing and of an updated
- * resource. `onChange` runs after every change of {@link scan}.
- */
-export const makeServerSkills = Effect.fnUntraced(function* (
-  files: SkillFiles["Service"],
-  servers: ServerSupervisor,
-  { refresh }: Effect.Success<ReturnType<typeof makeRefresher>>,
-  onChange: Effect.Effect<void>
-): Effect.fn.Return<
-  {
-    readonly refreshOutdated: Effect.Effect<void>
-    readonly scan: () => SkillScan
-    readonly rejectRestarting: (segment: string) => Effect.Effect<void, ProtocolError>
-    readonly stageIdle: (segment: string, settled: Effect.Effect<unknown>) => Effect.Effect<void>
-  },
-  never,
-  Scope.Scope
-> {
-  const { readTimeout } = yield* ComputerSettings
+interface StagingParts {
+  readonly files: SkillFiles["Service"]
+  readonly servers: ServerSupervisor
+  readonly refresh: Effect.Success<ReturnType<typeof makeRefresher>>["refresh"]
+  /** Runs after every change of what is staged. */
+  readonly onChange: Effect.Effect<void>
+}
+
+/** Stages the skills of MCP servers. */
+const makeStagedServers = Effect.fnUntraced(function* ({ files, onChange, refresh, servers }: StagingParts) {
   const stageSkills = yield* makeSkillStaging(files)
-  const followers = yield* FiberMap.make<string, void>()
-  const followed = new Map<string, Listing>()
   const staged = new Map<string, Listing & StagedServer>()
   /** The session of the last staging that has begun. */
   const begun = new Map<string, McpSession>()
@@ -99,79 +87,21 @@ export const makeServerSkills = Effect.fnUntraced(function* (
     })
   const refreshServer = (name: string) => refresh(`server ${name}`, stageServer(name))
 
-  /** Follows the updates of resources. Stages once subscribed, in order to miss none. */
-  const follow = Effect.fnUntraced(
-    function* ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) {
-      const updates = yield* session
-        .watch({ tools: false, resources: false, uris })
-        .pipe(Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }))
-      // A request of an Agent can have begun to stage before.
-      if (begun.get(name) === session) outdated.add(name)
-      yield* refreshServer(name)
-      yield* Stream.runForEach(updates, () => {
+  return {
+    has: (name: string): boolean => staged.has(name),
+    /** Stages the skills of a server unless they are staged. */
+    refreshServer,
+    /** Stages what a session has, once it is subscribed to: a request of an Agent can have begun to stage before. */
+    refreshSubscribed: (name: string, session: McpSession): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (begun.get(name) === session) outdated.add(name)
+        return refreshServer(name)
+      }),
+    /** Stages the skills of a server that have changed. */
+    refreshUpdated: (name: string): Effect.Effect<void> =>
+      Effect.suspend(() => {
         outdated.add(name)
         return refreshServer(name)
-      })
-    },
-    Effect.scoped,
-    (effect, { config: { name } }) =>
-      effect.pipe(
-        Effect.catch(({ message: reason }) =>
-          Effect.andThen(Effect.logWarning("skill updates not followed", { server: name, reason }), refreshServer(name))
-        ),
-        Effect.catchDefect((defect) => Effect.logError("skill updates not followed", { server: name }, defect))
-      )
-  )
-
-  const unfollow = (name: string) =>
-    Effect.suspend(() => (followed.delete(name) ? FiberMap.remove(followers, name) : Effect.void))
-
-  const observeServer = Effect.fnUntraced(function* (server: OfferedServer) {
-    const { name } = server.config
-    // What was staged stays. The next start stages what has changed since.
-    if (isIdle(server)) return yield* unfollow(name)
-    const before = followed.get(name)
-    if (before?.session === server.session && before.resources === server.resources) return
-    const listing = listingOf(server)
-    followed.set(name, listing)
-    if (isSameListing(before, listing)) return
-    const uris = skillResourcesOf(server).map(uriOf)
-    yield* FiberMap.remove(followers, name)
-    if (uris.length > 0 && server.session.info.capabilities.subscribe) {
-      yield* FiberMap.run(followers, name, follow(server, uris.slice(0, maxSubscriptions)))
-    } else if (uris.length > 0 || staged.has(name)) yield* refreshServer(name)
-  })
-
-  const observeServers = Effect.gen(function* () {
-    const { running } = servers.snapshot()
-    const names = new Set(running.map(({ config }) => config.name))
-    yield* Effect.forEach(
-      [...followed.keys()].filter((name) => !names.has(name)),
-      unfollow,
-      { discard: true }
-    )
-    yield* Effect.forEach(running, observeServer, { discard: true })
-    yield* onChange
-  })
-  yield* Effect.forkScoped(Stream.runForEach(servers.changes, () => observeServers))
-
-  return {
-    /** Fails while the server of a segment is restarting that lists skills. */
-    rejectRestarting: (segment) =>
-      rejectWhileRestarting(
-        servers,
-        (server) =>
-          serverSegment(servers.identify(server.config.name)) === segment && skillResourcesOf(server).length > 0
-      ),
-    /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
-    stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const server = servers
-          .snapshot()
-          .running.find(({ config }) => serverSegment(servers.identify(config.name)) === segment)
-        if (server === undefined || !isIdle(server) || skillResourcesOf(server).length === 0) return Effect.void
-        const stage = Effect.andThen(refreshServer(server.config.name), settled)
-        return Effect.ignore(Effect.scoped(Effect.andThen(openSession(server), stage)))
       }),
     /** Requests the staging of all servers whose skills have changed since. */
     refreshOutdated: Effect.suspend(() =>
@@ -205,5 +135,110 @@ export const makeServerSkills = Effect.fnUntraced(function* (
       })
       return joinScans(scans)
     }
+  }
+})
+
+type StagedServers = Effect.Success<ReturnType<typeof makeStagedServers>>
+
+/** Follows the listings and the resources of the running servers, and stages what has changed. */
+const followServers = Effect.fnUntraced(function* (
+  { onChange, servers }: Pick<StagingParts, "onChange" | "servers">,
+  { has, refreshServer, refreshSubscribed, refreshUpdated }: StagedServers
+) {
+  const { readTimeout } = yield* ComputerSettings
+  const followers = yield* FiberMap.make<string, void>()
+  const followed = new Map<string, Listing>()
+
+  /** Follows the updates of resources. Stages once subscribed, in order to miss none. */
+  const follow = Effect.fnUntraced(
+    function* ({ config: { name }, session }: OfferedServer, uris: ReadonlyArray<string>) {
+      const updates = yield* session
+        .watch({ tools: false, resources: false, uris })
+        .pipe(Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }))
+      yield* refreshSubscribed(name, session)
+      yield* Stream.runForEach(updates, () => refreshUpdated(name))
+    },
+    Effect.scoped,
+    (effect, { config: { name } }) =>
+      effect.pipe(
+        Effect.catch(({ message: reason }) =>
+          Effect.andThen(Effect.logWarning("skill updates not followed", { server: name, reason }), refreshServer(name))
+        ),
+        Effect.catchDefect((defect) => Effect.logError("skill updates not followed", { server: name }, defect))
+      )
+  )
+
+  const unfollow = (name: string) =>
+    Effect.suspend(() => (followed.delete(name) ? FiberMap.remove(followers, name) : Effect.void))
+
+  const observeServer = Effect.fnUntraced(function* (server: OfferedServer) {
+    const { name } = server.config
+    // What was staged stays. The next start stages what has changed since.
+    if (isIdle(server)) return yield* unfollow(name)
+    const before = followed.get(name)
+    if (before?.session === server.session && before.resources === server.resources) return
+    const listing = listingOf(server)
+    followed.set(name, listing)
+    if (isSameListing(before, listing)) return
+    const uris = skillResourcesOf(server).map(uriOf)
+    yield* FiberMap.remove(followers, name)
+    if (uris.length > 0 && server.session.info.capabilities.subscribe) {
+      yield* FiberMap.run(followers, name, follow(server, uris.slice(0, maxSubscriptions)))
+    } else if (uris.length > 0 || has(name)) yield* refreshServer(name)
+  })
+
+  const observeServers = Effect.gen(function* () {
+    const { running } = servers.snapshot()
+    const names = new Set(running.map(({ config }) => config.name))
+    yield* Effect.forEach(
+      [...followed.keys()].filter((name) => !names.has(name)),
+      unfollow,
+      { discard: true }
+    )
+    yield* Effect.forEach(running, observeServer, { discard: true })
+    yield* onChange
+  })
+  yield* Effect.forkScoped(Stream.runForEach(servers.changes, () => observeServers))
+})
+
+/**
+ * Follows the skills of the running MCP servers: stages those of a new session, of a changed listing and of an updated
+ * resource. `onChange` runs after every change of {@link scan}.
+ */
+export const makeServerSkills = Effect.fnUntraced(function* (parts: StagingParts): Effect.fn.Return<
+  {
+    readonly refreshOutdated: Effect.Effect<void>
+    readonly scan: () => SkillScan
+    readonly rejectRestarting: (segment: string) => Effect.Effect<void, ProtocolError>
+    readonly stageIdle: (segment: string, settled: Effect.Effect<unknown>) => Effect.Effect<void>
+  },
+  never,
+  Scope.Scope
+> {
+  const { servers } = parts
+  const stagedServers = yield* makeStagedServers(parts)
+  const { refreshOutdated, refreshServer, scan } = stagedServers
+  yield* followServers(parts, stagedServers)
+
+  return {
+    /** Fails while the server of a segment is restarting that lists skills. */
+    rejectRestarting: (segment) =>
+      rejectWhileRestarting(
+        servers,
+        (server) =>
+          serverSegment(servers.identify(server.config.name)) === segment && skillResourcesOf(server).length > 0
+      ),
+    /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
+    stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const server = servers
+          .snapshot()
+          .running.find(({ config }) => serverSegment(servers.identify(config.name)) === segment)
+        if (server === undefined || !isIdle(server) || skillResourcesOf(server).length === 0) return Effect.void
+        const stage = Effect.andThen(refreshServer(server.config.name), settled)
+        return Effect.ignore(Effect.scoped(Effect.andThen(openSession(server), stage)))
+      }),
+    refreshOutdated,
+    scan
   }
 })
