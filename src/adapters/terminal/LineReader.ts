@@ -17,7 +17,7 @@ export interface LineStreams {
   readonly isTerminal?: boolean
 }
 
-export type TerminalLine =
+type TerminalLine =
   | { readonly _tag: "Line"; readonly text: string }
   /** Ctrl-C; `isEmpty` when the line was empty. */
   | { readonly _tag: "Interrupted"; readonly isEmpty: boolean }
@@ -31,7 +31,7 @@ export interface Completions {
 }
 
 /** The prompt of a line. Ignored when the input is not a terminal. */
-export interface Prompt {
+interface Prompt {
   readonly text: string
   /** The lines above a question. */
   readonly context?: Context

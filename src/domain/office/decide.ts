@@ -57,25 +57,22 @@ const left = (sid: string, membership: Membership, replaced = false): Membership
   replaced
 })
 
-/** Checks a join against the session alone. `unchanged`: the session has this membership already. */
-export const checkJoin = (
-  session: Session,
-  membership: Membership
-): Result.Result<"new" | "unchanged", MembershipError> => {
+/** Checks a join against the session alone: true unless the session has this membership already. */
+export const checkJoin = (session: Session, membership: Membership): Result.Result<boolean, MembershipError> => {
   const role = Option.getOrElse(session.role, () => membership.role)
   if (role !== membership.role) {
     const message = `Role mismatch: this session is ${role === "agent" ? "an agent" : "a computer"}`
     return reject("role_mismatch", message)
   }
   const current = Option.getOrUndefined(session.membership)
-  if (current === undefined) return Result.succeed("new")
+  if (current === undefined) return Result.succeed(true)
   if (current.office !== membership.office) {
     return role === "agent"
       ? reject("agent_in_other_office", `Already in room '${officeIdOf(current.office)}': leave it first`)
-      : Result.succeed("new")
+      : Result.succeed(true)
   }
   return current.name === membership.name
-    ? Result.succeed("unchanged")
+    ? Result.succeed(false)
     : reject("name_mismatch", `Name mismatch: already in room '${officeIdOf(membership.office)}' as '${current.name}'`)
 }
 
@@ -108,9 +105,9 @@ const decideJoin = (
   capacity: Capacity
 ): Decision => {
   const { sid } = session
-  const allowed = checkJoin(session, membership)
-  if (Result.isFailure(allowed)) return Result.fail(allowed.failure)
-  if (allowed.success === "unchanged") return Result.succeed([])
+  const isNew = checkJoin(session, membership)
+  if (Result.isFailure(isNew)) return Result.fail(isNew.failure)
+  if (!isNew.success) return Result.succeed([])
   const office = findOffice(state, membership.office)
   const before = Option.getOrUndefined(memberAt(office, membership))
   if (before !== undefined) {

@@ -66,9 +66,9 @@ export const makeJoinOffice = (
   })
 
   return Effect.fnUntraced(function* (session: Session, membership: Membership, terms: JoinTerms, capacity: Capacity) {
-    const allowed = yield* Effect.fromResult(checkJoin(session, membership))
+    const isNew = yield* Effect.fromResult(checkJoin(session, membership))
     // After a takeover that this node has not received yet, the session is evicted when it arrives.
-    if (allowed === "unchanged") return
+    if (!isNew) return
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
