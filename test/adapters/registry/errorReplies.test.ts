@@ -16,14 +16,18 @@ const maxCommandsPerSecond = 200
 
 const isUp = ({ registry }: TestNode) => registry.state().available
 
-/** Collects the log lines about Redis. */
+/** The log lines about Redis. A busy machine adds warnings about timeouts, so tests count those with their own text. */
 const collectLogs = () => {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     const line = `${logLevel} ${JSON.stringify(message)}`
     if (line.includes("Redis")) lines.push(line)
   })
-  return { lines, layer: Logger.layer([logger]) }
+  return {
+    layer: Logger.layer([logger]),
+    warnings: (text: string) => lines.filter((line) => line.startsWith("Warn") && line.includes(text)),
+    endsWithRecovery: () => lines.at(-1)?.includes("Redis reconnected") === true
+  }
 }
 
 const always = (redis: TestRedis) => () => redis
@@ -35,7 +39,7 @@ const joined = Effect.fnUntraced(function* (url: string) {
   yield* node.connect("a")
   yield* answered(node.join("a", "agent", "thinker", "O"))
   yield* node.connect("b")
-  return { node, lines: logs.lines, join: node.join("b", "computer", "desk", "O") }
+  return { ...logs, node, join: node.join("b", "computer", "desk", "O") }
 })
 
 const failures = [
@@ -57,26 +61,23 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { conc
     ([, error = ""]) =>
       Effect.gen(function* () {
         const redis = yield* openFaultyRedis(always(yield* startRedis))
-        const { join, lines, node } = yield* joined(redis.url)
+        const { endsWithRecovery, join, node, warnings } = yield* joined(redis.url)
+        const own = () => warnings(error.slice(0, 20))
         yield* redis.fail(error)
-        yield* until(() => lines.length > 0)
+        yield* until(() => own().length > 0)
         const before = redis.commands()
         assert.strictEqual(yield* outcome(join), "unavailable")
         yield* Effect.sleep("1 second")
         // The join also takes a second.
         assert.isBelow(redis.commands() - before, 2 * maxCommandsPerSecond)
-        assert.lengthOf(lines, 1)
-        assert.match(lines[0] ?? "", /^Warn/)
-        assert.include(lines[0], error.slice(0, 20))
         yield* redis.fail(undefined)
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         assert.deepStrictEqual(
           node.registry.members("O").map(({ sid }) => sid),
           ["a", "b"]
         )
-        yield* until(() => lines.length > 1)
-        assert.lengthOf(lines, 2)
-        assert.include(lines[1], "Redis reconnected")
+        yield* until(endsWithRecovery)
+        assert.lengthOf(own(), 1)
         yield* until(() => redis.openConnections() === 2)
       }),
     60_000
@@ -85,17 +86,17 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { conc
   it.live("gets fewer commands the longer an outage lasts", () =>
     Effect.gen(function* () {
       const redis = yield* openFaultyRedis(always(yield* startRedis))
-      const { lines } = yield* joined(redis.url)
+      const { endsWithRecovery, warnings } = yield* joined(redis.url)
       for (let outage = 1; outage <= 2; outage++) {
         yield* redis.fail("BUSY for a test")
-        yield* until(() => lines.length === 2 * outage - 1)
+        yield* until(() => warnings("BUSY").length === outage)
         yield* Effect.sleep("1500 millis")
         // One script a second and the pings; without growth there would be 40 scripts.
         const before = redis.commands()
         yield* Effect.sleep("2 seconds")
         assert.isBelow(redis.commands() - before, 40)
         yield* redis.fail(undefined)
-        yield* until(() => lines.length === 2 * outage)
+        yield* until(endsWithRecovery)
       }
     })
   )
@@ -103,19 +104,19 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { conc
   it.live("causes a warning for each reason of an outage", () =>
     Effect.gen(function* () {
       const redis = yield* openFaultyRedis(always(yield* startRedis))
-      const { lines } = yield* joined(redis.url)
+      const { endsWithRecovery, warnings } = yield* joined(redis.url)
       const codes = ["READONLY", "OOM", "BUSY"]
-      for (const [index, code] of codes.entries()) {
+      for (const code of codes) {
         yield* redis.fail(`${code} for a test`)
-        yield* until(() => lines.length === index + 1)
+        yield* until(() => warnings(code).length > 0)
       }
       yield* redis.fail(undefined)
-      yield* until(() => lines.length === 4)
+      yield* until(endsWithRecovery)
       yield* redis.fail("OOM for a test")
-      yield* until(() => lines.length === 5)
+      yield* until(() => warnings("OOM").length > 1)
       assert.deepStrictEqual(
-        lines.map((line) => codes.find((code) => line.includes(code)) ?? line.slice(0, 4)),
-        [...codes, "Info", "OOM"]
+        codes.map((code) => warnings(code).length),
+        [1, 2, 1]
       )
     })
   )
@@ -135,12 +136,9 @@ describe.skipIf(withoutRedis)("a Redis that answers scripts with errors", { conc
         const before = redis.commands()
         yield* Effect.sleep("2 seconds")
         assert.isBelow(redis.commands() - before, 2 * maxCommandsPerSecond)
-        assert.lengthOf(
-          logs.lines.filter((line) => line.includes(error.slice(0, 20))),
-          1
-        )
         yield* redis.fail(undefined)
         yield* until(() => isUp(node))
+        assert.lengthOf(logs.warnings(error.slice(0, 20)), 1)
       }),
     60_000
   )
@@ -166,19 +164,18 @@ describe.skipIf(withoutRedis)("a real Redis that cannot write", { concurrent: tr
       Effect.gen(function* () {
         const redis = yield* startRedis
         const counted = yield* openFaultyRedis(always(redis))
-        const { join, lines, node } = yield* joined(counted.url)
+        const { endsWithRecovery, join, node, warnings } = yield* joined(counted.url)
         yield* sendCommands(redis, ...start)
-        yield* until(() => lines.length > 0)
+        yield* until(() => warnings(code).length > 0)
         const before = counted.commands()
         assert.strictEqual(yield* outcome(join), "unavailable")
         yield* Effect.sleep("1 second")
         assert.isBelow(counted.commands() - before, 2 * maxCommandsPerSecond)
-        assert.lengthOf(lines, 1)
-        assert.include(lines[0], code)
         yield* sendCommands(redis, end)
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         assert.lengthOf(node.registry.members("O"), 2)
-        yield* until(() => lines.length === 2)
+        yield* until(endsWithRecovery)
+        assert.lengthOf(warnings(code), 1)
       }),
     60_000
   )
@@ -196,17 +193,16 @@ describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts othe
     ([, error = ""]) =>
       Effect.gen(function* () {
         const redis = yield* openFaultyRedis(always(yield* startRedis))
-        const { join, lines } = yield* joined(redis.url)
+        const { endsWithRecovery, join, warnings } = yield* joined(redis.url)
+        const own = () => warnings(error.slice(0, 20))
         yield* redis.fail(error, ["PING"])
-        yield* until(() => lines.length > 0)
+        yield* until(() => own().length > 0)
         assert.strictEqual(yield* outcome(answered(join)), "ok")
         // Both connections ping once a second; heartbeats in between succeed.
         yield* Effect.sleep("4 seconds")
-        assert.lengthOf(lines, 1)
-        assert.include(lines[0], error.slice(0, 20))
         yield* redis.fail(undefined)
-        yield* until(() => lines.length === 2)
-        assert.include(lines[1], "Redis reconnected")
+        yield* until(endsWithRecovery)
+        assert.lengthOf(own(), 1)
       }),
     60_000
   )
@@ -216,20 +212,17 @@ describe.skipIf(withoutRedis)("a Redis that rejects one command and accepts othe
     ([command = ""]) =>
       Effect.gen(function* () {
         const redis = yield* startRedis
-        const { join, lines } = yield* joined(redis.url)
+        const { endsWithRecovery, join, warnings } = yield* joined(redis.url)
         yield* sendCommands(redis, acl(`-${command}`))
         for (let attempt = 0; attempt < 4; attempt++) {
           assert.strictEqual(yield* outcome(join), "unavailable")
           // A heartbeat succeeds in between.
           yield* Effect.sleep("1 second")
         }
-        assert.lengthOf(
-          lines.filter((line) => line.includes("registry")),
-          1
-        )
+        assert.lengthOf(warnings("Redis rejects commands"), 1)
         yield* sendCommands(redis, acl(`+${command}`))
         assert.strictEqual(yield* outcome(answered(join)), "ok")
-        yield* until(() => lines.some((line) => line.includes("Redis reconnected") && line.includes("registry")))
+        yield* until(endsWithRecovery)
       }),
     60_000
   )
