@@ -12,6 +12,9 @@ import {
   TransportClient,
   TransportServer
 } from "../../src/application/ports/Transport.ts"
+import { connectTcp } from "../../src/adapters/tcp/transport/connectTcp.ts"
+import { listenTcp } from "../../src/adapters/tcp/transport/tcpServer.ts"
+import { definedOnly } from "../../src/domain/objects.ts"
 import { engines } from "./socketio/engines.ts"
 import { loopbackAddress } from "../loopbackAddress.ts"
 import { until } from "../until.ts"
@@ -21,6 +24,7 @@ import { type TestBody, liveWith } from "../testWith.ts"
 
 const limit = 100_000
 const minute = Duration.minutes(1)
+type ConnectOptions = Parameters<TransportClient["Service"]["connect"]>[0]
 const valueOf = ({ head }: Body) => Result.getOrElse(head, ({ code }) => `fault ${code}`)
 
 interface Accepted {
@@ -101,6 +105,17 @@ const overSocketIo =
       (url) => SocketIoClient.layer({ url, transports }),
       onMessage
     )
+
+/** With a key, over TLS. */
+const overTcp =
+  (key?: Buffer): Open =>
+  (onMessage) =>
+    Effect.gen(function* () {
+      const { host, port } = loopbackAddress()
+      const server = yield* Effect.orDie(listenTcp({ host, port, maxMessageBytes: limit, ...definedOnly({ key }) }))
+      const client = { connect: (options: ConnectOptions) => connectTcp({ host, port: server.port, ...definedOnly({ key }) }, options) }
+      return yield* open(Layer.succeed(TransportServer, { serve: server.serve }), () => Layer.succeed(TransportClient, client), onMessage)
+    })
 
 const request = (link: Link, event: string, value: unknown = {}, timeout = minute) =>
   Effect.map(link.request(event, jsonBody(value), timeout), (reply) => reply.map(valueOf))
@@ -319,6 +334,8 @@ const contract = (name: string, start: Open) => {
 
 describe("Transport", () => {
   contract("in memory", inMemory)
+  contract("over TCP", overTcp())
+  contract("over TLS", overTcp(Buffer.alloc(32, 1)))
   for (const [engine, server] of engines) {
     contract(`over Socket.IO with ${engine}`, overSocketIo(server, ["polling", "websocket"]))
     contract(`over Socket.IO with ${engine}, polling only`, overSocketIo(server, ["polling"]))

@@ -1,8 +1,9 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { LinkClosed, SendFailed } from "../../application/ports/Transport.ts"
-import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
+import { payloadTooLarge, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
+import { RawBody } from "./RawBody.ts"
 
 /** True when the JSON text of a body has at most `maxBytes` bytes, and when it has none. */
 export const fitsBytes = (body: Body, maxBytes: number): boolean =>
@@ -22,4 +23,11 @@ export const sendError = (
   const text = body.text()
   if (Result.isFailure(text)) return new SendFailed({ error: text.failure })
   return fitsBytes(body, maxBytes) ? undefined : new SendFailed({ error: payloadTooLarge(maxBytes) })
+}
+
+/** The error of a body without JSON text. Received bytes always have one. */
+export const serializationError = (body: Body): ProtocolError | undefined => {
+  if (body instanceof RawBody) return undefined
+  const text = body.text()
+  return Result.isFailure(text) ? text.failure : undefined
 }

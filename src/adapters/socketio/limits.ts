@@ -37,8 +37,5 @@ export const maxForeignNamespaceLength = 256
 /** Milliseconds that a peer has to agree to a close and to read the messages sent before. */
 export const closeTimeout = 1000
 
-/** The longest delay of a timer, in milliseconds. */
-export const maxTimerMillis = 2 ** 31 - 1
-
 /** Excess connections that may wait for an error. Above, the longest waiting one is closed: members connect at once. */
 export const maxExcessConnections = 256

@@ -29,6 +29,9 @@ export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFaile
  */
 export type ExtendTimeout = () => Duration.Duration
 
+/** The longest delay of a timer, in milliseconds. */
+export const maxTimerMillis = 2 ** 31 - 1
+
 export const maxExtension = Duration.seconds(maxTimeoutSeconds)
 
 /** Collects the time by which a request is extended. */

@@ -1,5 +1,6 @@
 import { isServerUrl } from "../../adapters/socketio/client/serverAddress.ts"
-import { maxConfigurableMessageBytes, maxTimerMillis } from "../../adapters/socketio/limits.ts"
+import { maxConfigurableMessageBytes } from "../../adapters/socketio/limits.ts"
+import { maxTimerMillis } from "../../application/ports/Transport.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
 import { lineNames } from "../../domain/wire/lines.ts"

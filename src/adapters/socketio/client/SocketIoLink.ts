@@ -5,6 +5,7 @@ import {
   type Link,
   LinkClosed,
   maxExtension,
+  maxTimerMillis,
   type MessageHandler,
   type ReplyExit,
   RequestTimeout,
@@ -12,7 +13,6 @@ import {
   requestUsing
 } from "../../../application/ports/Transport.ts"
 import { fitsBytes, sendError } from "../../bytes/sendError.ts"
-import { maxTimerMillis } from "../limits.ts"
 import { isBody } from "./parser.ts"
 
 type Ack = (...values: ReadonlyArray<Body>) => void

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { type Body, jsonBody } from "../../../application/ports/Body.ts"
-import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { QueuedMessage } from "../../bytes/MessageLink.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket, EnginePackets } from "../internals.ts"
 import type { BacklogArena } from "./BacklogArena.ts"
@@ -45,7 +45,7 @@ const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Bu
 }
 
 /** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
-export class OutboundMessage {
+export class OutboundMessage implements QueuedMessage {
   readonly #prefix: string
   #tail: Buffer | undefined
   /** In bytes. The prefix of a forwarded body is ASCII, but for an event's name. */
@@ -104,13 +104,6 @@ export const encodeForTransport = (
   if (message === undefined) return packet
   message.onDequeued(message.size)
   return { ...packet, ...encode(message) }
-}
-
-/** The error of a body without JSON text. Received bytes always have one. */
-export const serializationError = (body: Body): ProtocolError | undefined => {
-  if (body instanceof RawBody) return undefined
-  const text = body.text()
-  return Result.isFailure(text) ? text.failure : undefined
 }
 
 type OnDequeued = OutboundMessage["onDequeued"]

@@ -1,257 +1,30 @@
-import { randomInt } from "node:crypto"
-import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
-import {
-  type ExtendTimeout,
-  type Link,
-  LinkClosed,
-  type MessageHandler,
-  type Reply,
-  type ReplyExit,
-  RequestTimeout,
-  notifyUsing,
-  requestUsing,
-  SendFailed
-} from "../../../application/ports/Transport.ts"
-import { RawBody } from "../../bytes/RawBody.ts"
-import { countFreedMember } from "../../process/gcTuning.ts"
-import { maxTimerMillis } from "../limits.ts"
-import {
-  makeAckPacket,
-  makeNotificationPacket,
-  makeRequestPacket,
-  type OutboundMessage,
-  serializationError
-} from "./OutboundMessage.ts"
-import type { MessagePacket } from "./parsePacket.ts"
-
-type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
-
-/** The largest request id: some clients store ids as signed 32-bit integers. */
-const maxRequestId = 2 ** 31 - 1
-
-type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; timer: NodeJS.Timeout }
+import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
+import { makeAckPacket, makeNotificationPacket, makeRequestPacket, type OutboundMessage } from "./OutboundMessage.ts"
 
 /** What the links of one Server share. */
-export interface ServerLinkContext {
+export interface ServerLinkContext extends MessageLinkContext {
   readonly namespace: string
-  /** Runs the admission and request handlers, which their link interrupts. */
-  readonly runFork: RunFork
-  readonly onBacklogChange: (link: Link) => void
 }
 
-/**
- * The Server's end of a link; subclasses write to the connection. Methods instead of closures keep the memory of
- * thousands of idle connections small.
- */
-export abstract class ServerLink implements Link {
-  /** The id of the session in the namespace. */
-  readonly id: string
-  /** The scope of the session; it closes after the link. */
-  readonly scope = Scope.makeUnsafe()
-  readonly #context: ServerLinkContext
-  readonly #pendingRequests = new Map<number, PendingRequest>()
-  readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
-  #requestCount = 0
-  /** Random: a client may acknowledge a request of its previous connection here, which must not match a pending one. */
-  #lastRequestId = randomInt(maxRequestId)
-  #ackCount = 0
-  #queuedBytes = 0
-  /** The backlog that the Server knows. */
-  #reportedBacklog = 0
-  #onMessage: MessageHandler | undefined
-  #closeReason: string | undefined
-  readonly #closed = Deferred.makeUnsafe<string>()
+/** The Server's end of a link over Socket.IO. */
+export abstract class ServerLink extends MessageLink<OutboundMessage> {
+  readonly #namespace: string
 
   constructor(id: string, context: ServerLinkContext) {
-    this.id = id
-    this.#context = context
+    super(id, context)
+    this.#namespace = context.namespace
   }
 
-  /** Sends a message, at once or through a queue that calls {@link OutboundMessage.onDequeued}. */
-  protected abstract write(message: OutboundMessage): void
-  /** Closes the connection of the link; `discard` drops what the peer has not read. */
-  protected abstract closeConnection(discard: boolean): void
-  /** Bytes that have left the queue, and that the network has not taken. */
-  protected abstract bufferedBytes(): number
-  abstract sentBytes(): number
-  abstract pauseReading(millis: number): void
-
-  maxBytes(): number {
-    return Number.POSITIVE_INFINITY
+  protected encodeNotification(event: string, body: Body): OutboundMessage {
+    return makeNotificationPacket(this.#namespace, event, body, this.onDequeued)
   }
 
-  fits(): boolean {
-    return true
+  protected encodeRequest(id: number, event: string, body: Body): OutboundMessage {
+    return makeRequestPacket(this.#namespace, id, event, body, this.onDequeued)
   }
 
-  backlog(): number {
-    return this.#queuedBytes + this.bufferedBytes()
-  }
-
-  /** Reports the backlog, if it has changed. */
-  reportBacklog(): void {
-    const backlog = this.backlog()
-    if (backlog === this.#reportedBacklog) return
-    this.#reportedBacklog = backlog
-    this.#context.onBacklogChange(this)
-  }
-
-  get closed(): Effect.Effect<string> {
-    return Deferred.await(this.#closed)
-  }
-
-  get closeScope(): Effect.Effect<void> {
-    return Scope.close(this.scope, Exit.void)
-  }
-
-  close(reason: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#end(reason)
-      // A peer that reads nothing must not delay the close, and a handler must not delay the release of the memory.
-      this.closeConnection(this.backlog() > 0)
-      return this.#interruptFibers
-    })
-  }
-
-  post(event: string, body: Body): LinkClosed | SendFailed | undefined {
-    const error = this.#sendError(body)
-    if (error === undefined) this.#send(makeNotificationPacket(this.#context.namespace, event, body, this.#onDequeued))
-    return error
-  }
-
-  get notify(): Link["notify"] {
-    return notifyUsing((event, body) => this.post(event, body))
-  }
-
-  get request(): Link["request"] {
-    return requestUsing((...call) => this.startRequest(...call))
-  }
-
-  startRequest(
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void,
-    extend?: ExtendTimeout
-  ): () => void {
-    const error = this.#sendError(body)
-    if (error !== undefined) {
-      const soon = setImmediate(onReply, Exit.fail(error))
-      return () => clearImmediate(soon)
-    }
-    this.#requestCount += 1
-    const id = this.#nextRequestId()
-    const onTimeout = () => {
-      const more = extend === undefined ? 0 : Duration.toMillis(extend())
-      if (more > 0) pending.timer = setTimeout(onTimeout, Math.min(more, maxTimerMillis))
-      else if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
-    }
-    const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
-    this.#pendingRequests.set(id, pending)
-    this.#send(makeRequestPacket(this.#context.namespace, id, event, body, this.#onDequeued))
-    return () => {
-      if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
-    }
-  }
-
-  startReceiving(handler: MessageHandler): void {
-    this.#onMessage = handler
-  }
-
-  /** Handles an event or an acknowledgement. Acknowledgements beyond the number of requests are unsolicited. */
-  onPacket(packet: MessagePacket): "accepted" | "unsolicited_ack" | "not_admitted" {
-    if (packet.type === "ack") {
-      this.#ackCount += 1
-      const pending = this.#pendingRequests.get(packet.id)
-      // A late acknowledgement of a cancelled request is legal.
-      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
-      this.#pendingRequests.delete(packet.id)
-      clearTimeout(pending.timer)
-      pending.onReply(Exit.succeed(packet.values))
-      return "accepted"
-    }
-    if (this.#closeReason !== undefined) return "accepted"
-    if (this.#onMessage === undefined) return "not_admitted"
-    const { body, event, id } = packet
-    const isPending = this.run(this.#onMessage(event, body), (exit) => this.#reply(id, event, exit))
-    if (isPending && body instanceof RawBody) body.compact()
-    return "accepted"
-  }
-
-  /** Runs an effect that the end of this link interrupts. Returns true when it takes time. */
-  run<A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): boolean {
-    const fiber = this.#context.runFork(effect)
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) {
-      onExit(exit)
-      return false
-    }
-    this.#fibers.add(fiber)
-    fiber.addObserver((ended) => {
-      this.#fibers.delete(fiber)
-      onExit(ended)
-    })
-    return true
-  }
-
-  /** Ends pending requests and interrupts handlers: the member is gone. Ends after the last handler. */
-  markClosed(reason: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#end(reason)
-      return this.#interruptFibers
-    })
-  }
-
-  get #interruptFibers(): Effect.Effect<void> {
-    return Fiber.interruptAll([...this.#fibers])
-  }
-
-  #end(reason: string): void {
-    if (this.#closeReason !== undefined) return
-    this.#closeReason = reason
-    countFreedMember(this.#reportedBacklog)
-    this.#onMessage = undefined
-    const pending = [...this.#pendingRequests.values()]
-    this.#pendingRequests.clear()
-    for (const { onReply, timer } of pending) {
-      clearTimeout(timer)
-      onReply(Exit.fail(new LinkClosed({ reason })))
-    }
-    Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
-  }
-
-  #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
-    if (id === undefined || this.#closeReason !== undefined) return
-    if (Exit.isFailure(exit)) {
-      this.#context.runFork(Effect.logError("request handler failed", { sid: this.id, event }, exit.cause))
-      this.#send(makeAckPacket(this.#context.namespace, id, [], this.#onDequeued))
-      return
-    }
-    const isSerializable = exit.value.every((body) => serializationError(body) === undefined)
-    if (!isSerializable) this.#context.runFork(Effect.logError("reply not serializable", { sid: this.id, event }))
-    this.#send(makeAckPacket(this.#context.namespace, id, isSerializable ? exit.value : [], this.#onDequeued))
-  }
-
-  #nextRequestId(): number {
-    do this.#lastRequestId = (this.#lastRequestId % maxRequestId) + 1
-    while (this.#pendingRequests.has(this.#lastRequestId))
-    return this.#lastRequestId
-  }
-
-  #sendError(body: Body): LinkClosed | SendFailed | undefined {
-    if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
-    const error = serializationError(body)
-    return error === undefined ? undefined : new SendFailed({ error })
-  }
-
-  #send(message: OutboundMessage): void {
-    this.#queuedBytes += message.size
-    this.write(message)
-    this.reportBacklog()
-  }
-
-  readonly #onDequeued = (size: number): void => {
-    this.#queuedBytes -= size
+  protected encodeReply(id: number, values: ReadonlyArray<Body>): OutboundMessage {
+    return makeAckPacket(this.#namespace, id, values, this.onDequeued)
   }
 }

@@ -2,6 +2,7 @@ import { type Body, invalidBody, receivedBody } from "../../../application/ports
 import { checkParsedJson, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes, maxUnauthenticatedBytes } from "../limits.ts"
+import type { ReceivedMessage } from "../../bytes/MessageLink.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { findStringEnd, isJsonWhitespace, scanJsonObject, skipWhitespace } from "../../bytes/jsonScanner.ts"
 
@@ -15,10 +16,7 @@ export interface PacketLimits {
 }
 
 /** An event or an acknowledgement. `attachments` is the number of binary frames that follow; they are dropped. */
-export type MessagePacket = { readonly namespace: string; readonly attachments: number } & (
-  | { readonly type: "event"; readonly id: number | undefined; readonly event: string; readonly body: Body }
-  | { readonly type: "ack"; readonly id: number; readonly values: ReadonlyArray<Body> }
-)
+export type MessagePacket = { readonly namespace: string; readonly attachments: number } & ReceivedMessage
 
 export type InboundPacket =
   | { readonly type: "connect"; readonly namespace: string; readonly auth: unknown }

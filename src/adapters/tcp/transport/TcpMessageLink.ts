@@ -1,0 +1,77 @@
+import type { Body } from "../../../application/ports/Body.ts"
+import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
+import { RawBody } from "../../bytes/RawBody.ts"
+import { fitsBytes } from "../../bytes/sendError.ts"
+import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
+import type { TcpConnection } from "./TcpConnection.ts"
+
+/** One end of a link over TCP. The messages of one turn of the event loop share a write. */
+export class TcpMessageLink extends MessageLink<FrameMessage> {
+  readonly #connection: TcpConnection
+  readonly #maxBytes: number
+  readonly #queue: Array<FrameMessage> = []
+
+  constructor(id: string, connection: TcpConnection, maxBytes: number, context: MessageLinkContext) {
+    super(id, context)
+    this.#connection = connection
+    this.#maxBytes = maxBytes
+  }
+
+  override maxBytes(): number {
+    return this.#maxBytes
+  }
+
+  override fits(body: Body): boolean {
+    return body instanceof RawBody ? body.byteLength() <= this.#maxBytes : fitsBytes(body, this.#maxBytes)
+  }
+
+  sentBytes(): number {
+    return this.#connection.sentBytes()
+  }
+
+  pauseReading(millis: number): void {
+    const { socket } = this.#connection
+    socket.pause()
+    setTimeout(() => socket.resume(), millis).unref()
+  }
+
+  protected bufferedBytes(): number {
+    return this.#connection.bufferedBytes()
+  }
+
+  protected encodeNotification(event: string, body: Body): FrameMessage {
+    return encodeEvent(0, event, body, this.onDequeued)
+  }
+
+  protected encodeRequest(id: number, event: string, body: Body): FrameMessage {
+    return encodeEvent(id, event, body, this.onDequeued)
+  }
+
+  protected encodeReply(id: number, values: ReadonlyArray<Body>): FrameMessage {
+    return encodeReply(id, values, this.onDequeued)
+  }
+
+  protected write(message: FrameMessage): void {
+    if (this.#queue.push(message) === 1) setImmediate(() => this.#flush())
+  }
+
+  protected closeConnection(discard: boolean, reason: string): void {
+    if (discard) return this.#connection.destroy(reason)
+    this.#flush()
+    return this.#connection.end(reason)
+  }
+
+  #flush(): void {
+    const { socket } = this.#connection
+    const messages = this.#queue.splice(0)
+    if (messages.length === 0) return
+    socket.cork()
+    for (const { chunks, onDequeued, size } of messages) {
+      for (const chunk of chunks) socket.write(chunk)
+      onDequeued(size)
+    }
+    socket.write("", () => this.reportBacklog())
+    socket.uncork()
+    this.reportBacklog()
+  }
+}

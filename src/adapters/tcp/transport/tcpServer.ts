@@ -1,0 +1,178 @@
+import { randomUUID } from "node:crypto"
+import { createServer, type Server, type Socket } from "node:net"
+import * as tls from "node:tls"
+import { Cause, Effect, Exit, FiberSet, Option, Result, Scope } from "effect"
+import { ServedLines, versionsOf } from "../../../application/ports/ServedLines.ts"
+import { AdmissionRejected, ListenError, type TransportServer } from "../../../application/ports/Transport.ts"
+import { asObject, asString } from "../../../domain/json.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { versionGate } from "../../../domain/wire/version.ts"
+import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
+import { listen } from "../../http/httpServer.ts"
+import { formatAddress } from "../TcpLink.ts"
+import { decodeControl, decodeMessage, frameKinds } from "./frames.ts"
+import { openTimeout, socketOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { TcpMessageLink } from "./TcpMessageLink.ts"
+
+/** Connections in all, and those that have sent no credentials. */
+const maxConnections = 1024
+const maxUnknown = 64
+
+/** Where a server listens, and what it accepts. */
+export interface TcpServerOptions {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+  /** Encrypts the connections with TLS, for which both ends know this key instead of certificates. */
+  readonly key?: Buffer
+  /** Largest body that a member may send, in bytes. */
+  readonly maxMessageBytes: number
+}
+
+type Serve = TransportServer["Service"]["serve"]
+type Accept = Parameters<Serve>[0]
+
+const internalError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
+
+/** What the connections of one server share. */
+interface ServerContext extends MessageLinkContext {
+  readonly accept: Accept
+  readonly versions: Parameters<typeof versionGate>[1]
+  readonly maxMessageBytes: number
+  readonly run: (effect: Effect.Effect<void>) => void
+  /** Connections without credentials. */
+  readonly unknown: Set<Socket>
+  /** The links of the server, and the functions that close their connections. */
+  readonly links: Map<TcpMessageLink, (reason: string) => void>
+}
+
+const closeLink = ({ links }: ServerContext, link: TcpMessageLink, reason: string) =>
+  Effect.suspend(() => {
+    links.delete(link)
+    return Effect.andThen(link.markClosed(reason), link.closeScope)
+  })
+
+const acceptConnection = (context: ServerContext, socket: Socket): void => {
+  const { accept, links, maxMessageBytes, run, unknown, versions } = context
+  const remoteAddress = formatAddress(socket.remoteAddress ?? "")
+  let link: TcpMessageLink | undefined
+  let isAdmitted = false
+  const timer = setTimeout(() => connection.destroy("join_timeout"), openTimeout)
+  const stopWaiting = () => {
+    clearTimeout(timer)
+    unknown.delete(socket)
+  }
+  unknown.add(socket)
+
+  const reject = ({ code, message, reason, retryable }: AdmissionRejected) => {
+    connection.control(frameKinds.reject, { code, message, reason, retryable })
+    connection.end("admission_rejected")
+  }
+  const admit = (received: unknown) => {
+    const { auth, version } = asObject(received)
+    const gated = versionGate([asString(version) ?? ""], versions)
+    if (Result.isFailure(gated)) return reject(new AdmissionRejected(gated.failure.body))
+    const opened = new TcpMessageLink(randomUUID(), connection, Number.POSITIVE_INFINITY, context)
+    link = opened
+    links.set(opened, (reason) => connection.end(reason))
+    const handshake = { version: gated.success, auth, headers: {}, remoteAddress }
+    return opened.run(Scope.provide(accept(opened, handshake), opened.scope), (exit) => {
+      if (!links.has(opened)) return
+      if (Exit.isSuccess(exit)) {
+        isAdmitted = true
+        connection.liftLimit()
+        connection.control(frameKinds.accept, { id: opened.id, maxBytes: maxMessageBytes })
+        opened.startReceiving(exit.value)
+        return
+      }
+      const error = Cause.findErrorOption(exit.cause)
+      run(
+        Effect.gen(function* () {
+          if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: opened.id }, exit.cause)
+          yield* closeLink(context, opened, "admission_rejected")
+          reject(Option.getOrElse(error, () => internalError))
+        })
+      )
+    })
+  }
+  const connection = new TcpConnection(socket, {
+    onFrame: (frame) => {
+      if (link === undefined) {
+        if (frame[0] !== frameKinds.connect) return false
+        stopWaiting()
+        admit(decodeControl(frame))
+        return true
+      }
+      if (frame[0] === frameKinds.close) {
+        run(closeLink(context, link, "client_disconnect"))
+        connection.end("client_disconnect")
+        return true
+      }
+      const message = isAdmitted ? decodeMessage(frame) : undefined
+      return message !== undefined && link.onPacket(message) === "accepted"
+    },
+    onClose: (reason) => {
+      stopWaiting()
+      if (link !== undefined) run(closeLink(context, link, reason))
+    }
+  })
+}
+
+const makeListener = (key: Buffer | undefined, onSocket: (socket: Socket) => void): Server => {
+  if (key === undefined) return createServer(socketOptions, onSocket)
+  const server = tls.createServer(
+    { ...socketOptions, ...tlsOptions, handshakeTimeout: openTimeout, pskCallback: () => key },
+    onSocket
+  )
+  // The close of a connection reports its failure to the other end.
+  return server.on("tlsClientError", () => undefined)
+}
+
+/** Listens for members over TCP. `serve` accepts them, as {@link TransportServer} does. */
+export const listenTcp = Effect.fnUntraced(function* ({ host, key, maxMessageBytes, port }: TcpServerOptions) {
+  let context: ServerContext | undefined
+  const unknown = new Set<Socket>()
+  const server = makeListener(key, (socket) => {
+    if (context !== undefined && unknown.size < maxUnknown) return acceptConnection(context, socket)
+    socket.on("error", () => undefined)
+    socket.destroy()
+  })
+  server.maxConnections = maxConnections
+  yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+  const bound = yield* listen(
+    server,
+    { host, port },
+    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
+  )
+  const serve: Serve = Effect.fnUntraced(function* (accept, onBacklogChange = () => undefined) {
+    const links: ServerContext["links"] = new Map()
+    const serving: ServerContext = {
+      accept,
+      versions: versionsOf(yield* ServedLines),
+      maxMessageBytes,
+      onBacklogChange,
+      runFork: Effect.runForkWith(yield* Effect.context<never>()),
+      run: yield* FiberSet.makeRuntime<never>(),
+      unknown,
+      links
+    }
+    context = serving
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        context = undefined
+        for (const socket of unknown) socket.destroy()
+        return Effect.forEach(
+          [...links],
+          ([link, close]) =>
+            Effect.andThen(
+              closeLink(serving, link, "server_shutdown"),
+              Effect.sync(() => close("server_shutdown"))
+            ),
+          { concurrency: "unbounded", discard: true }
+        )
+      })
+    )
+    return { url: `tcp://${host}:${bound.port}` }
+  })
+  return { port: bound.port, serve }
+})
