@@ -93,7 +93,7 @@ const processes = [
   "test/adapters/proxies.test.ts",
   "test/adapters/socketio/client/*.test.ts",
   "test/adapters/socketio/connection/{backlog,protocol}.test.ts",
-  "test/adapters/tcp/tcp.test.ts",
+  "test/adapters/tcp/**/tcp*.test.ts",
   "test/adapters/vrl/VerelEngine.test.ts",
   "test/domain/devices/{fuzz,speed}.test.ts",
   "test/fuzz/**/*.test.ts",

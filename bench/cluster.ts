@@ -1,6 +1,5 @@
 /**
- * Measures the CPU time of a call between two Servers, over Redis and over direct connections, compared with a call at
- * one Server: both Servers and Redis together. Needs redis-server, or its path in REDIS_SERVER; Linux only.
+ * Measures the CPU time of a call between two Servers, compared with a call at one Server: both Servers and Redis together. Needs redis-server, or its path in REDIS_SERVER; Linux only.
  * Usage: node bench/cluster.ts [ROUNDS]
  */
 import { Effect, Exit, Scope } from "effect"
@@ -34,12 +33,12 @@ const redisChild = async (): Promise<Child & { readonly url: string }> => {
 }
 
 /** Agents at one Server, Computers at another. */
-const twoNodes = (name: string, isDirect: boolean): ServerKind => ({
-  name,
+const twoNodes: ServerKind = {
+  name: "two nodes",
   wire: "socketIo",
   start: async () => {
     const redis = await redisChild()
-    const environment = { A2C_BENCH_REDIS: redis.url, A2C_BENCH_DIRECT: isDirect ? "1" : "0" }
+    const environment = { A2C_BENCH_REDIS: redis.url }
     const one = await startChild("a2c.ts", environment)
     const two = await startChild("a2c.ts", environment)
     return {
@@ -52,10 +51,7 @@ const twoNodes = (name: string, isDirect: boolean): ServerKind => ({
       }
     }
   }
-})
-
-const overRedis = twoNodes("over Redis", false)
-const direct = twoNodes("direct", true)
+}
 
 const cases = [
   closedCase({
@@ -82,9 +78,9 @@ const cases = [
 
 const setting = {
   reference: a2c,
-  subject: direct,
-  library: direct,
-  others: [overRedis],
+  subject: twoNodes,
+  library: twoNodes,
+  others: [],
   client: "light",
   rounds,
   slowServers: false,
@@ -93,6 +89,6 @@ const setting = {
 pin(process.pid, processors.load)
 for (const { run } of cases) {
   const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: direct.name, others: [overRedis.name] }))
+  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: twoNodes.name, others: [] }))
 }
 process.exit(0)

@@ -1,24 +1,27 @@
 /** A node of bench/nodes.ts: it echoes requests, and sends requests on order. */
-import { Duration, Effect, Exit, Layer, Redacted } from "effect"
-import * as MemoryNodeLink from "../src/adapters/memory/MemoryNodeLink.ts"
-import * as RedisNodeLink from "../src/adapters/redis/nodelink/RedisNodeLink.ts"
+import { Duration, Effect, Exit, Layer } from "effect"
+import * as MemoryNodeTransport from "../src/adapters/memory/MemoryNodeTransport.ts"
+import { makeTcpNodeTransport } from "../src/adapters/tcp/nodes/TcpNodeTransport.ts"
+import { NodeTransport } from "../src/application/ports/NodeTransport.ts"
 import { type Body, jsonBody } from "../src/application/ports/Body.ts"
-import { NodeLink } from "../src/application/ports/NodeLink.ts"
+import { NodeLink } from "../src/application/server/nodes/NodeLink.ts"
 
-/** An order to send requests: body size, pending requests, and duration. */
+/** An order to send requests: address of the other node, body size, pending requests, and duration. */
 export interface Order {
+  readonly address: string
   readonly bytes: number
   readonly atOnce: number
   readonly seconds: number
 }
 
-/** The number of replies, and the median latency in milliseconds. */
+/** The address of the node, the number of replies, and the median latency in milliseconds. */
 export interface Report {
+  readonly address: string
   readonly calls: number
   readonly latency: number
 }
 
-const [, , kind = "redis", url = "", node = "node"] = process.argv
+const [, , kind = "tcp", node = "node"] = process.argv
 const notify = (report: Report) => void process.send?.(report)
 
 const bodies = new Map<number, Body>()
@@ -31,10 +34,28 @@ const bodyOf = (bytes: number): Body => {
   return body
 }
 
-const layer =
-  kind === "redis"
-    ? RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node })
-    : MemoryNodeLink.layer(MemoryNodeLink.makeNetwork(), node)
+let answererAddress = ""
+let ownAddress = ""
+
+const overTcp = Effect.map(
+  makeTcpNodeTransport({
+    node,
+    address: { host: "127.0.0.1", port: 0 },
+    secure: false,
+    addressOf: () => Effect.succeed(answererAddress)
+  }),
+  ({ address, transport }) => {
+    ownAddress = address
+    return transport
+  }
+)
+
+const layer = Layer.provide(
+  NodeLink.layer,
+  kind === "tcp"
+    ? Layer.effect(NodeTransport, overTcp)
+    : MemoryNodeTransport.layer(MemoryNodeTransport.makeNetwork(), node)
+)
 
 const host = Effect.gen(function* () {
   const link = yield* NodeLink
@@ -46,7 +67,8 @@ const host = Effect.gen(function* () {
     notify: () => {}
   })
   const question = bodyOf(1024)
-  const work = ({ atOnce, bytes, seconds }: Order) => {
+  const work = ({ address, atOnce, bytes, seconds }: Order) => {
+    answererAddress = address
     const end = performance.now() + seconds * 1000
     const times: Array<number> = []
     let open = 0
@@ -66,6 +88,7 @@ const host = Effect.gen(function* () {
           if (performance.now() < end) ask()
           else if (open === 0) {
             notify({
+              address: ownAddress,
               calls: times.length,
               latency: times.toSorted((one, other) => one - other)[times.length >> 1] ?? 0
             })
@@ -76,7 +99,7 @@ const host = Effect.gen(function* () {
     for (let count = 0; count < atOnce; count++) ask()
   }
   process.on("message", work)
-  notify({ calls: 0, latency: 0 })
+  notify({ address: ownAddress, calls: 0, latency: 0 })
   return yield* Effect.never
 })
 

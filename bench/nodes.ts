@@ -1,12 +1,10 @@
 /**
- * Measures the CPU time of a call between two nodes, compared with a call in one node. Counts two processes and a
- * redis-server, for one request and a reply of the same size, without the connections of members.
+ * Measures the CPU time of a call between two nodes, compared with a call in one node. Counts two processes, for
+ * one request and a reply of the same size, without the connections of members.
  * Usage: node bench/nodes.ts [SECONDS per row]
  */
 import { fork, type ChildProcess } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { Effect, Scope } from "effect"
-import { startRedis } from "../test/fixtures/redis.ts"
 import { guardChild } from "../test/childGuard.ts"
 import { cpuTimeOf } from "./cpuTime.ts"
 import type { Order, Report } from "./nodeHost.ts"
@@ -28,22 +26,21 @@ setTimeout(() => {
   process.exit(1)
 }, timeout).unref()
 
-// Children end with this process.
-const redis = await Effect.runPromise(Scope.provide(startRedis, Scope.makeUnsafe()))
-
 const received = (child: ChildProcess): Promise<Report> =>
   new Promise((resolve, reject) => {
     child.once("message", (report: Report) => resolve(report))
     child.once("exit", () => reject(new Error("a node has ended")))
   })
-const start = async (node: string, kind: "redis" | "local") => {
-  const child = guardChild(fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, redis.url, node]))
-  await received(child)
-  return child
+// Children end with this process.
+const start = async (node: string, kind: "tcp" | "local") => {
+  const child = guardChild(fork(fileURLToPath(new URL("nodeHost.ts", import.meta.url)), [kind, node]))
+  const { address } = await received(child)
+  return { child, address }
 }
-const callee = await start("answerer", "redis")
-const caller = await start("asker", "redis")
+const callee = await start("answerer", "tcp")
+const caller = await start("asker", "tcp")
 const local = await start("answerer", "local")
+const { address } = callee
 
 const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order: Order) => {
   const pids = [child.pid ?? 0, ...others]
@@ -60,11 +57,11 @@ const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order
 const row = (what: string, ...cells: ReadonlyArray<string>) =>
   process.stdout.write(`${what.padEnd(22)}${cells.map((cell) => cell.padStart(10)).join("")}\n`)
 const number = (value: number) => value.toFixed(value < 100 ? 1 : 0)
-row("CPU µs per call", "loopback", "two nodes", "caller", "callee", "redis", "calls/s", "p50 ms")
+row("CPU µs per call", "loopback", "two nodes", "caller", "callee", "calls/s", "p50 ms")
 for (const { atOnce, bytes } of rows) {
-  const order: Order = { bytes, atOnce, seconds }
-  const near = await measure(local, [], order)
-  const far = await measure(caller, [callee.pid ?? 0, redis.pid()], order)
+  const order: Order = { address, bytes, atOnce, seconds }
+  const near = await measure(local.child, [], order)
+  const far = await measure(caller.child, [callee.child.pid ?? 0], order)
   row(
     `${bytes / 1024} KiB, ${atOnce} in flight`,
     ...[near.all, far.all, ...far.each, far.calls / seconds].map(number),

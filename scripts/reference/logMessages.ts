@@ -8,9 +8,8 @@ interface LogMessage {
   readonly file: string
 }
 
-/** Files that log texts of other files: errors in configurations, and the warnings of `warn` below. */
+/** Files that log texts of other files: errors in configurations. */
 const relaying = [
-  "src/adapters/redis/nodelink/RedisNodeLink.ts",
   "src/main/cli/computer/withComputer.ts",
   "src/main/config/policyFile.ts",
   "src/main/config/serverFiles.ts"

@@ -1,42 +1,40 @@
-import { Effect, Layer, Redacted } from "effect"
-import { describe } from "vitest"
-import * as MemoryNodeLink from "../../src/adapters/memory/MemoryNodeLink.ts"
-import * as RedisNodeLink from "../../src/adapters/redis/nodelink/RedisNodeLink.ts"
-import { NodeLink } from "../../src/application/ports/NodeLink.ts"
-import { startRedis, withoutRedis } from "../fixtures/redis.ts"
+import { Effect, Layer } from "effect"
+import * as MemoryNodeTransport from "../../src/adapters/memory/MemoryNodeTransport.ts"
+import { makeTcpNodeTransport } from "../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
+import { NodeTransport } from "../../src/application/ports/NodeTransport.ts"
+import { NodeLink } from "../../src/application/server/nodes/NodeLink.ts"
 import { contract } from "./nodeLink.contract.ts"
 
-const built = <E>(layer: Layer.Layer<NodeLink, E>) =>
-  Effect.orDie(Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provideContext(NodeLink, context)))
+const linked = <E>(transport: Layer.Layer<NodeTransport, E>) =>
+  Layer.build(Layer.fresh(Layer.provide(NodeLink.layer, transport))).pipe(
+    Effect.flatMap((context) => Effect.provideContext(NodeLink, context)),
+    Effect.orDie
+  )
 
 contract(
   "in memory",
   Effect.sync(() => {
-    const cluster = MemoryNodeLink.makeNetwork()
-    return { node: (name) => built(MemoryNodeLink.layer(cluster, name)) }
+    const network = MemoryNodeTransport.makeNetwork()
+    return { node: (name) => linked(MemoryNodeTransport.layer(network, name)) }
   })
 )
 
-describe.skipIf(withoutRedis)("with Redis", () => {
-  contract(
-    "over direct connections",
-    Effect.map(startRedis, ({ url }) => ({
-      node: (node) =>
-        built(
-          RedisNodeLink.layer({
-            url: Redacted.make(url),
-            prefix: "{a2c}",
-            node,
-            address: { host: "127.0.0.1", port: 0 }
-          })
-        )
-    }))
-  )
+/** Nodes that find each other's addresses in a map. */
+const overTcp = (secure: boolean) =>
+  Effect.sync(() => {
+    const addresses = new Map<string, string>()
+    const open = Effect.fnUntraced(function* (node: string) {
+      const { address, transport } = yield* makeTcpNodeTransport({
+        node,
+        address: { host: "127.0.0.1", port: 0 },
+        secure,
+        addressOf: (other) => Effect.succeed(addresses.get(other))
+      })
+      addresses.set(node, address)
+      return transport
+    })
+    return { node: (name: string) => linked(Layer.effect(NodeTransport, open(name))) }
+  })
 
-  contract(
-    "over Redis",
-    Effect.map(startRedis, ({ url }) => ({
-      node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))
-    }))
-  )
-})
+contract("over TCP", overTcp(false))
+contract("over TLS", overTcp(true))

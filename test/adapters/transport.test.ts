@@ -113,8 +113,14 @@ const overTcp =
     Effect.gen(function* () {
       const { host, port } = loopbackAddress()
       const server = yield* Effect.orDie(listenTcp({ host, port, maxMessageBytes: limit, ...definedOnly({ key }) }))
-      const client = { connect: (options: ConnectOptions) => connectTcp({ host, port: server.port, ...definedOnly({ key }) }, options) }
-      return yield* open(Layer.succeed(TransportServer, { serve: server.serve }), () => Layer.succeed(TransportClient, client), onMessage)
+      const client = {
+        connect: (options: ConnectOptions) => connectTcp({ host, port: server.port, ...definedOnly({ key }) }, options)
+      }
+      return yield* open(
+        Layer.succeed(TransportServer, { serve: server.serve }),
+        () => Layer.succeed(TransportClient, client),
+        onMessage
+      )
     })
 
 const request = (link: Link, event: string, value: unknown = {}, timeout = minute) =>

@@ -35,12 +35,16 @@ export const startFleet = Effect.fnUntraced(function* (
   load: Load
 ): Effect.fn.Return<Fleet, never, Scope.Scope> {
   const redis = yield* startRedis
-  const redisProxy = yield* openFaultyRedis(() => redis)
+  const servers: Array<ServerPart> = []
+  /** Announces the proxies of the links of all Servers. */
+  const toLinkProxy = (part: string) => {
+    const server = servers.find(({ links }) => /^tcp:/.test(part) && part.endsWith(`@${links}`))
+    return server === undefined ? part : part.replace(server.links, `127.0.0.1:${server.wayToLinks.port}`)
+  }
+  const redisProxy = yield* openFaultyRedis(() => redis, "127.0.0.1", toLinkProxy)
   const folder = join(yield* temporaryFolder, "journals")
   mkdirSync(folder)
-  const servers = yield* Effect.forEach(Array.from({ length: members.servers }), (_, index) =>
-    startServer(redisProxy, `server ${index + 1}`)
-  )
+  for (let index = 1; index <= members.servers; index++) servers.push(yield* startServer(redisProxy, `server ${index}`))
   const pauseClock = new Map(members.offices.map(({ agent }) => [agent.name, makePauseClock()]))
   const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()
   const ledger = new Ledger(load.timeout * 1000 + load.grace, (agent) => pauseClockOf(agent).total())

@@ -84,6 +84,17 @@ const redisPathConditions = ({ wayToRedis: way }: ServerPart): ReadonlyArray<Fau
   ]
 }
 
+const linkPathConditions = ({ wayToLinks: way }: ServerPart): ReadonlyArray<FaultCondition> => {
+  const wayIs = (what: string) => `the links to a Server ${what}`
+  return [
+    passing(wayIs("are cut"), [1, 5], way.cut, way.heal),
+    passing(wayIs("are slow"), [2, 5], way.slow(slowness), way.heal),
+    passing(wayIs("stall"), [1, 5], way.hold, way.heal),
+    sudden(wayIs("are half-open"), way.halfOpen),
+    sudden(wayIs("are silenced"), way.silence)
+  ]
+}
+
 const memberPathConditions = ({ way }: MemberPart): ReadonlyArray<FaultCondition> => {
   const wayIs = (what: string) => `the connection of a member ${what}`
   return [
@@ -172,7 +183,9 @@ export const faultsOf = (fleet: Fleet): ReadonlyArray<Fault> => {
 
   const ofServer = (server: ServerPart, index: number) => [
     ...faults(server.name, serverConditions(server), at(index)),
-    ...faults(server.name, redisPathConditions(server), () => at(index)().filter(isAcross))
+    ...faults(server.name, [...redisPathConditions(server), ...linkPathConditions(server)], () =>
+      at(index)().filter(isAcross)
+    )
   ]
   return [
     ...servers.flatMap(ofServer),

@@ -24,7 +24,7 @@ const logging = (...warnings: ReadonlyArray<string>) => ({ logs: [{ part: "serve
 describe("rules of outages", () => {
   it.each<readonly [title: string, outage: Partial<Outage>]>([
     ["one warning and few requests", {}],
-    ["one warning of each connection", logging(readOnly, lost("node_link", "READONLY x"))],
+    ["one warning of each connection", logging(readOnly, lost("other", "READONLY x"))],
     [
       "one warning of each reason",
       logging(readOnly, rejects("BUSY x y"), lost("registry", "connect ECONNREFUSED 127.0.0.1:1"))

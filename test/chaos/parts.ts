@@ -5,6 +5,7 @@ import { Effect, type Scope } from "effect"
 import { type HttpProxy, openHttpProxy } from "../adapters/socketio/client/HttpProxy.ts"
 import type { FaultyRedis } from "../fixtures/redisErrors.ts"
 import { sourceCli } from "../main/processes.ts"
+import { loopbackAddress } from "../loopbackAddress.ts"
 import { descendants } from "../processes.ts"
 import { watchAcknowledgements } from "./Acknowledgements.ts"
 import { type Home, type Load, type Office, officeId } from "./members.ts"
@@ -26,6 +27,9 @@ interface Part {
 export interface ServerPart extends Part {
   /** Its proxy to Redis. */
   readonly wayToRedis: Proxy
+  /** Where it takes links of other Servers, as host and port, and the proxy that they use. */
+  readonly links: string
+  readonly wayToLinks: Proxy
   /** The port on which it listens, without a proxy; undefined while it does not listen. */
   readonly port: () => number | undefined
 }
@@ -82,9 +86,12 @@ export const startServer = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<ServerPart, never, Scope.Scope> {
   const wayToRedis = yield* openProxy({ target: () => redis.port })
+  const links = loopbackAddress()
+  const wayToLinks = yield* openProxy({ target: () => links.port, host: links.host })
   const { onError, warnings } = collectWarnings()
+  const address = `${links.host}:${links.port}`
   let port: number | undefined
-  const start = startNode([sourceCli, "server", "--port", "0", "--log-level", "warn"], {
+  const start = startNode([sourceCli, "server", "--port", "0", "--node-address", address, "--log-level", "warn"], {
     variables: { A2C_REDIS: `redis://127.0.0.1:${wayToRedis.port}` },
     onError,
     onLine: (line) => {
@@ -95,7 +102,7 @@ export const startServer = Effect.fnUntraced(function* (
   const kept = yield* keepRunning(start, () => {
     port = undefined
   })
-  return { name, kept, warnings, wayToRedis, port: () => port }
+  return { name, kept, warnings, wayToRedis, links: address, wayToLinks, port: () => port }
 })
 
 /** A proxy to the home Server, or to the next one that listens. */

@@ -23,7 +23,7 @@ import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import type { NodeLink } from "../../src/application/ports/NodeLink.ts"
+import type { NodeTransport } from "../../src/application/ports/NodeTransport.ts"
 import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
 import { ServedLines } from "../../src/application/ports/ServedLines.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
@@ -241,7 +241,7 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly reading?: (sid: string) => Effect.Effect<void>
   readonly authenticator?: Authenticator["Service"]
   /** The office registry and the links to other nodes; in memory by default. */
-  readonly cluster?: Layer.Layer<OfficeRegistry | NodeLink>
+  readonly cluster?: Layer.Layer<OfficeRegistry | NodeTransport>
 }
 
 /** Starts a Server for the lifetime of the scope. */

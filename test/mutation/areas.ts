@@ -42,9 +42,9 @@ export const areas: ReadonlyArray<Area> = [
       "src/adapters/{audit,auth,bytes,credentials,log}/*.ts",
       "src/adapters/http/{AccessPolicy,addressKind,checkedFetch,hostAccess}.ts",
       "src/adapters/mcp/oauth/*.ts",
-      "src/adapters/redis/nodelink/{ByteBudget,FrameReassembler,InboundRequests,Peer,frameContents,messageFormat}.ts",
       "src/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",
+      "src/adapters/tcp/transport/frames.ts",
       "src/adapters/socketio/connection/{ViolationBudget,parsePacket}.ts",
       "src/adapters/terminal/{foreignFields,prompts,questionContext,quoteForTerminal}.ts"
     ],
@@ -53,18 +53,14 @@ export const areas: ReadonlyArray<Area> = [
       "test/adapters/http/{AccessPolicy,ServerPages,checkedFetch,hostAccess}.test.ts",
       "test/adapters/mcp/oauth/*.test.ts",
       "test/adapters/mcp/publish/http/publishHttp.test.ts",
-      "test/adapters/redis/nodelink/!(RedisNodeLink|contract).test.ts",
+      "test/adapters/tcp/transport/frames.test.ts",
       "test/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.test.ts",
       "test/adapters/socketio/gate.test.ts",
       "test/adapters/socketio/connection/parsePacket.test.ts",
       "test/application/devices/gateway/admission.test.ts",
       "test/conformance/gate.test.ts"
     ],
-    widerTests: [
-      "test/adapters/transport.test.ts",
-      "test/adapters/redis/nodelink/contract.test.ts",
-      "test/adapters/socketio/connection/protocol.test.ts"
-    ]
+    widerTests: ["test/adapters/transport.test.ts", "test/adapters/socketio/connection/protocol.test.ts"]
   }
 ]
 

@@ -16,10 +16,7 @@ const options: Parameters<typeof serverLayer>[0] = {
   engine: process.env["A2C_BENCH_ENGINE"] === "socket.io" ? "socket.io" : "relay",
   maxMessageBytes,
   ...(redis !== undefined && {
-    redis: {
-      url: Redacted.make(redis),
-      ...(process.env["A2C_BENCH_DIRECT"] === "1" && { address: { host: "127.0.0.1", port: 0 } })
-    }
+    redis: { url: Redacted.make(redis) }
   })
 }
 

@@ -1,26 +1,29 @@
 import { Layer } from "effect"
-import type { NodeLink } from "../../application/ports/NodeLink.ts"
+import type { NodeTransport } from "../../application/ports/NodeTransport.ts"
 import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
-import * as MemoryNodeLink from "./MemoryNodeLink.ts"
+import * as MemoryNodeTransport from "./MemoryNodeTransport.ts"
 import * as MemoryOfficeRegistry from "./MemoryOfficeRegistry.ts"
 
 /** The offices and the network that the Servers of one process share. */
 export interface MemoryCluster {
   readonly offices: MemoryOfficeRegistry.MemoryOffices
-  readonly network: MemoryNodeLink.MemoryNetwork
+  readonly network: MemoryNodeTransport.MemoryNetwork
 }
 
 /** Makes a cluster without nodes. */
 export const makeCluster = (): MemoryCluster => ({
   offices: MemoryOfficeRegistry.makeOffices(),
-  network: MemoryNodeLink.makeNetwork()
+  network: MemoryNodeTransport.makeNetwork()
 })
 
 /** A node of a cluster in memory. Node names must be unique. */
-export const layerNode = ({ network, offices }: MemoryCluster, node: string): Layer.Layer<OfficeRegistry | NodeLink> =>
-  Layer.merge(MemoryOfficeRegistry.layer(offices, node), MemoryNodeLink.layer(network, node))
+export const layerNode = (
+  { network, offices }: MemoryCluster,
+  node: string
+): Layer.Layer<OfficeRegistry | NodeTransport> =>
+  Layer.merge(MemoryOfficeRegistry.layer(offices, node), MemoryNodeTransport.layer(network, node))
 
 /** A cluster of one node, for a single Server. Each use of the layer makes a new cluster. */
-export const layer: Layer.Layer<OfficeRegistry | NodeLink> = Layer.fresh(
+export const layer: Layer.Layer<OfficeRegistry | NodeTransport> = Layer.fresh(
   Layer.suspend(() => layerNode(makeCluster(), "single"))
 )

@@ -61,11 +61,7 @@ const rejectionMemory = 60_000
  * Logs the start of an outage with its reason, each further kind of reason once, and its end. Redis may reject one command
  * and accept others: such an outage lasts until it accepts each rejected one.
  */
-export const makeOutageLog = (
-  connection: "node_link" | "registry",
-  node: string,
-  run: (effect: Effect.Effect<void>) => void
-) => {
+export const makeOutageLog = (node: string, run: (effect: Effect.Effect<void>) => void) => {
   const codes = new Set<string | undefined>()
   /** The rejected commands, and when Redis rejected them. */
   const rejections = new Map<string, number>()
@@ -78,14 +74,14 @@ export const makeOutageLog = (
       codes.add(code)
       const message = isLost ? "Redis connection lost" : "Redis rejects commands"
       // The rest names the script, which varies.
-      run(Effect.logWarning(message, { connection, node, reason: reason.replace(/\.? script: .*$/s, "") }))
+      run(Effect.logWarning(message, { connection: "registry", node, reason: reason.replace(/\.? script: .*$/s, "") }))
     },
     onAccepted: (command: string) => void rejections.delete(command),
     onRecovered: () => {
       const now = Date.now()
       if ([...rejections.values()].some((rejected) => now - rejected < rejectionMemory)) return
       rejections.clear()
-      if (codes.size > 0) run(Effect.logInfo("Redis reconnected", { connection, node }))
+      if (codes.size > 0) run(Effect.logInfo("Redis reconnected", { connection: "registry", node }))
       codes.clear()
     }
   }

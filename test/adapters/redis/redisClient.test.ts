@@ -1,7 +1,8 @@
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import * as RedisNodeLink from "../../../src/adapters/redis/nodelink/RedisNodeLink.ts"
+import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
+import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
 import { needsReconnect, parseRedisUrl } from "../../../src/adapters/redis/redisClient.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
 
@@ -41,14 +42,14 @@ describe("a text that is no URL of Redis", () => {
   )
 })
 
-describe("direct connections between nodes", () => {
-  /** A record of TLS with an empty handshake, and bytes that complete a greeting without TLS. */
+describe("links between nodes", () => {
+  /** A record of TLS with an empty handshake; without TLS, the length of a frame that is too long. */
   const invalidHello = Buffer.concat([Buffer.from("16030100040100000000", "hex"), Buffer.alloc(256)])
 
   /** The first byte that the listener of a node replies to an invalid start; `undefined` when it closes. */
   const firstByte = Effect.fnUntraced(function* (url: string) {
     const address = loopbackAddress()
-    yield* Layer.build(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node: "one", address }))
+    yield* Layer.build(Layer.provide(NodeLink.layer, RedisCluster.layer({ url: Redacted.make(url), address })))
     return yield* Effect.callback<number | undefined>((resume) => {
       const socket = connect(address.port, address.host, () => void socket.write(invalidHello))
       socket.on("data", (data) => resume(Effect.succeed(data[0])))

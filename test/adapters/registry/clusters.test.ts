@@ -1,22 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Layer, Redacted, type Scope } from "effect"
+import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { createClient } from "redis"
+import * as MemoryNodeTransport from "../../../src/adapters/memory/MemoryNodeTransport.ts"
 import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
-import * as RedisNodeLink from "../../../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { loopbackAddress } from "../../loopbackAddress.ts"
-import { makeEcho, memberOf, outcomeOf, request } from "../nodeLink.contract.ts"
+import { makeEcho, request } from "../nodeLink.contract.ts"
 import { until } from "../../until.ts"
 
 const openNode = Effect.fnUntraced(function* (url: string, options: Partial<RedisCluster.RedisClusterOptions> = {}) {
-  const layer = RedisCluster.layer({ url: Redacted.make(url), ...options })
+  const layer = Layer.provideMerge(NodeLink.layer, RedisCluster.layer({ url: Redacted.make(url), ...options }))
   const context = yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
   const [link, registry] = [Context.get(context, NodeLink), Context.get(context, OfficeRegistry)]
   yield* link.serve(makeEcho())
+  yield* until(() => registry.state().available)
   return { link, registry }
 })
 
@@ -49,41 +50,52 @@ describe.skipIf(withoutRedis)("the Servers with one Redis", () => {
     assert.strictEqual(link.node, registry.node)
   })
 
-  check("connect directly at the addresses that they listen on", function* (url) {
+  check("reach each other at the addresses that they listen on", function* (url) {
     const nodes = [loopbackAddress(), loopbackAddress()].map((address) => openNode(url, { address }))
     const [one, two] = yield* Effect.all(nodes)
     assert.isDefined(one)
     assert.isDefined(two)
-    yield* request(one.link, two.link.node, "echo", 1)
-    yield* until(() => one.link.load().directNodes + two.link.load().directNodes === 2)
+    assert.deepStrictEqual(yield* request(one.link, two.link.node, "echo", 1), [1])
+    assert.deepStrictEqual([one.link.load().links, two.link.load().links], [1, 0])
   })
 
-  check("hold no more for other nodes than for their clients", function* (url) {
-    const open = Effect.fnUntraced(function* (node: string, limits: Partial<Limits>) {
-      const layer = RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{limits}", node })
-      const context = yield* Layer.build(Layer.fresh(layer)).pipe(
-        Effect.provideService(Limits, { ...Limits.defaultValue(), ...limits }),
-        Effect.orDie
-      )
-      const link = Context.get(context, NodeLink)
-      yield* link.serve(makeEcho())
-      return link
+  it.live("keeps its links while Redis is away", () =>
+    Effect.gen(function* () {
+      const redis = yield* startRedis
+      const [one, two] = [yield* openNode(redis.url), yield* openNode(redis.url)]
+      assert.deepStrictEqual(yield* request(one.link, two.link.node, "echo", 1), [1])
+      yield* redis.kill
+      yield* until(() => !one.registry.state().available)
+      assert.deepStrictEqual(yield* request(one.link, two.link.node, "echo", 2), [2])
     })
-    const mib = 1024 * 1024
-    const large = yield* open("large", {})
-    const sender = yield* open("sender", { totalBacklogBytes: mib, totalIncompleteBytes: 10 * mib })
-    const receiver = yield* open("receiver", { totalBacklogBytes: 10 * mib, totalIncompleteBytes: mib })
-    const send = (from: NodeLink["Service"], to: NodeLink["Service"]) =>
-      Effect.callback<unknown>((resume) => {
-        const body = jsonBody("x".repeat(2 * mib))
-        from.startRequest(to.node, memberOf(), "echo", body, Duration.minutes(1), (exit) =>
-          resume(Effect.succeed(Exit.isSuccess(exit) ? "answered" : outcomeOf(exit)))
-        )
-      })
-    assert.deepStrictEqual(
-      [yield* send(sender, large), yield* send(large, receiver), yield* send(receiver, large)],
-      ["SendFailed 503", "SendFailed 503", "NodeUnreachable"]
-    )
-    assert.strictEqual(yield* send(large, sender), "SendFailed 503")
+  )
+})
+
+/** Two nodes of a network in memory. */
+const pair = Effect.fnUntraced(function* (limits: Partial<Limits>) {
+  const network = MemoryNodeTransport.makeNetwork()
+  const open = Effect.fnUntraced(function* (node: string) {
+    const layer = Layer.provide(NodeLink.layer, MemoryNodeTransport.layer(network, node))
+    return Context.get(yield* Layer.build(Layer.fresh(layer)), NodeLink)
   })
+  const one = yield* Effect.provideService(open("one"), Limits, { ...Limits.defaultValue(), ...limits })
+  return { one, two: yield* open("two") }
+})
+
+describe("a node of a cluster", () => {
+  it.live("holds no more for other nodes than for its clients", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* pair({ totalBacklogBytes: 1000 })
+      for (const link of [one, two]) yield* link.serve(makeEcho())
+      const long = "x".repeat(1000)
+      const unsent = () => one.load().unsent
+      assert.strictEqual(yield* request(one, "two", "echo", long), "SendFailed 503")
+      assert.strictEqual(unsent(), 0)
+      assert.strictEqual(yield* request(two, "one", "echo", long), "SendFailed 503")
+      assert.strictEqual(unsent(), 1)
+      one.notify("two", ["s1", "s2"], "tell", jsonBody(long))
+      assert.strictEqual(unsent(), 3)
+      assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
+    })
+  )
 })

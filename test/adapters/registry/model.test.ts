@@ -47,7 +47,7 @@ const inMemory =
   })
 
 /** The keys of a cluster without members. */
-const always = ["rev", "born", "seen", "nodes"]
+const always = ["rev", "born", "seen", "nodes", "addresses"]
 
 const leftovers = (prefix: string) =>
   Effect.promise(async () => {

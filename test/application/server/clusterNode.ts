@@ -3,7 +3,7 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import type { NodeTransport } from "../../../src/application/ports/NodeTransport.ts"
 import type { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
@@ -79,7 +79,7 @@ interface NodeOptions {
   readonly settings?: Partial<ServerSettings>
   readonly metrics?: ServerMetrics["Service"]
   /** Adapts the node's registry or its links to other nodes. */
-  readonly adapt?: (node: Layer.Layer<OfficeRegistry | NodeLink>) => Layer.Layer<OfficeRegistry | NodeLink>
+  readonly adapt?: (node: Layer.Layer<OfficeRegistry | NodeTransport>) => Layer.Layer<OfficeRegistry | NodeTransport>
 }
 
 /** Runs a Server of a cluster in memory, and gives constructors for its members. */

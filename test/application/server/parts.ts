@@ -2,7 +2,8 @@ import { Context, Effect, Layer, Logger, Option, References, type Scope } from "
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import type { NodeTransport } from "../../../src/application/ports/NodeTransport.ts"
+import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
 import { type NewSession, OfficeRegistry, type Registration } from "../../../src/application/ports/OfficeRegistry.ts"
 import { type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
@@ -93,7 +94,7 @@ export const recordLogs = () => {
 /** A cluster in memory, of whose registry a test replaces functions. */
 export const clusterWith = (
   adapt: (registry: OfficeRegistry["Service"]) => Partial<OfficeRegistry["Service"]>,
-  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
+  cluster: Layer.Layer<OfficeRegistry | NodeTransport> = MemoryCluster.layer
 ) =>
   Layer.effect(
     OfficeRegistry,
@@ -121,10 +122,12 @@ interface Cluster {
 export const makeParts = Effect.fnUntraced(function* (
   given: Given = {},
   adapt: (cluster: Cluster) => Partial<Cluster> = () => ({}),
-  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
+  cluster: Layer.Layer<OfficeRegistry | NodeTransport> = MemoryCluster.layer
 ) {
   const built = yield* Layer.build(
-    Layer.fresh(Layer.mergeAll(cluster, Observability.layerNone, Authenticator.layerAllowAll))
+    Layer.fresh(
+      Layer.mergeAll(Layer.provideMerge(NodeLink.layer, cluster), Observability.layerNone, Authenticator.layerAllowAll)
+    )
   )
   const inMemory = { registry: Context.get(built, OfficeRegistry), nodeLink: Context.get(built, NodeLink) }
   const { nodeLink, registry } = { ...inMemory, ...adapt(inMemory) }

@@ -3,7 +3,7 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import { AuditLog, type AuditEvent } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import type { NodeTransport } from "../../../src/application/ports/NodeTransport.ts"
 import type { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
@@ -49,7 +49,7 @@ export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
   authenticator: Authenticator["Service"] = allowAll,
   limits: Partial<Limits> = {},
-  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
+  cluster: Layer.Layer<OfficeRegistry | NodeTransport> = MemoryCluster.layer
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
   const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()

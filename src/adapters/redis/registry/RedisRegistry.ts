@@ -18,8 +18,8 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
    * nodes are restored before new ones join.
    */
   readonly gracePeriod?: Duration.Duration
-  /** Another Redis may have taken over: this one can write, after replies that it cannot. */
-  readonly onReplaced?: () => void
+  /** Where the other nodes reach this one; announced to them. */
+  readonly address?: string
 }
 
 /** Milliseconds between heartbeats that fail; each doubles the last. */
@@ -28,10 +28,16 @@ const maxBackoffMillis = 1000
 
 /** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
-  Layer.effect(OfficeRegistry, make(options))
+  Layer.effect(
+    OfficeRegistry,
+    Effect.map(make(options), ({ registry }) => registry)
+  )
 
-const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
-  const { gracePeriod = Duration.seconds(1), node } = options
+export type RedisRegistry = Effect.Success<ReturnType<typeof make>>
+
+/** Makes the registry of a node, and reads the addresses that the others announce. */
+export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
+  const { address = "", gracePeriod = Duration.seconds(1), node } = options
   const listeners = new Set<(change: RegistryChange) => void>()
   const emit = (change: RegistryChange) => {
     for (const listener of listeners) listener(change)
@@ -46,7 +52,7 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
     onMessage: (text) => events.onMessage(text)
   })
   const { isReady } = runner
-  const scripts = makeRegistryScripts(node, runner)
+  const scripts = makeRegistryScripts(node, address, runner)
   const context: RegistryContext = { node, gracePeriod, local, sync, scripts, isReady, emit, run }
   const events: RegistryEvents = makeRegistryEvents(context)
   const recovery = makeLeaseRecovery(context, events)
@@ -88,22 +94,16 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
   yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
   if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   let backoffMillis = minBackoffMillis
-  let mayBeReplaced = false
   const heartbeat = Effect.gen(function* () {
     yield* recovery.heartbeat
     backoffMillis = minBackoffMillis
     if (!sync.isInSync()) return
     runner.onRecovered()
-    if (mayBeReplaced) options.onReplaced?.()
-    mayBeReplaced = false
   })
   /** Waits for longer after each failure. Requests to reconcile do not shorten it: members cause them. */
   const backOff = ({ message }: { readonly message: string }) =>
     Effect.suspend(() => {
-      if (needsReconnect(message)) {
-        mayBeReplaced = true
-        runner.reconnect()
-      }
+      if (needsReconnect(message)) runner.reconnect()
       const delay = backoffMillis
       backoffMillis = Math.min(maxBackoffMillis, 2 * delay)
       return Effect.sleep(delay)
@@ -117,7 +117,7 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
     )
   )
 
-  return OfficeRegistry.of({
+  const registry = OfficeRegistry.of({
     node,
     connect: (session) =>
       Effect.sync(() => {
@@ -143,4 +143,5 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
       offices.length === 0 ? Effect.succeed([]) : Effect.orElseSucceed(scripts.areInUse(offices), () => []),
     state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodes(), ...local.counts() })
   })
+  return { registry, addressOf: scripts.addressOf }
 })

@@ -30,7 +30,7 @@ const hashText = (text: string): string => (text === "" ? "" : createHash("sha25
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
 /** The scripts of one node; `luaScripts.ts` documents them. */
-export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
+export const makeRegistryScripts = (node: string, address: string, { run }: ScriptRunner) => {
   const clock = new RedisClock()
   /** The member as JSON, and the hash of its reconnect key. */
   const encodeSession = (
@@ -50,7 +50,7 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
         return [session.sid, office, memberField(membership), ...encodeSession(session, membership, session.joinedAt)]
       })
       const numbers = [formatMillis(lease), String(highestRevision), formatMillis(gracePeriod), String(joined.length)]
-      const args = [node, ...numbers, ...members, ...pendingJoins]
+      const args = [node, address, ...numbers, ...members, ...pendingJoins]
       const reconciled = Effect.flatMap(run("reconcile", args, reconcileTimeout), decodeReconciled)
       return clock.syncFrom(reconciled, ([, , , now]) => now)
     },
@@ -81,6 +81,9 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
     }),
     leave: (sid: string) => run("leave", [node, sid]),
     leaveCluster: run("leaveCluster", [node]),
+    /** The address that a node announces; `undefined` without one. */
+    addressOf: (other: string) =>
+      Effect.map(run("addressOf", [other]), (found) => (typeof found === "string" && found !== "" ? found : undefined)),
     snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
     isComputerElsewhere: (office: string, name: string) =>
       Effect.map(

@@ -50,7 +50,7 @@ const scripts = Record.map(luaScripts, (text) =>
  */
 export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunnerOptions) {
   const { node, onMessage, onReady, prefix } = options
-  const outage = makeOutageLog("registry", node, yield* FiberSet.makeRuntime<never>())
+  const outage = makeOutageLog(node, yield* FiberSet.makeRuntime<never>())
   const { isSecure: _, socket, ...clientOptions } = yield* parseRedisUrl(options.url)
   let lastError = "not connected"
   let pendingScripts = 0

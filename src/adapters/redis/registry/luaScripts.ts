@@ -6,6 +6,7 @@
  *     born              time at which the registry started, in ms; the grace period starts here.
  *     seen              time of the last lease renewal of any node.
  *     nodes             sorted set: node → end of its lease in ms.
+ *     addresses         hash: node → where the others reach it, with the secret that they prove themselves with.
  *     node:<node>       hash: session → its membership as ["office", "field"].
  *     offices           hash: office → revision of its last change.
  *     office:<office>   hash: "a" or "c<key of the name>" → hash of the reconnect key, a space, the member as JSON.
@@ -99,6 +100,7 @@ local function removeNode(node)
   end
   call('DEL', prefix .. 'node:' .. node)
   call('ZREM', prefix .. 'nodes', node)
+  call('HDEL', prefix .. 'addresses', node)
   for _, other in ipairs(call('ZRANGE', prefix .. 'nodes', 0, -1)) do
     call('PUBLISH', prefix .. 'to:' .. other, '{"gone":' .. cjson.encode(node) .. '}')
   end
@@ -107,20 +109,21 @@ end
 
 export const luaScripts = {
   /**
-   * ARGV: node, lease in ms, highest revision of the node, grace period in ms, n, n times session, office, field,
+   * ARGV: node, its address, lease in ms, highest revision, grace period in ms, n, n times session, office, field,
    * member and hash of the reconnect key, then sessions with a pending join. Adds the node and its members, except
    * where another session has the membership by now. Returns the remaining grace period in ms, the nodes, the
    * sessions that lost their membership, and the time.
    */
   reconcile: `${sharedFunctions}
-local node, lease, highest, gracePeriod, n = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local node, lease, highest, gracePeriod, n = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local rev = tonumber(call('GET', prefix .. 'rev') or '0')
 if rev == 0 or rev < highest then
   call('SET', prefix .. 'rev', formatInteger(math.max(now(), highest)))
   call('SET', prefix .. 'born', formatInteger(now()))
 end
 call('ZADD', prefix .. 'nodes', formatInteger(now() + lease), node)
-local wanted, pending, at = {}, {}, 6
+call('HSET', prefix .. 'addresses', node, ARGV[2])
+local wanted, pending, at = {}, {}, 7
 for _ = 1, n do
   wanted[ARGV[at]] = { office = ARGV[at + 1], field = ARGV[at + 2] }
   at = at + 5
@@ -134,7 +137,7 @@ for i = 1, #memberships, 2 do
   elseif not pending[sid] then removeMember(node, sid, pair[1], pair[2], false) end
 end
 local evicted = {}
-for i = 6, at - 1, 5 do
+for i = 7, at - 1, 5 do
   local sid, office, field = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   if not wanted[sid].present then
     if call('HEXISTS', prefix .. 'office:' .. office, field) == 1 then evicted[#evicted + 1] = sid
@@ -211,6 +214,11 @@ return 1
   leaveCluster: `${sharedFunctions}
 removeNode(ARGV[1])
 return 1
+`,
+
+  /** ARGV: node. Returns its address, or an empty text. */
+  addressOf: `${sharedFunctions}
+return call('HGET', prefix .. 'addresses', ARGV[1]) or ''
 `,
 
   /**

@@ -20,7 +20,7 @@ const closeTimeout = 1000
 /** Milliseconds for the connection and the first frames. */
 export const openTimeout = 2000
 
-export const socketOptions = { noDelay: true }
+export const connectionOptions = { noDelay: true }
 
 /** With TLS, a key that both ends know stands for certificates. */
 export const tlsOptions = { minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const

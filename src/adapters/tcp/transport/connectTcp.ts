@@ -10,8 +10,8 @@ import {
 } from "../../../application/ports/Transport.ts"
 import { asObject, asString } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { decodeControl, decodeMessage, frameKinds } from "./frames.ts"
-import { openTimeout, socketOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
+import { openTimeout, connectionOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
 import { TcpMessageLink } from "./TcpMessageLink.ts"
 
 /** Where a server listens, and the key of its TLS. */
@@ -22,7 +22,7 @@ export interface TcpAddress {
 }
 
 const openSocket = ({ host, key, port }: TcpAddress, onOpen: () => void): Socket => {
-  if (key === undefined) return connect({ host, port, ...socketOptions }, onOpen)
+  if (key === undefined) return connect({ host, port, ...connectionOptions }, onOpen)
   const socket = tls.connect(
     {
       host,
@@ -72,7 +72,7 @@ export const connectTcp = (
         return true
       }
       if (link !== undefined) {
-        const message = decodeMessage(frame)
+        const message = decodeFrame(frame)
         return message !== undefined && link.onPacket(message) === "accepted"
       }
       if (frame[0] === frameKinds.accept) return onAccepted(frame)

@@ -85,7 +85,7 @@ export const encodeControl = (kind: number, value?: object): Buffer => {
 export const decodeControl = (frame: Buffer): unknown => parseJson(frame.toString("utf8", 1))
 
 /** The message of an event or a reply without its length; `undefined` when it is invalid. */
-export const decodeMessage = (frame: Buffer): ReceivedMessage | undefined => {
+export const decodeFrame = (frame: Buffer): ReceivedMessage | undefined => {
   if (frame.length < 5) return undefined
   const id = frame.readUInt32BE(1)
   if (frame[0] === frameKinds.event) {

@@ -10,8 +10,8 @@ import { versionGate } from "../../../domain/wire/version.ts"
 import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { listen } from "../../http/httpServer.ts"
 import { formatAddress } from "../TcpLink.ts"
-import { decodeControl, decodeMessage, frameKinds } from "./frames.ts"
-import { openTimeout, socketOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
+import { openTimeout, connectionOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
 import { TcpMessageLink } from "./TcpMessageLink.ts"
 
 /** Connections in all, and those that have sent no credentials. */
@@ -108,7 +108,7 @@ const acceptConnection = (context: ServerContext, socket: Socket): void => {
         connection.end("client_disconnect")
         return true
       }
-      const message = isAdmitted ? decodeMessage(frame) : undefined
+      const message = isAdmitted ? decodeFrame(frame) : undefined
       return message !== undefined && link.onPacket(message) === "accepted"
     },
     onClose: (reason) => {
@@ -119,9 +119,9 @@ const acceptConnection = (context: ServerContext, socket: Socket): void => {
 }
 
 const makeListener = (key: Buffer | undefined, onSocket: (socket: Socket) => void): Server => {
-  if (key === undefined) return createServer(socketOptions, onSocket)
+  if (key === undefined) return createServer(connectionOptions, onSocket)
   const server = tls.createServer(
-    { ...socketOptions, ...tlsOptions, handshakeTimeout: openTimeout, pskCallback: () => key },
+    { ...connectionOptions, ...tlsOptions, handshakeTimeout: openTimeout, pskCallback: () => key },
     onSocket
   )
   // The close of a connection reports its failure to the other end.

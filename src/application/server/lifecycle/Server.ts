@@ -3,7 +3,8 @@ import type { Identity } from "../../../domain/model/Identity.ts"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
 import { Authenticator } from "../../ports/Authenticator.ts"
-import { NodeLink } from "../../ports/NodeLink.ts"
+import { NodeLink } from "../nodes/NodeLink.ts"
+import type { NodeTransport } from "../../ports/NodeTransport.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import { ServedLines } from "../../ports/ServedLines.ts"
 import {
@@ -55,11 +56,11 @@ export class Server extends Context.Service<
   static readonly layer: Layer.Layer<
     Server,
     ListenError,
-    TransportServer | OfficeRegistry | NodeLink | Authenticator | ServerMetrics | Readiness
+    TransportServer | OfficeRegistry | NodeTransport | Authenticator | ServerMetrics | Readiness
   > = Layer.effect(
     Server,
     Effect.suspend(() => make)
-  )
+  ).pipe(Layer.provide(NodeLink.layer))
 }
 
 /** A gauge for each limit of the memory of all clients that is set. */

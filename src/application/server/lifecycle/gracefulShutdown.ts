@@ -1,5 +1,5 @@
 import { Clock, Duration, Effect } from "effect"
-import { NodeLink } from "../../ports/NodeLink.ts"
+import { NodeLink } from "../nodes/NodeLink.ts"
 import type { Connections } from "../connections/Connections.ts"
 import type { InFlightCalls } from "../connections/InFlightCalls.ts"
 import { Readiness } from "../observability/Readiness.ts"

@@ -2,7 +2,7 @@ import { Duration, Effect, FiberSet, Semaphore } from "effect"
 import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
-import { NodeLink } from "../../ports/NodeLink.ts"
+import { NodeLink } from "../nodes/NodeLink.ts"
 import {
   type EvictionReason,
   type NewSession,

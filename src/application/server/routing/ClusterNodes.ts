@@ -2,7 +2,8 @@ import { Clock, type Duration, Effect, Exit, FiberSet, Option, Result, type Scop
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
-import { type NodeReplyExit, NodeLink, type NodeMessageHandler } from "../../ports/NodeLink.ts"
+import { NodeLink } from "../nodes/NodeLink.ts"
+import type { NodeReplyExit, NodeMessageHandler } from "../nodes/NodeMessageHandler.ts"
 import { type ExtendTimeout, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
@@ -33,9 +34,7 @@ const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_requests", labels: { direction: "out" }, read: () => load().outboundRequests },
   { name: "node_requests", labels: { direction: "in" }, read: () => load().inboundRequests },
   { name: "node_queued_bytes", read: () => load().queuedBytes },
-  { name: "node_incomplete_bodies", read: () => load().incompleteBodies },
-  { name: "node_direct_connections", read: () => load().directNodes },
-  { name: "node_ignored_messages_total", read: () => load().ignored },
+  { name: "node_links", read: () => load().links },
   { name: "node_dropped_messages_total", read: () => load().unsent }
 ]
 

@@ -1,6 +1,6 @@
 import type { Effect, Scope } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
+import type { NodeLink } from "../nodes/NodeLink.ts"
 import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import type { AdmissionRejected, Handshake, Link, MessageHandler } from "../../ports/Transport.ts"
 import type { ClusterNodes } from "../routing/ClusterNodes.ts"

@@ -119,7 +119,7 @@ export const serverFlags = {
   nodeAddress: Flag.map(
     setting.text(
       "node-address",
-      "address where this Server listens for direct connections of the others with the same Redis, which must reach it there; they carry large messages faster than Redis",
+      "address where this Server listens for the others with the same Redis, which must reach it there; by default that by which it reaches Redis, and a free port",
       {
         metavar: "HOST:PORT",
         check: [(text: string) => parseHostPort(text, 0) !== undefined, "an address like 10.0.0.5:7072"]

@@ -24,6 +24,7 @@ describe("the caller of scripts", () => {
           name: "reconcile",
           args: [
             node,
+            "tcp://here",
             "3000",
             "7",
             "1000",

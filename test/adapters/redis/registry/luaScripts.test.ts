@@ -60,6 +60,8 @@ interface Place {
   readonly newer?: { readonly at: number; readonly owner: string }
 }
 
+const addressOf = (node: string): string => `tcp://${node}`
+
 const nameOf = ({ field, name }: Place) => name ?? field.slice(1)
 
 const memberOf = (node: string, place: Place): string =>
@@ -126,6 +128,7 @@ const cluster = Effect.gen(function* () {
       run(
         "reconcile",
         name,
+        addressOf(name),
         lease,
         highest,
         gracePeriod,
@@ -409,7 +412,7 @@ describe("script leave", () => {
       yield* of.run("leave", "n1", "a")
       yield* of.run("leave", "n2", "d")
       const keys = yield* Effect.promise(() => of.client.keys(of.key("*")))
-      assert.deepStrictEqual(keys.toSorted(), ["born", "nodes", "rev"].map(of.key))
+      assert.deepStrictEqual(keys.toSorted(), ["addresses", "born", "nodes", "rev"].map(of.key))
     })
   )
 })
@@ -467,6 +470,18 @@ describe("script isComputerElsewhere", () => {
       assert.deepStrictEqual([yield* request("O"), yield* request("P"), yield* request("Q")], [1, 1, 1])
       yield* of.run("leave", "n1", "d")
       assert.deepStrictEqual([yield* request("O"), yield* request("P")], [1, 0])
+    })
+  )
+})
+
+describe("script addressOf", () => {
+  check("names the address of each node until it leaves", (of) =>
+    Effect.gen(function* () {
+      yield* of.reconcile("n1")
+      yield* of.reconcile("n2")
+      yield* of.run("leaveCluster", "n2")
+      const addresses = yield* Effect.forEach(["n1", "n2", "n3"], (node) => of.run("addressOf", node))
+      assert.deepStrictEqual(addresses, [addressOf("n1"), "", ""])
     })
   )
 })

@@ -59,7 +59,7 @@ export const makeScriptedRegistry = Effect.fnUntraced(function* (
   const changes: Array<RegistryChange> = []
   const connection = { isReady: true }
   const emit = (change: RegistryChange) => void changes.push(change)
-  const scripts = makeRegistryScripts(node, {
+  const scripts = makeRegistryScripts(node, "tcp://here", {
     isReady: () => connection.isReady,
     onRecovered: () => undefined,
     reconnect: () => undefined,

@@ -1,0 +1,32 @@
+import { Data, type Exit } from "effect"
+import type { Body } from "../../ports/Body.ts"
+import type { Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
+
+/** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
+export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
+  readonly node: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `Node ${this.node} cannot be reached: ${this.reason}`
+  }
+}
+
+/** The session that a request is for, and its office as far as the requesting node knows. */
+export interface RequestTarget {
+  readonly sid: string
+  readonly office: string
+}
+
+export type NodeReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed | NodeUnreachable>
+
+/** Handles the messages of other nodes to the members of this one. */
+export interface NodeMessageHandler {
+  /**
+   * Sends a request to a member and calls `onReply` exactly once, unless the returned function cancels it first. Fails
+   * with {@link LinkClosed} when the member is not connected here, or not in that office any more.
+   */
+  readonly startRequest: (to: RequestTarget, ...request: Parameters<Link["startRequest"]>) => () => void
+  /** Forwards a notification to the members that are still connected. */
+  readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
+}

@@ -1,0 +1,108 @@
+import { Effect, Exit, type Scope } from "effect"
+import { asObject, asString } from "../../../domain/json.ts"
+import type { Body } from "../../ports/Body.ts"
+import {
+  type Handshake,
+  type Link,
+  LinkClosed,
+  type MessageHandler,
+  type Reply,
+  type ReplyExit
+} from "../../ports/Transport.ts"
+import type { NodeMessageHandler } from "./NodeMessageHandler.ts"
+import { decodeNodeMessage, encodeOutcome, type NodeMessage } from "./nodeMessages.ts"
+
+/** A request of another node. */
+interface InboundRequest {
+  readonly end: (exit: ReplyExit) => void
+  /** Ends it without an outcome, for which no caller waits. */
+  readonly cancel: () => void
+}
+
+const noReply: Reply = []
+
+/** The links that other nodes have opened. `canReply` gives the outcome that a link can still take. */
+export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit) => {
+  const links = new Map<string, Set<Link>>()
+  const requests = new Set<InboundRequest>()
+  let handler: NodeMessageHandler | undefined
+
+  const serveRequest = (
+    link: Link,
+    ofLink: Map<number, InboundRequest>,
+    { event, id, timeout, to }: Extract<NodeMessage, { readonly _tag: "Request" }>,
+    body: Body
+  ): Effect.Effect<Reply> => {
+    const current = handler
+    if (current === undefined) {
+      return Effect.succeed(encodeOutcome(Exit.fail(new LinkClosed({ reason: "the node does not serve" }))))
+    }
+    return Effect.callback((resume) => {
+      let cancelMember: (() => void) | undefined
+      const finish = (reply: Reply | undefined) => {
+        if (!requests.delete(request)) return
+        ofLink.delete(id)
+        if (reply === undefined) cancelMember?.()
+        resume(Effect.succeed(reply ?? noReply))
+      }
+      const request: InboundRequest = {
+        end: (exit) => finish(encodeOutcome(limitReply(link, exit))),
+        cancel: () => finish(undefined)
+      }
+      requests.add(request)
+      ofLink.set(id, request)
+      cancelMember = current.startRequest(to, event, body, timeout, request.end)
+      return Effect.sync(request.cancel)
+    })
+  }
+
+  const handleMessages = (link: Link): MessageHandler => {
+    const ofLink = new Map<number, InboundRequest>()
+    const invalid = Effect.as(Effect.logWarning("invalid node message"), noReply)
+    return (text, body) => {
+      const message = decodeNodeMessage(text)
+      switch (message?._tag) {
+        case "Request":
+          return ofLink.has(message.id) ? invalid : serveRequest(link, ofLink, message, body)
+        case "Cancel":
+          ofLink.get(message.id)?.cancel()
+          return Effect.succeed(noReply)
+        case "Notify":
+          handler?.notify(message.sids, message.event, body)
+          return Effect.succeed(noReply)
+        case undefined:
+          return invalid
+      }
+    }
+  }
+
+  return {
+    accept: (link: Link, { auth }: Handshake): Effect.Effect<MessageHandler, never, Scope.Scope> => {
+      const node = asString(asObject(auth)["node"]) ?? ""
+      const ofNode = links.get(node) ?? new Set()
+      return Effect.as(
+        Effect.acquireRelease(
+          Effect.sync(() => void links.set(node, ofNode.add(link))),
+          () =>
+            Effect.sync(() => {
+              ofNode.delete(link)
+              if (ofNode.size === 0 && links.get(node) === ofNode) links.delete(node)
+            })
+        ),
+        handleMessages(link)
+      )
+    },
+    /** Sets the handler of requests. Without one, pending requests end. */
+    setHandler: (next: NodeMessageHandler | undefined): void => {
+      handler = next
+      if (next !== undefined) return
+      for (const { cancel, end } of requests) {
+        end(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+        cancel()
+      }
+    },
+    linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
+    links: (): ReadonlyArray<Link> => [...links.values()].flatMap((ofNode) => [...ofNode]),
+    requestCount: () => requests.size
+  }
+}
