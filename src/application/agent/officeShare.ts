@@ -5,7 +5,6 @@ import {
   forbidden,
   type ProtocolError,
   retryableMessage,
-  timedOut,
   unavailable,
   unknownEvent
 } from "../../domain/model/ProtocolError.ts"
@@ -20,6 +19,7 @@ import {
   type ListenError,
   type MessageHandler,
   type Reply,
+  toLinkError,
   TransportServer
 } from "../ports/Transport.ts"
 
@@ -32,16 +32,8 @@ const timeoutMarginSeconds = 30
 const sharedPlace = forbidden("Only the process that shares the office can leave it")
 
 const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>): ProtocolError => {
-  switch (error._tag) {
-    case "LinkClosed":
-      return unavailable("The Agent that shares the office has no connection to the Server")
-    case "RequestTimeout":
-      return timedOut(Math.round(Duration.toSeconds(error.timeout)))
-    case "SendFailed":
-      return error.error
-    case "NotPermitted":
-      return forbidden(error.message)
-  }
+  if (error._tag === "NotPermitted") return forbidden(error.message)
+  return toLinkError(unavailable("The Agent that shares the office has no connection to the Server"))(error)
 }
 
 /** The Agent that shares its connection. */

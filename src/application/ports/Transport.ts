@@ -2,7 +2,7 @@ import { Context, Data, Duration, Effect, type Exit, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import type { Version, VersionMismatch } from "../../domain/wire/version.ts"
-import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { type ProtocolError, timedOut } from "../../domain/model/ProtocolError.ts"
 import type { Body } from "./Body.ts"
 
 /** The values of an acknowledgement, in order; may be empty. */
@@ -20,6 +20,20 @@ export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{ readonl
 
 /** The message was not sent: it is too large, or cannot be encoded. The link stays open. */
 export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}
+
+/** The protocol error of a request that failed; `closed` is that of a closed link. */
+export const toLinkError =
+  (closed: ProtocolError) =>
+  (error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
+    switch (error._tag) {
+      case "LinkClosed":
+        return closed
+      case "RequestTimeout":
+        return timedOut(Duration.toSeconds(error.timeout))
+      case "SendFailed":
+        return error.error
+    }
+  }
 
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
 

@@ -7,12 +7,17 @@ import {
   internalError,
   notInOffice,
   otherOffice,
-  type ProtocolError,
-  timedOut
+  type ProtocolError
 } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import type { LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
+import {
+  type LinkClosed,
+  type Reply,
+  type RequestTimeout,
+  type SendFailed,
+  toLinkError
+} from "../../ports/Transport.ts"
 import type { ClusterNodes } from "./ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
@@ -28,19 +33,11 @@ import { ServerSettings } from "../ServerSettings.ts"
 const toProtocolError = (
   computer: string,
   cause: Cause.Cause<LinkClosed | RequestTimeout | SendFailed>
-): ProtocolError => {
-  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  switch (error?._tag) {
-    case "LinkClosed":
-      return computerNotFound(computer)
-    case "RequestTimeout":
-      return timedOut(Duration.toSeconds(error.timeout))
-    case "SendFailed":
-      return error.error
-    case undefined:
-      return internalError("Internal error")
-  }
-}
+): ProtocolError =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => internalError("Internal error"),
+    onSome: toLinkError(computerNotFound(computer))
+  })
 
 /** The one body of a reply. A Computer must reply with an object (spec §4.1). */
 const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {

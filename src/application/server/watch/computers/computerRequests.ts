@@ -5,19 +5,12 @@ import {
   errorCodes,
   notFound,
   ProtocolError,
-  timedOut,
   unavailable
 } from "../../../../domain/model/ProtocolError.ts"
 import { type Codec, formatSchemaError } from "../../../../domain/validation.ts"
 import type { CallDefinition, ProtocolLine } from "../../../../domain/wire/ProtocolLine.ts"
 import { decodeBody, jsonBody } from "../../../ports/Body.ts"
-import {
-  type LinkClosed,
-  type Reply,
-  requestUsing,
-  type RequestTimeout,
-  type SendFailed
-} from "../../../ports/Transport.ts"
+import { type Reply, requestUsing, toLinkError } from "../../../ports/Transport.ts"
 import { makeRequestId } from "../../../shared/tracing.ts"
 import { type WatchedServer } from "../WatchedServer.ts"
 import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
@@ -46,19 +39,6 @@ export const decodeReply = Effect.fnUntraced(function* <A>(
 
 const badReply = (message: string) =>
   new ProtocolError({ code: errorCodes.internalError, message: `The reply of the Computer is invalid: ${message}` })
-
-export const toProtocolError =
-  (computer: string) =>
-  (error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
-    switch (error._tag) {
-      case "LinkClosed":
-        return computerNotFound(computer)
-      case "RequestTimeout":
-        return timedOut(Duration.toSeconds(error.timeout))
-      case "SendFailed":
-        return error.error
-    }
-  }
 
 /** The fields of a request to a Computer. */
 interface RequestBase {
@@ -92,6 +72,9 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
       ? connection?.link.request
       : requestUsing((...args) => nodes.startRequest(member, ...args))
   if (request === undefined) return yield* unavailable(`Computer '${computer}' has just disconnected`)
-  const reply = yield* Effect.mapError(request(definition.event, body, requestTimeout), toProtocolError(computer))
+  const reply = yield* Effect.mapError(
+    request(definition.event, body, requestTimeout),
+    toLinkError(computerNotFound(computer))
+  )
   return yield* decodeReply(line, definition.reply, reply)
 })

@@ -12,9 +12,10 @@ import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { explainCallEvent, explanationCodecs, type ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
 import type { Codec } from "../../../../domain/validation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
+import { toLinkError } from "../../../ports/Transport.ts"
 import type { MemberFeatures } from "../../../../domain/office/memberFeatures.ts"
 import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
-import { decodeReply, findLine, requestComputer, requestTimeout, toProtocolError } from "./computerRequests.ts"
+import { decodeReply, findLine, requestComputer, requestTimeout } from "./computerRequests.ts"
 import type { RecordAction } from "../recordAction.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 
@@ -35,7 +36,7 @@ const requestPermitted = Effect.fnUntraced(function* <A>(
   if (connection === undefined) return yield* computerNotFound(computer)
   if (!isPermitted(connection.features)) return yield* forbidden(`Computer '${computer}' ${refusal}`)
   const requested = connection.link.request(event, jsonBody(payload), requestTimeout)
-  const reply = yield* Effect.mapError(requested, toProtocolError(computer))
+  const reply = yield* Effect.mapError(requested, toLinkError(computerNotFound(computer)))
   return yield* decodeReply(line, codec, reply)
 })
 
