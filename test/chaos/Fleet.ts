@@ -38,7 +38,7 @@ export const startFleet = Effect.fnUntraced(function* (
   const servers: Array<ServerPart> = []
   /** Announces the proxies of the links of all Servers. */
   const toLinkProxy = (part: string) => {
-    const server = servers.find(({ links }) => /^tcp:/.test(part) && part.endsWith(`@${links}`))
+    const server = servers.find(({ links }) => part.startsWith("tcp:") && part.endsWith(`@${links}`))
     return server === undefined ? part : part.replace(server.links, `127.0.0.1:${server.wayToLinks.port}`)
   }
   const redisProxy = yield* openFaultyRedis(() => redis, "127.0.0.1", toLinkProxy)

@@ -177,6 +177,9 @@ export const runChaos = Effect.fnUntraced(function* ({
       new Error([`not working at the start: ${pairs}`, ...reason, ...deathsOf(fleet)].join("\n"))
     )
   }
+  if (fleet.servers.every(({ wayToLinks }) => wayToLinks.connections().carrying === 0)) {
+    return yield* Effect.die(new Error("the links between Servers do not pass through their proxies"))
+  }
   note("all pairs work; starting faults")
   const faults = faultsOf(fleet).filter(({ kind }) => !(quick && slowKinds.has(kind)))
   const plan = yield* planOf(faults, seconds, seed)
