@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, type Scope } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted, type Scope } from "effect"
 import { createClient } from "redis"
 import * as MemoryNodeTransport from "../../../src/adapters/memory/MemoryNodeTransport.ts"
 import * as RedisCluster from "../../../src/adapters/redis/RedisCluster.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
+import { NodeTransport } from "../../../src/application/ports/NodeTransport.ts"
+import type { Link } from "../../../src/application/ports/Transport.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { Limits } from "../../../src/application/server/Limits.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
@@ -71,31 +73,55 @@ describe.skipIf(withoutRedis)("the Servers with one Redis", () => {
   )
 })
 
-/** Two nodes of a network in memory. */
-const pair = Effect.fnUntraced(function* (limits: Partial<Limits>) {
+/** Two nodes of a network in memory, whose links have this backlog. */
+const pair = Effect.fnUntraced(function* (backlog: () => number, limits: Partial<Limits> = {}) {
   const network = MemoryNodeTransport.makeNetwork()
+  const loaded = (link: Link): Link => ({ ...link, backlog })
+  const adapt = Effect.map(NodeTransport, ({ connect, node, serve }) => ({
+    node,
+    serve: (accept: Parameters<typeof serve>[0]) => serve((link, handshake) => accept(loaded(link), handshake)),
+    connect: (...to: Parameters<typeof connect>) => Effect.map(connect(...to), loaded)
+  }))
   const open = Effect.fnUntraced(function* (node: string) {
-    const layer = Layer.provide(NodeLink.layer, MemoryNodeTransport.layer(network, node))
-    return Context.get(yield* Layer.build(Layer.fresh(layer)), NodeLink)
+    const transport = Layer.provide(Layer.effect(NodeTransport, adapt), MemoryNodeTransport.layer(network, node))
+    const context = yield* Layer.build(Layer.fresh(Layer.provide(NodeLink.layer, transport)))
+    const link = Context.get(context, NodeLink)
+    yield* link.serve(makeEcho())
+    return link
   })
   const one = yield* Effect.provideService(open("one"), Limits, { ...Limits.defaultValue(), ...limits })
   return { one, two: yield* open("two") }
 })
 
 describe("a node of a cluster", () => {
-  it.live("holds no more for other nodes than for its clients", () =>
+  it.live.each([
+    ["64 MiB for one other", 64 * 1024 * 1024, {}],
+    ["no more for all others than for its clients", 1000, { totalBacklogBytes: 1000 }]
+  ] as const)("holds %s", ([, limit, limits]) =>
     Effect.gen(function* () {
-      const { one, two } = yield* pair({ totalBacklogBytes: 1000 })
-      for (const link of [one, two]) yield* link.serve(makeEcho())
-      const long = "x".repeat(1000)
+      let backlog = limit - 1
+      const { one, two } = yield* pair(() => backlog, limits)
       const unsent = () => one.load().unsent
-      assert.strictEqual(yield* request(one, "two", "echo", long), "SendFailed 503")
-      assert.strictEqual(unsent(), 0)
-      assert.strictEqual(yield* request(two, "one", "echo", long), "SendFailed 503")
-      assert.strictEqual(unsent(), 1)
-      one.notify("two", ["s1", "s2"], "tell", jsonBody(long))
-      assert.strictEqual(unsent(), 3)
       assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
-    })
+      backlog = limit
+      assert.strictEqual(yield* request(one, "two", "echo", 1), "SendFailed 503")
+      assert.strictEqual(unsent(), 0)
+      one.notify("two", ["s1", "s2"], "tell", jsonBody(1))
+      assert.strictEqual(unsent(), 2)
+      backlog = 0
+      assert.deepStrictEqual(yield* request(two, "one", "echo", 1), [1])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rejects a request whose outcome finds a full queue", () =>
+    Effect.gen(function* () {
+      let backlog = 0
+      const { one, two } = yield* pair(() => backlog, { totalBacklogBytes: 1000 })
+      const asking = yield* Effect.forkChild(request(two, "one", "echo", 1), { startImmediately: true })
+      yield* until(() => two.load().links === 1)
+      backlog = 1000
+      assert.strictEqual(yield* Fiber.join(asking), "SendFailed 503")
+      assert.strictEqual(one.load().unsent, 1)
+    }).pipe(Effect.scoped)
   )
 })

@@ -10,6 +10,7 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   readonly #connection: TcpConnection
   readonly #maxBytes: number
   readonly #queue: Array<FrameMessage> = []
+  readonly #onWritten = () => this.reportBacklog()
 
   constructor(id: string, connection: TcpConnection, maxBytes: number, context: MessageLinkContext) {
     super(id, context)
@@ -64,13 +65,13 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   #flush(): void {
     const { socket } = this.#connection
     const messages = this.#queue.splice(0)
-    if (messages.length === 0) return
+    const last = messages.at(-1)?.chunks.at(-1)
+    if (last === undefined) return
     socket.cork()
     for (const { chunks, onDequeued, size } of messages) {
-      for (const chunk of chunks) socket.write(chunk)
+      for (const chunk of chunks) socket.write(chunk, chunk === last ? this.#onWritten : undefined)
       onDequeued(size)
     }
-    socket.write("", () => this.reportBacklog())
     socket.uncork()
     this.reportBacklog()
   }

@@ -57,20 +57,26 @@ export const encodeReply = (
   values: ReadonlyArray<Body>,
   onDequeued: QueuedMessage["onDequeued"]
 ): FrameMessage => {
-  const parts = values.flatMap((value) => {
-    const tail = tailOf(value)
-    const length = Buffer.allocUnsafe(4)
-    length.writeUInt32BE(tail.length)
-    return [length, tail]
-  })
-  const bytes = parts.reduce((sum, part) => sum + part.length, 0)
+  const tails = values.map(tailOf)
+  const bytes = tails.reduce((sum, { length }) => sum + 4 + length, 0)
   const head = startFrame(frameKinds.reply, 4, bytes)
   head.writeUInt32BE(id, 5)
   const size = 9 + bytes
-  if (head.length < size) return { size, onDequeued, chunks: [head, ...parts] }
-  let at = 9
-  for (const part of parts) at += part.copy(head, at)
-  return { size, onDequeued, chunks: [head] }
+  if (head.length === size) {
+    let at = 9
+    for (const tail of tails) {
+      at = head.writeUInt32BE(tail.length, at)
+      at += tail.copy(head, at)
+    }
+    return { size, onDequeued, chunks: [head] }
+  }
+  const chunks = [head]
+  for (const tail of tails) {
+    const length = Buffer.allocUnsafe(4)
+    length.writeUInt32BE(tail.length)
+    chunks.push(length, tail)
+  }
+  return { size, onDequeued, chunks }
 }
 
 /** A frame with a JSON text, or without fields. */

@@ -84,9 +84,6 @@ const maxQueuedBytes = 64 * 1024 * 1024
 
 const queueFull = new SendFailed({ error: unavailable("The send queue to the other node is full") })
 
-const sizeOf = (exit: ReplyExit): number =>
-  Exit.isSuccess(exit) ? exit.value.reduce((sum, body) => sum + body.byteLength(), 0) : 0
-
 const make = Effect.gen(function* () {
   const { node, serve } = yield* NodeTransport
   const { totalBacklogBytes } = yield* Limits
@@ -97,13 +94,12 @@ const make = Effect.gen(function* () {
   let lastId = 0
   let unsent = 0
 
-  const backlogOf = (links: ReadonlyArray<Link>) => links.reduce((sum, link) => sum + link.backlog(), 0)
-  const queuedBytes = (): number => backlogOf(outbound.links()) + backlogOf(inbound.links())
-  const isFull = (link: Link, bytes: number): boolean =>
-    link.backlog() + bytes > maxQueuedBytes || queuedBytes() + bytes > totalBacklogBytes
+  const queuedBytes = (): number => outbound.backlog() + inbound.backlog()
+  /** The message that exceeds a limit is still sent. */
+  const isFull = (link: Link): boolean => link.backlog() >= maxQueuedBytes || queuedBytes() >= totalBacklogBytes
 
   const inbound = makeInboundLinks((link, exit) => {
-    if (!isFull(link, sizeOf(exit))) return exit
+    if (!isFull(link)) return exit
     unsent += 1
     return Exit.fail(queueFull)
   })
@@ -146,7 +142,7 @@ const make = Effect.gen(function* () {
     outbound.withLink(name, (opened) => {
       if (!requests.has(id)) return undefined
       if (Result.isFailure(opened)) return finishSoon(opened.failure)
-      return isFull(opened.success, body.byteLength()) ? finishSoon(queueFull) : send(opened.success)
+      return isFull(opened.success) ? finishSoon(queueFull) : send(opened.success)
     })
     return () => {
       if (requests.delete(id)) cancelSent?.()
@@ -158,9 +154,7 @@ const make = Effect.gen(function* () {
     const header = encodeNodeMessage({ _tag: "Notify", sids, event })
     outbound.withLink(name, (opened) => {
       const isSent =
-        Result.isSuccess(opened) &&
-        !isFull(opened.success, body.byteLength()) &&
-        opened.success.post(header, body) === undefined
+        Result.isSuccess(opened) && !isFull(opened.success) && opened.success.post(header, body) === undefined
       if (!isSent) unsent += sids.length
     })
   }
@@ -183,7 +177,7 @@ const make = Effect.gen(function* () {
       outboundRequests: requests.size,
       inboundRequests: inbound.requestCount(),
       queuedBytes: queuedBytes(),
-      links: outbound.links().length,
+      links: outbound.count(),
       unsent
     })
   })

@@ -102,7 +102,12 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
       }
     },
     linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
-    links: (): ReadonlyArray<Link> => [...links.values()].flatMap((ofNode) => [...ofNode]),
+    /** Bytes that wait for the other nodes. */
+    backlog: (): number => {
+      let bytes = 0
+      for (const ofNode of links.values()) for (const link of ofNode) bytes += link.backlog()
+      return bytes
+    },
     requestCount: () => requests.size
   }
 }

@@ -59,8 +59,8 @@ const decodeError = (value: unknown): ProtocolError => {
   return new ProtocolError({ code, message, ...optional })
 }
 
-/** An unusable body has no text. */
-const isUsable = (body: Body): boolean => body.byteLength() > 0
+/** True for a body without a known error. Costs no parse. */
+const isUsable = (body: Body): boolean => !body.isHeadParsed || Result.isSuccess(body.head)
 
 const encodeFailure = (error: LinkClosed | RequestTimeout | SendFailed | undefined): object => {
   switch (error?._tag) {

@@ -91,9 +91,6 @@ export const makeOutboundLinks = Effect.gen(function* () {
     })
   )
 
-  const links = (): ReadonlyArray<Link> =>
-    [...peers.values()].flatMap(({ state }) => (state._tag === "Open" ? [state.link] : []))
-
   return {
     /** Calls `use` with the link to a node, at once or when it is open. */
     withLink: (node: string, use: Use): void => {
@@ -111,6 +108,13 @@ export const makeOutboundLinks = Effect.gen(function* () {
     },
     /** Closes the link to a node. */
     close,
-    links
+    /** Bytes that wait for the other nodes. */
+    backlog: (): number => {
+      let bytes = 0
+      for (const { state } of peers.values()) if (state._tag === "Open") bytes += state.link.backlog()
+      return bytes
+    },
+    /** Open links. */
+    count: (): number => [...peers.values()].filter(({ state }) => state._tag === "Open").length
   }
 })
