@@ -1,19 +1,14 @@
-import { Context, Duration, Effect, Exit, Layer, Result, type Scope } from "effect"
-import { unavailable } from "../../../domain/model/ProtocolError.ts"
-import { type Body, jsonBody } from "../../ports/Body.ts"
+import { Context, Effect, Exit, Layer, Result, type Scope } from "effect"
+import type { Body } from "../../ports/Body.ts"
 import { NodeTransport } from "../../ports/NodeTransport.ts"
 import { ServedLines } from "../../ports/ServedLines.ts"
-import { type ExtendTimeout, type Link, type ReplyExit, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
+import type { Link } from "../../ports/Transport.ts"
 import { Limits } from "../Limits.ts"
 import { makeInboundLinks } from "./inboundLinks.ts"
-import {
-  type NodeMessageHandler,
-  type NodeReplyExit,
-  NodeUnreachable,
-  type RequestTarget
-} from "./NodeMessageHandler.ts"
-import { decodeOutcome, encodeNodeMessage } from "./nodeMessages.ts"
+import type { NodeMessageHandler, StartNodeRequest } from "./NodeMessageHandler.ts"
+import { encodeNodeMessage } from "./nodeMessages.ts"
 import { makeOutboundLinks } from "./outboundLinks.ts"
+import { makeOutboundRequests, queueFull } from "./outboundRequests.ts"
 
 /** The load of a node link. All but `links` and the counter are zero when it is idle. */
 export interface NodeLoad {
@@ -32,7 +27,7 @@ export interface NodeLoad {
  * Sends messages between the Servers of one cluster, each over the link that its node has opened: a slow node delays only
  * its own messages. Requests and notifications from one node to another arrive in order or not at all.
  *
- * The loss of a link fails its requests with {@link NodeUnreachable}, and cancels them at the other node. The next message
+ * The loss of a link fails its requests with `NodeUnreachable`, and cancels them at the other node. The next message
  * opens a new one.
  */
 export class NodeLink extends Context.Service<
@@ -45,24 +40,7 @@ export class NodeLink extends Context.Service<
      * {@link LinkClosed}.
      */
     readonly serve: (handler: NodeMessageHandler) => Effect.Effect<void, never, Scope.Scope>
-    /**
-     * Sends a request to a member of another node. Calls `onReply` exactly once, and never before this returns. The
-     * returned function cancels the request at both nodes. Fails with:
-     *
-     * - {@link NodeUnreachable}, when the node or the link to it is lost: at once when an attempt to open it has just failed
-     * - {@link SendFailed}, when the other node reads too slowly
-     * - {@link RequestTimeout}, at the latest a few seconds after the timeout, which the other node enforces. `extend`
-     *   extends it at this node; the other node extends its own
-     */
-    readonly startRequest: (
-      node: string,
-      to: RequestTarget,
-      event: string,
-      body: Body,
-      timeout: Duration.Duration,
-      onReply: (exit: NodeReplyExit) => void,
-      extend?: ExtendTimeout
-    ) => () => void
+    readonly startRequest: StartNodeRequest
     /** Notifies members of another node with one message, best effort. */
     readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** Ends all requests to and from a node that the cluster has lost. */
@@ -76,13 +54,8 @@ export class NodeLink extends Context.Service<
   )
 }
 
-/** How long after the timeout of a request its outcome may still arrive: the other node applies the timeout. */
-const timeoutGrace = Duration.seconds(3)
-
 /** Bytes that may wait for one node: several messages of the maximum size. */
 const maxQueuedBytes = 64 * 1024 * 1024
-
-const queueFull = new SendFailed({ error: unavailable("The send queue to the other node is full") })
 
 const make = Effect.gen(function* () {
   const { node, serve } = yield* NodeTransport
@@ -90,8 +63,6 @@ const make = Effect.gen(function* () {
   // Not in the scope: requests of a node that has shut down also end.
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const outbound = yield* makeOutboundLinks
-  const requests = new Set<number>()
-  let lastId = 0
   let unsent = 0
 
   const queuedBytes = (): number => outbound.backlog() + inbound.backlog()
@@ -103,51 +74,9 @@ const make = Effect.gen(function* () {
     unsent += 1
     return Exit.fail(queueFull)
   })
+  const requests = makeOutboundRequests({ outbound, isFull, run })
   // The nodes of a cluster may serve different lines.
   yield* Effect.provideService(serve(inbound.accept), ServedLines, ServedLines.defaultValue()).pipe(Effect.orDie)
-
-  const startRequest: NodeLink["Service"]["startRequest"] = (name, to, event, body, timeout, onReply, extend) => {
-    const id = ++lastId
-    let cancelSent: (() => void) | undefined
-    requests.add(id)
-    const finish = (exit: NodeReplyExit) => {
-      if (requests.delete(id)) onReply(exit)
-    }
-    /** The caller gets the cancel function before the outcome. */
-    const finishSoon = (error: NodeUnreachable | SendFailed) =>
-      void run(Effect.map(Effect.yieldNow, () => finish(Exit.fail(error))))
-    const send = (link: Link) => {
-      const cancelAtNode = () => void link.post(encodeNodeMessage({ _tag: "Cancel", id }), jsonBody(null))
-      const onEnd = (exit: ReplyExit) => {
-        if (Exit.isSuccess(exit)) {
-          const outcome = decodeOutcome(exit.value)
-          return finish(outcome ?? Exit.fail(new NodeUnreachable({ node: name, reason: "its reply is invalid" })))
-        }
-        return finish(
-          Exit.mapError(exit, (error) => {
-            if (error._tag === "LinkClosed") return new NodeUnreachable({ node: name, reason: error.reason })
-            if (error._tag === "SendFailed") return error
-            cancelAtNode()
-            return new RequestTimeout({ timeout })
-          })
-        )
-      }
-      const header = encodeNodeMessage({ _tag: "Request", id, timeout, to, event })
-      const cancel = link.startRequest(header, body, Duration.sum(timeout, timeoutGrace), onEnd, extend)
-      cancelSent = () => {
-        cancel()
-        cancelAtNode()
-      }
-    }
-    outbound.withLink(name, (opened) => {
-      if (!requests.has(id)) return undefined
-      if (Result.isFailure(opened)) return finishSoon(opened.failure)
-      return isFull(opened.success) ? finishSoon(queueFull) : send(opened.success)
-    })
-    return () => {
-      if (requests.delete(id)) cancelSent?.()
-    }
-  }
 
   const notify = (name: string, sids: ReadonlyArray<string>, event: string, body: Body): void => {
     if (sids.length === 0) return
@@ -166,7 +95,7 @@ const make = Effect.gen(function* () {
         Effect.sync(() => inbound.setHandler(handler)),
         () => Effect.sync(() => inbound.setHandler(undefined))
       ),
-    startRequest,
+    startRequest: requests.startRequest,
     notify,
     onNodeLost: (name) => {
       const reason = "the node left the cluster"
@@ -174,7 +103,7 @@ const make = Effect.gen(function* () {
       for (const link of inbound.linksOf(name)) run(link.close(reason))
     },
     load: () => ({
-      outboundRequests: requests.size,
+      outboundRequests: requests.count(),
       inboundRequests: inbound.requestCount(),
       queuedBytes: queuedBytes(),
       links: outbound.count(),

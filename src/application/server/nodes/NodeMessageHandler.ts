@@ -1,6 +1,6 @@
-import { Data, type Exit } from "effect"
+import { Data, type Duration, type Exit } from "effect"
 import type { Body } from "../../ports/Body.ts"
-import type { Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
+import type { ExtendTimeout, Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
 
 /** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
 export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
@@ -30,3 +30,22 @@ export interface NodeMessageHandler {
   /** Forwards a notification to the members that are still connected. */
   readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
+
+/**
+ * Sends a request to a member of another node. Calls `onReply` exactly once, and never before this returns. The
+ * returned function cancels the request at both nodes. Fails with:
+ *
+ * - {@link NodeUnreachable}, when the node or the link to it is lost: at once when an attempt to open it has just failed
+ * - {@link SendFailed}, when the other node reads too slowly
+ * - {@link RequestTimeout}, at the latest a few seconds after the timeout, which the other node enforces. `extend`
+ *   extends it at this node; the other node extends its own
+ */
+export type StartNodeRequest = (
+  node: string,
+  to: RequestTarget,
+  event: string,
+  body: Body,
+  timeout: Duration.Duration,
+  onReply: (exit: NodeReplyExit) => void,
+  extend?: ExtendTimeout
+) => () => void

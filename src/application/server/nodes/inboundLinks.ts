@@ -21,7 +21,20 @@ interface InboundRequest {
 
 const noReply: Reply = []
 
-/** The links that other nodes have opened. `canReply` gives the outcome that a link can still take. */
+/** Keeps a link among those of its node as long as the scope. */
+const addLink = (links: Map<string, Set<Link>>, node: string, link: Link) => {
+  const ofNode = links.get(node) ?? new Set()
+  return Effect.acquireRelease(
+    Effect.sync(() => void links.set(node, ofNode.add(link))),
+    () =>
+      Effect.sync(() => {
+        ofNode.delete(link)
+        if (ofNode.size === 0 && links.get(node) === ofNode) links.delete(node)
+      })
+  )
+}
+
+/** The links that other nodes have opened. `limitReply` gives the outcome that a link can still take. */
 export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => ReplyExit) => {
   const links = new Map<string, Set<Link>>()
   const requests = new Set<InboundRequest>()
@@ -79,18 +92,7 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
   return {
     accept: (link: Link, { auth }: Handshake): Effect.Effect<MessageHandler, never, Scope.Scope> => {
       const node = asString(asObject(auth)["node"]) ?? ""
-      const ofNode = links.get(node) ?? new Set()
-      return Effect.as(
-        Effect.acquireRelease(
-          Effect.sync(() => void links.set(node, ofNode.add(link))),
-          () =>
-            Effect.sync(() => {
-              ofNode.delete(link)
-              if (ofNode.size === 0 && links.get(node) === ofNode) links.delete(node)
-            })
-        ),
-        handleMessages(link)
-      )
+      return Effect.as(addLink(links, node, link), handleMessages(link))
     },
     /** Sets the handler of requests. Without one, pending requests end. */
     setHandler: (next: NodeMessageHandler | undefined): void => {

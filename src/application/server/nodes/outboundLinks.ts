@@ -25,22 +25,31 @@ interface Peer {
   fiber: Fiber.Fiber<void> | undefined
 }
 
+const unreachable = (node: string, reason: string) => new NodeUnreachable({ node, reason })
+
+/** Sets the outcome of an attempt, for which messages may wait. */
+const setState = (peer: Peer, state: Exclude<State, { readonly _tag: "Opening" }>): void => {
+  const before = peer.state
+  peer.state = state
+  if (before._tag !== "Opening") return
+  const opened = state._tag === "Open" ? Result.succeed(state.link) : Result.fail(state.error)
+  for (const use of before.waiting) use(opened)
+}
+
+const backlogOf = (peers: Iterable<Peer>): number => {
+  let bytes = 0
+  for (const { state } of peers) if (state._tag === "Open") bytes += state.link.backlog()
+  return bytes
+}
+
+export type OutboundLinks = Effect.Success<typeof makeOutboundLinks>
+
 /** The links that this node has opened, each with its first message. They close with the scope. */
 export const makeOutboundLinks = Effect.gen(function* () {
   const transport = yield* NodeTransport
   const peers = new Map<string, Peer>()
   let isClosed = false
   const run = yield* FiberSet.makeRuntime<never>()
-
-  const unreachable = (node: string, reason: string) => new NodeUnreachable({ node, reason })
-
-  const setState = (peer: Peer, state: State): void => {
-    const before = peer.state
-    peer.state = state
-    if (before._tag !== "Opening" || state._tag === "Opening") return
-    const opened = state._tag === "Open" ? Result.succeed(state.link) : Result.fail(state.error)
-    for (const use of before.waiting) use(opened)
-  }
 
   const remove = (node: string, peer: Peer, reason: string): void => {
     if (peers.get(node) === peer) peers.delete(node)
@@ -109,11 +118,7 @@ export const makeOutboundLinks = Effect.gen(function* () {
     /** Closes the link to a node. */
     close,
     /** Bytes that wait for the other nodes. */
-    backlog: (): number => {
-      let bytes = 0
-      for (const { state } of peers.values()) if (state._tag === "Open") bytes += state.link.backlog()
-      return bytes
-    },
+    backlog: (): number => backlogOf(peers.values()),
     /** Open links. */
     count: (): number => [...peers.values()].filter(({ state }) => state._tag === "Open").length
   }
