@@ -119,7 +119,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
     ["is stalled", "pause"],
     ["restarts empty", "kill"]
   ] as const) {
-    it.live(`affects only calls between Servers while it ${what}`, () =>
+    it.live(`affects joins and no calls while it ${what}`, () =>
       Effect.gen(function* () {
         const redis = yield* startRedis
         const [a, b] = yield* startNodes(redis.url)
@@ -132,13 +132,8 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
         const flows = (those: () => ReadonlyArray<Outcome>) =>
           until(Effect.sync(those), (some) => some.filter(({ end }) => end === "ok").length > 50)
         yield* flows(far.since())
-        const stuck = yield* Effect.forkChild(call(agent, "thinker", "far", "never"), {
-          startImmediately: true
-        })
-
         const during = { near: near.since(), far: far.since() }
         yield* redis[away]
-        assert.isBelow((yield* Fiber.join(stuck)).millis, soon)
         const newcomer = yield* connect(b, "computer")
         assert.strictEqual(yield* newcomer.join("new", "o"), "The office registry is unavailable, try again")
         yield* until(metrics(a, "registry_up", "components_unhealthy"), (seen) => seen["a2c_registry_up"] === 0)
@@ -146,8 +141,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
           status: 200,
           text: "ready, unhealthy components: registry\n"
         })
-        assert.strictEqual((yield* call(agent, "thinker", "far")).end, "503")
-        yield* until(Effect.sync(during.near), (those) => those.length > 200)
+        for (const those of [during.near, during.far]) yield* until(Effect.sync(those), ({ length }) => length > 200)
 
         yield* away === "pause" ? redis.resume : redis.restart
         yield* flows(far.since())
@@ -159,9 +153,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
 
         yield* near.stop
         yield* far.stop
-        assertEnds(during.near(), new Set(["ok"]))
-        assertEnds(during.far(), new Set(["ok", "503"]))
-        assert.isBelow(slowest(during.far()), soon)
+        for (const those of [during.near, during.far]) assertEnds(those(), new Set(["ok"]))
         const notifications = agent.received.map(
           ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
         )
