@@ -245,12 +245,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       const two = yield* cluster.node("two")
       assert.strictEqual(yield* request(one, "two", "echo", 1), "LinkClosed")
       const serving = yield* Scope.make()
-      const handler = makeEcho()
+      let forgotten = 0
+      const handler = answering(() => undefined, { onCancel: () => void forgotten++ })
       yield* Scope.provide(two.serve(handler), serving)
       const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
       yield* until(() => handler.reached() === 1)
       yield* Scope.close(serving, Exit.void)
       assert.strictEqual(yield* Fiber.join(waiting), "LinkClosed")
+      assert.strictEqual(forgotten, 1)
     })
 
     live("fails requests to a node that ends, and cancels its own", function* (cluster) {

@@ -11,7 +11,7 @@ export class NodeTransport extends Context.Service<
     readonly node: string
     /** Accepts the links of other nodes of the cluster, and no others. */
     readonly serve: TransportServer["Service"]["serve"]
-    /** Opens a link to another node. */
+    /** Opens a link to another node, or fails within a few seconds. */
     readonly connect: (node: string, options: Parameters<Connect>[0]) => ReturnType<Connect>
   }
 >()("a2c-smcp/application/ports/NodeTransport") {}

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { type AgentRequests } from "../../../src/application/agent/AgentRequests.ts"
-import { textBody } from "../../../src/adapters/bytes/TextBody.ts"
+import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
 import { type JsonObject, parseJsonObject } from "../../../src/domain/json.ts"
 import { noReply, replyWith, requestsAt } from "./requests/requestsAt.ts"
 import { makeKnownPeers } from "../../../src/application/agent/mcpChannel.ts"
@@ -55,7 +55,7 @@ const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effe
 /** Calls a tool whose Computer answers with this JSON text. Gives the result and the sent arguments. */
 const callWith = (params: JsonObject, reply = '{"content":[]}') =>
   Effect.gen(function* () {
-    const { agent, sent } = requestsAt(() => Effect.succeed([textBody(reply)]))
+    const { agent, sent } = requestsAt(() => Effect.succeed([RawBody.unparsed(Buffer.from(`${reply}]`))]))
     return { result: yield* agent.callTool({ computer: "pc-1", tool: "echo", params }), sent }
   })
 

@@ -14,9 +14,8 @@ import { decodeNodeMessage, encodeOutcome, type NodeMessage } from "./nodeMessag
 
 /** A request of another node. */
 interface InboundRequest {
-  readonly end: (exit: ReplyExit) => void
-  /** Ends it without an outcome, for which no caller waits. */
-  readonly cancel: () => void
+  /** Cancels it at the member, and replies; without an outcome, no caller waits for one. */
+  readonly cancel: (exit?: ReplyExit) => void
 }
 
 const noReply: Reply = []
@@ -52,20 +51,23 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
     }
     return Effect.callback((resume) => {
       let cancelMember: (() => void) | undefined
-      const finish = (reply: Reply | undefined) => {
-        if (!requests.delete(request)) return
+      const finish = (makeReply: () => Reply): boolean => {
+        if (!requests.delete(request)) return false
         ofLink.delete(id)
-        if (reply === undefined) cancelMember?.()
-        resume(Effect.succeed(reply ?? noReply))
+        resume(Effect.succeed(makeReply()))
+        return true
       }
       const request: InboundRequest = {
-        end: (exit) => finish(encodeOutcome(limitReply(link, exit))),
-        cancel: () => finish(undefined)
+        cancel: (exit) => {
+          if (finish(() => (exit === undefined ? noReply : encodeOutcome(exit)))) cancelMember?.()
+        }
       }
       requests.add(request)
       ofLink.set(id, request)
-      cancelMember = current.startRequest(to, event, body, timeout, request.end)
-      return Effect.sync(request.cancel)
+      cancelMember = current.startRequest(to, event, body, timeout, (exit) => {
+        finish(() => encodeOutcome(limitReply(link, exit)))
+      })
+      return Effect.sync(() => request.cancel())
     })
   }
 
@@ -98,10 +100,7 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
     setHandler: (next: NodeMessageHandler | undefined): void => {
       handler = next
       if (next !== undefined) return
-      for (const { cancel, end } of requests) {
-        end(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
-        cancel()
-      }
+      for (const { cancel } of requests) cancel(Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
     },
     linksOf: (node: string): ReadonlyArray<Link> => [...(links.get(node) ?? [])],
     /** Bytes that wait for the other nodes. */

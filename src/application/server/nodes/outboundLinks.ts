@@ -4,9 +4,6 @@ import { NodeTransport } from "../../ports/NodeTransport.ts"
 import type { Link } from "../../ports/Transport.ts"
 import { NodeUnreachable } from "./NodeMessageHandler.ts"
 
-/** How long a node may take to accept a link. */
-const openTimeout = Duration.seconds(3)
-
 /** How long messages to a node fail at once after it could not be reached. */
 const retryPause = Duration.seconds(1)
 
@@ -60,17 +57,12 @@ export const makeOutboundLinks = Effect.gen(function* () {
   const keepOpen = (node: string, peer: Peer) =>
     Effect.gen(function* () {
       const options = { version: PROTOCOL_VERSION, auth: { node: transport.node }, onMessage: () => Effect.succeed([]) }
-      const opening = Effect.timeoutOrElse(transport.connect(node, options), {
-        duration: openTimeout,
-        orElse: () => Effect.fail(unreachable(node, "it does not answer"))
-      })
-      const link = yield* opening
+      const link = yield* transport.connect(node, options)
       setState(peer, { _tag: "Open", link })
       remove(node, peer, yield* link.closed)
     }).pipe(
       Effect.scoped,
-      Effect.catch((error) => {
-        const reason = error._tag === "NodeUnreachable" ? error.reason : error.message
+      Effect.catch(({ message: reason }) => {
         setState(peer, { _tag: "Failed", error: unreachable(node, reason) })
         return Effect.logWarning("no link to another node", { node: transport.node, to: node, reason }).pipe(
           Effect.andThen(Effect.sleep(retryPause)),

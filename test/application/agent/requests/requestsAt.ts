@@ -3,7 +3,7 @@ import { type AgentRequests, makeAgentRequests } from "../../../../src/applicati
 import type { KnownPeers } from "../../../../src/application/agent/mcpChannel.ts"
 import type { OfficeMember } from "../../../../src/application/member/OfficeMember.ts"
 import type { Body } from "../../../../src/application/ports/Body.ts"
-import { textBody } from "../../../../src/adapters/bytes/TextBody.ts"
+import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import { LinkClosed } from "../../../../src/application/ports/Transport.ts"
 import { type LineName, lineNamed } from "../../../../src/domain/wire/lines.ts"
 
@@ -24,7 +24,9 @@ export const noReply: Answer = () => Effect.fail(new LinkClosed({ reason: "test"
 export const replyWith =
   (bodyOf: (sent: Sent) => object): Answer =>
   (sent) =>
-    Effect.succeed([textBody(JSON.stringify({ ...bodyOf(sent), req_id: sent.body["req_id"] }))])
+    Effect.succeed([
+      RawBody.unparsed(Buffer.from(`${JSON.stringify({ ...bodyOf(sent), req_id: sent.body["req_id"] })}]`))
+    ])
 
 /** The requests of an Agent on a line at a peer that answers each one, and what the peer receives. */
 export const requestsAt = (
