@@ -255,6 +255,17 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       assert.strictEqual(forgotten, 1)
     })
 
+    live("forgets a request whose handler throws, and serves the next", function* (cluster) {
+      const throwing = answering((event, body) => {
+        if (event === "bug") throw new Error("a bug")
+        return Exit.succeed([body])
+      })
+      const { one, two } = yield* pair(cluster, throwing)
+      assert.strictEqual(yield* request(one, "two", "bug", 1), "NodeUnreachable")
+      assert.deepStrictEqual(yield* request(one, "two", "echo", 2), [2])
+      yield* until(() => idle(one) && idle(two))
+    })
+
     live("fails requests to a node that ends, and cancels its own", function* (cluster) {
       let forgotten = 0
       const one = yield* cluster.node("one")

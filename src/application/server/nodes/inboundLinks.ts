@@ -49,7 +49,7 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
     if (current === undefined) {
       return Effect.succeed(encodeOutcome(Exit.fail(new LinkClosed({ reason: "the node does not serve" }))))
     }
-    return Effect.callback((resume) => {
+    const serving = Effect.callback<Reply>((resume) => {
       let cancelMember: (() => void) | undefined
       const finish = (makeReply: () => Reply): boolean => {
         if (!requests.delete(request)) return false
@@ -67,8 +67,9 @@ export const makeInboundLinks = (limitReply: (link: Link, exit: ReplyExit) => Re
       cancelMember = current.startRequest(to, event, body, timeout, (exit) => {
         finish(() => encodeOutcome(limitReply(link, exit)))
       })
-      return Effect.sync(() => request.cancel())
     })
+    // The loss of the link interrupts it, and the handler may throw.
+    return Effect.onError(serving, () => Effect.sync(() => ofLink.get(id)?.cancel()))
   }
 
   const handleMessages = (link: Link): MessageHandler => {
