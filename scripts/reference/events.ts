@@ -15,6 +15,7 @@ interface LineEvent {
   readonly body: Schema.Top
   readonly reply: Schema.Top | string | undefined
   readonly line: string
+  readonly isExtension?: boolean
 }
 
 const membershipReply = "`[true, null]`, or `[false, reason]`"
@@ -28,7 +29,8 @@ const requestOf = (line: ProtocolLine, definition: EventDefinition): LineEvent =
     case "call": {
       const call = Object.values(line.calls).find((one) => one?.event === event)
       if (call === undefined) throw new Error(`no call ${event}`)
-      return { ...base, aliases: call.aliases, to: "Computer", body: call.request.schema, reply: call.reply.schema }
+      const { aliases, isExtension, reply, request } = call
+      return { ...base, aliases, to: "Computer", body: request.schema, reply: reply.schema, isExtension }
     }
     case "join":
     case "leave":
@@ -112,10 +114,11 @@ export const eventsPage = (): string => {
       if (use === undefined) return []
       const { aliases, from, to } = use
       const since = uses.length === lineNames.length ? "" : ` Line ${linesOf(uses)} only.`
+      const extension = use.isExtension === true ? " Not part of the protocol." : ""
       const spelling = aliases.length === 0 ? "" : ` Also spelled ${codes(aliases)}.`
       return [
         `## ${event}`,
-        `From ${from} to ${to}.${spelling}${since}`,
+        `From ${from} to ${to}.${spelling}${since}${extension}`,
         ...contentOf("Body", uses),
         ...contentOf("Reply", uses)
       ]

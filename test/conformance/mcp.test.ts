@@ -101,7 +101,7 @@ describe("requests to MCP servers", () => {
         Effect.succeed([{ ...textResult("no such tool"), isError: true, structuredContent: {} }])
       )
       const peers = { ...makeKnownPeers(), serverPassesMcp: false }
-      const agent = makeAgentRequests(member, "agent-1", "O1", undefined, peers)
+      const agent = makeAgentRequests(member, { name: "agent-1", office: "O1", peers })
       const [server] = yield* agent.mcpServers("pc-1")
       assert.deepStrictEqual(server?.prompts, [{ name: "greet" }])
       const request = { server: "alpha", method: "prompts/get", params: { name: "greet" } } as const

@@ -1,6 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { calls, cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
+import { calls } from "../../src/domain/wire/calls.ts"
+import { cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
 import { agent, agentAndComputer, agentIn, assertRejected, computerIn, newsSince, settled } from "./joinedMembers.ts"
 import { conform } from "./World.ts"
 

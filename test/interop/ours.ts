@@ -149,13 +149,16 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
           ),
         resources: (computer, server, cursor) =>
           withAgent((agent) =>
-            Effect.map(agent.getResources(computer, server, cursor), ({ nextCursor, resources }) => ({
-              resources: resources.map(({ mimeType, uri }) => ({
-                uri: asString(uri) ?? "",
-                mimeType: asString(mimeType)
-              })),
-              cursor: nextCursor
-            }))
+            Effect.map(
+              agent.getResources(computer, server, cursor === undefined ? {} : { cursor }),
+              ({ nextCursor, resources }) => ({
+                resources: resources.map(({ mimeType, uri }) => ({
+                  uri: asString(uri) ?? "",
+                  mimeType: asString(mimeType)
+                })),
+                cursor: nextCursor
+              })
+            )
           ),
         skills: (computer) => withAgent((agent) => agent.skills(computer)),
         beyondProtocol: (call) =>

@@ -228,7 +228,7 @@ describePages("office page", () => {
       await tabTo(page, "Keywords")
       await page.keyboard.type("report")
       await page.keyboard.press("Enter")
-      await waitUntil(() => server.commands.some((one) => one._tag === "FindDocuments" && one.keywords.length === 1))
+      await waitUntil(() => server.commands.some((one) => one._tag === "FindDocuments" && one.keywords?.length === 1))
       await page.getByRole("button", { name: "Report of week 1" }).waitFor()
       await tabTo(page, "Report of week 1")
       await page.keyboard.press("Enter")

@@ -8,7 +8,7 @@ import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.
 const desktop = "#/office/0.2/team/desktop"
 const documents = "#/office/0.2/team/documents"
 
-const withWindows = (...windows: ReadonlyArray<string>) => withReplies({ GetDesktop: () => ({ windows }) })
+const withWindows = (...windows: ReadonlyArray<string>) => withReplies({ GetDesktop: () => ({ desktops: windows }) })
 
 const updated = (part: "desktop" | "finder") =>
   makeBatch([{ _tag: "Updated", ...team, computer: "desk", part, at: startTime }])
@@ -26,9 +26,9 @@ const makeDocument = (title: string): DocumentSummary => ({
 const catalogue = Array.from({ length: 45 }, (_, index) => makeDocument(`report ${index + 1}`))
 
 const withDocuments = (server: ScriptedServer): void => {
-  server.replies.FindDocuments = ({ keywords, offset }) => {
+  server.replies.FindDocuments = ({ keywords = [], offset = 0 }) => {
     const found = catalogue.filter(({ title }) => keywords.every((word) => title.includes(word)))
-    return { documents: found.slice(offset, offset + 20), total: found.length }
+    return { documents: found.slice(offset, offset + 20), totalCount: found.length }
   }
   server.replies.GetDocument = ({ uri }) => ({ mimeType: "text/markdown", text: `# Text of ${uri}`, isTruncated: true })
 }
@@ -110,7 +110,10 @@ describePages("office page", () => {
       const { page, server } = await open(documents, withDocuments)
       await page.getByText("1 to 20 of 45").waitFor()
       await page.getByLabel("Keywords").pressSequentially("report 4")
-      server.replies.FindDocuments = ({ keywords }) => ({ documents: [makeDocument(keywords.join("+"))], total: 1 })
+      server.replies.FindDocuments = ({ keywords = [] }) => ({
+        documents: [makeDocument(keywords.join("+"))],
+        totalCount: 1
+      })
       server.send(updated("finder"))
       await page.getByText("1 to 20 of 45").waitFor({ state: "detached" })
       await page.getByLabel("Keywords").pressSequentially("5")
@@ -141,7 +144,7 @@ describePages("office page", () => {
     it("fetches the list again after an update", async () => {
       const { page, server } = await open(documents, withDocuments)
       await page.getByText("1 to 20 of 45").waitFor()
-      server.replies.FindDocuments = () => ({ documents: [makeDocument("minutes")], total: 1 })
+      server.replies.FindDocuments = () => ({ documents: [makeDocument("minutes")], totalCount: 1 })
       server.send(updated("finder"))
       await page.getByRole("button", { name: "minutes" }).waitFor()
     })

@@ -180,7 +180,7 @@ const prepare = (server: ScriptedServer): void => {
     lastModified: hostile("modified")
   }
   server.replies.GetTools = () => ({ tools: [tool], startingServers: [hostile("starting")] })
-  server.replies.GetDesktop = () => ({ windows: [`window://${hostile("window")}\n\n${markdown}`] })
+  server.replies.GetDesktop = () => ({ desktops: [`window://${hostile("window")}\n\n${markdown}`] })
   const prompt = {
     name: hostile("prompt"),
     title: hostile("promptTitle"),
@@ -196,7 +196,7 @@ const prepare = (server: ScriptedServer): void => {
             messages: [{ role: hostile("role"), content: { type: "text", text: hostile("message") } }]
           }
   })
-  server.replies.FindDocuments = () => ({ documents: [document], total: 1 })
+  server.replies.FindDocuments = () => ({ documents: [document], totalCount: 1 })
   server.replies.GetDocument = () => ({
     mimeType: `text/markdown ${hostile("mime")}`,
     text: markdown,
@@ -365,7 +365,7 @@ describePages("office page", () => {
 
     it("shows the start of a window of 1 MB, and all of it on demand", async () => {
       const { page } = await open("#/office/0.2/team/desktop", ({ replies }) => {
-        replies.GetDesktop = () => ({ windows: [`window://notes/long\n\n${long}last words`] })
+        replies.GetDesktop = () => ({ desktops: [`window://notes/long\n\n${long}last words`] })
       })
       const button = page.getByRole("button", { name: "show all 1,001,010 characters" })
       await button.waitFor()
@@ -385,7 +385,7 @@ describePages("office page", () => {
           calls: [makeCall({ computer: long, tool: long, agent: long, reqId: long, id: long })]
         })
         server.replies.GetTools = () => ({ tools: [makeTool({ name: long, description: long })], startingServers: [] })
-        server.replies.GetDesktop = () => ({ windows })
+        server.replies.GetDesktop = () => ({ desktops: windows })
       })
       await page.getByText("1 of 1 tools").waitFor()
       for (const view of ["desktop", "calls", "members"]) {

@@ -273,14 +273,15 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           (one) =>
             one.agent === name && one.office === office && one.computer === computer.name && !one.holders.has(program)
         )
-        const look = (approval?: string) =>
-          service.getApprovals(computer.name, approval).pipe(
+        const look = (options: { readonly approvalId?: string } = {}) =>
+          service.getApprovals(computer.name, options).pipe(
             Effect.map((views) => see({ program, visit }, views)),
             Effect.ignore,
             Effect.forkIn(scope)
           )
         if (open.length > 0) yield* look()
-        for (const { id } of open.filter((one) => one.agent === name).slice(-maxGuesses)) yield* look(id)
+        for (const { id } of open.filter((one) => one.agent === name).slice(-maxGuesses))
+          yield* look({ approvalId: id })
         const foreign = open.findLast(
           (one) => one.agent === name && !isCallerOf(world, one.call, { program, visit }, now())
         )

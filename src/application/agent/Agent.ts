@@ -180,7 +180,7 @@ const make = Effect.fnUntraced(function* (
   }
 
   const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {
-    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office, undefined, peers))
+    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, { name, office, peers }))
     const onCallStatus = (body: Body) =>
       Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
         onSuccess: statuses.receive,
@@ -211,7 +211,7 @@ const make = Effect.fnUntraced(function* (
     }
   })
 
-  const requests = makeAgentRequests(member, name, office, statuses, peers)
+  const requests = makeAgentRequests(member, { name, office, statuses, peers })
   yield* openApprovals.follow(requests)
   const { refreshPart, refreshServers } = makeViewUpdater(requests)
   const currentView = SubscriptionRef.get(view)

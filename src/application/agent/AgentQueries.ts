@@ -69,10 +69,13 @@ export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequ
   return {
     allResources: Effect.fnUntraced(function* (computer, mcpServer) {
       const { incomplete: reason, items } = yield* collectPages((cursor) =>
-        Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources }) => ({
-          items: resources,
-          nextCursor
-        }))
+        Effect.map(
+          requests.getResources(computer, mcpServer, definedOnly({ cursor })),
+          ({ nextCursor, resources }) => ({
+            items: resources,
+            nextCursor
+          })
+        )
       )
       if (reason !== undefined) {
         yield* Effect.logWarning("listing cut short", { computer, server: mcpServer, list: "resources", reason })

@@ -3,7 +3,6 @@ import { Cause, Clock, Duration, Effect, Exit, Fiber, Queue, type Scope, Stream 
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { finderPageSizes } from "../../domain/model/messages/requests.ts"
 import {
   badRequest,
   forbidden,
@@ -18,7 +17,7 @@ import type { PageCall, PageEvent, PageMember } from "../../domain/page/PageEven
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
-import { type CallAsOperator, executeBy, type PageSource } from "../shared/page/PageSource.ts"
+import { type CallAsOperator, executeBy, handleRequests, type PageSource } from "../shared/page/PageSource.ts"
 import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
@@ -235,14 +234,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
     },
     GetCallBody: () => Effect.fail(notFound("An Agent does not capture arguments and results")),
     GetTools: ({ computer }) => request(agent.getToolList(computer)),
-    GetDesktop: ({ computer }) => Effect.map(request(agent.getDesktop(computer)), (windows) => ({ windows })),
-    FindDocuments: ({ computer, keywords, offset }) => {
-      const query = { keywords, offset, limit: finderPageSizes.default }
-      return Effect.map(request(agent.findDocuments(computer, query)), ({ documents, totalCount: total }) => ({
-        documents,
-        total
-      }))
-    },
+    ...handleRequests((name, fields) => request(agent.request(name, fields))),
     GetDocument: ({ computer, uri }) =>
       Effect.map(request(agent.fetchDocument(computer, uri, { maxBytes: maxDocumentBytes })), (document) =>
         toPreview(uri, document)
@@ -255,7 +247,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
       return Effect.map(request(asked), (result) => ({ result }))
     },
     GetApproval: ({ computer, id }) =>
-      Effect.flatMap(request(agent.getApprovals(computer, id)), (approvals) => {
+      Effect.flatMap(request(agent.getApprovals(computer, { approvalId: id })), (approvals) => {
         const found = approvals.find((one) => one.id === id)
         return found === undefined ? Effect.fail(notFound("The approval is not open any more")) : Effect.succeed(found)
       }),

@@ -10,7 +10,8 @@ import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import type { CallDefinition, ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
+import type { Calls } from "../../domain/wire/calls.ts"
+import type { CallDefinition } from "../../domain/wire/defineCall.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
 import { type AgentError, BadReply } from "./AgentErrors.ts"
 
@@ -44,9 +45,9 @@ type ChannelRequest = Pick<McpServerRequest, "params" | "timeout"> & {
 }
 
 interface ChannelParts {
-  readonly calls: Pick<ProtocolLine["calls"], "mcp" | "toolCall">
-  readonly request: <Request extends { readonly reqId: string }, Reply>(
-    definition: CallDefinition<Request, Reply>,
+  readonly calls: Pick<Calls, "mcp" | "toolCall">
+  readonly request: <Request extends { readonly agent: string; readonly reqId: string }, Reply>(
+    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
     makePayload: (base: { readonly agent: string; readonly reqId: string }) => Request,
     timeout?: Duration.Duration
   ) => Effect.Effect<Reply, AgentError>

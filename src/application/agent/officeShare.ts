@@ -8,7 +8,7 @@ import {
   unavailable,
   unknownEvent
 } from "../../domain/model/ProtocolError.ts"
-import type { RoutedDefinition } from "../../domain/wire/ProtocolLine.ts"
+import type { RoutedDefinition } from "../../domain/wire/defineCall.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import type { AgentShape } from "./Agent.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"

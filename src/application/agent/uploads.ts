@@ -3,8 +3,9 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Data, Duration, Effect } from "effect"
 import { Base64 } from "effect/encoding"
 import { isBusyError } from "../../domain/blobs/blobErrors.ts"
-import type { UploadReply, UploadRequest } from "../../domain/model/messages/blobs.ts"
+import type { UploadReply } from "../../domain/model/messages/blobs.ts"
 import { definedOnly } from "../../domain/objects.ts"
+import type { CallRequest } from "../../domain/wire/calls.ts"
 import { lineNamed, lineNames } from "../../domain/wire/lines.ts"
 import { type Backoff, backoffSchedule } from "../shared/backoff.ts"
 
@@ -32,7 +33,7 @@ export interface PutBlobOptions {
 }
 
 /** The part of a chunk's request that depends on the upload. */
-export type UploadChunk = Omit<UploadRequest, "agent" | "computer" | "reqId">
+export type UploadChunk = Omit<CallRequest<"putBlob">, "agent" | "computer" | "reqId">
 
 /** For Computers with too many uploads in progress: each lasts seconds, or its Computer ends it after minutes. */
 const busyBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }

@@ -1,8 +1,16 @@
 import { Result } from "effect"
-import type { UploadRequest } from "../model/messages/blobs.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import { uploadRejected } from "./blobErrors.ts"
 import { safeFileName } from "./fileNames.ts"
+
+/** A chunk of an upload without its content. The first one declares size, hash and a hint for the name. */
+interface ChunkHead {
+  readonly chunkOffset: number
+  readonly eof: boolean
+  readonly totalSize?: number
+  readonly sha256?: string
+  readonly nameHint?: string
+}
 
 /** What the first chunk declares. The hash is in lower case. */
 export interface UploadDeclaration {
@@ -15,7 +23,7 @@ const sha256Pattern = /^[0-9a-f]{64}$/i
 
 /** Checks the declaration of a first chunk. Fails with 4019. */
 export const parseDeclaration = (
-  { chunkOffset, nameHint, sha256, totalSize }: UploadRequest,
+  { chunkOffset, nameHint, sha256, totalSize }: ChunkHead,
   maxBytes: number
 ): Result.Result<UploadDeclaration, ProtocolError> => {
   if (chunkOffset !== 0) return Result.fail(uploadRejected("range"))
@@ -38,7 +46,7 @@ interface UploadProgress {
  */
 export const receiveChunk = (
   { received, totalSize }: UploadProgress,
-  { chunkOffset, eof }: Pick<UploadRequest, "chunkOffset" | "eof">,
+  { chunkOffset, eof }: Pick<ChunkHead, "chunkOffset" | "eof">,
   length: number
 ): Result.Result<number, ProtocolError> => {
   const end = received + length

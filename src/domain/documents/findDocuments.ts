@@ -2,11 +2,16 @@ import { Option, Order, Result } from "effect"
 import { definedOnly } from "../objects.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { groupByServer } from "../desktop/groupByServer.ts"
-import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/messages/requests.ts"
+import { type DocumentSummary, finderPageSizes } from "../model/messages/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
-export type FinderQuery = Pick<FinderRequest, "keywords" | "fileType" | "offset" | "limit">
+export interface FinderQuery {
+  readonly keywords?: ReadonlyArray<string>
+  readonly fileType?: string
+  readonly offset: number
+  readonly limit: number
+}
 
 /** One page of the catalogue; `totalCount` counts all matches. */
 export interface FinderPage {

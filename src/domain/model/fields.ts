@@ -23,6 +23,9 @@ export const defaultDpeTimeoutSeconds = 60
 /** The timeout of a tool call in whole seconds (spec §4.3). */
 export const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 
+/** Modes of questions that an Agent answers, more than there are: a newer Agent may know others. */
+export const InputModes = Schema.Array(Identifier).check(Schema.isMaxLength(8))
+
 /** An optional wire field: `null` means absent, and absent values are not sent (spec §1). */
 export const optionalField = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema)).pipe(

@@ -1,11 +1,17 @@
-import { Schema } from "effect"
+import { Record, Schema, String } from "effect"
 import { AnswerFields, type ApprovalView } from "../approvals/ApprovalView.ts"
 import { JsonObject, type JsonObject as Json } from "../json.ts"
 import { BoundedText, Identifier, TimeoutSeconds } from "../model/fields.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
-import type { DocumentSummary } from "../model/messages/requests.ts"
 import type { Tool } from "../model/Tool.ts"
 import type { ExplanationView } from "../policy/CallExplanation.ts"
+import {
+  type ReplyFields,
+  type MethodFields,
+  methodNamed,
+  type PageMethodName,
+  pageMethodNames
+} from "../wire/calls.ts"
 
 const officeFields = { line: Identifier, office: Identifier }
 const computerFields = { ...officeFields, computer: Identifier }
@@ -19,8 +25,36 @@ const define = <const Tag extends string, const F extends Schema.Struct.Fields, 
   fields: F
 ) => ({ target, schema: Schema.TaggedStruct(tag, fields) })
 
+/** A request of the table that operators send: its office, and the fields of its method. */
+type RequestCommand<K extends PageMethodName> = {
+  readonly _tag: Capitalize<K>
+  readonly line: string
+  readonly office: string
+} & MethodFields<K>
+
+/** The tag of the command that sends a request of the table. */
+export const requestTag = <K extends PageMethodName>(name: K) => String.capitalize(name)
+
+/** The commands that send requests of the table. Their replies are those of the Computer. */
+const requestCommands = Object.fromEntries(
+  pageMethodNames.map((name) => {
+    const { defaults, fields } = methodNamed(name)
+    const members = Record.map(fields, (field, key) => {
+      const type = Schema.toType(field)
+      return key in defaults ? Schema.optionalKey(type) : type
+    })
+    return [requestTag(name), define(requestTag(name), "computer", { ...computerFields, ...members })]
+  })
+) as unknown as {
+  readonly [K in PageMethodName as Capitalize<K>]: {
+    readonly target: "computer"
+    readonly schema: Schema.Codec<RequestCommand<K>, unknown>
+  }
+}
+
 /** The commands of the page: one request, one reply. Those to a Computer name it by its office. */
 export const pageCommands = {
+  ...requestCommands,
   /** Watches one office in a stream, instead of the one before: its Computers report their state. */
   Focus: define("Focus", "here", { stream: Identifier, ...officeFields }),
   /** Closes the connection of a member. */
@@ -32,13 +66,6 @@ export const pageCommands = {
   /** The captured arguments and result of a call. */
   GetCallBody: define("GetCallBody", "call", { id: BoundedText }),
   GetTools: define("GetTools", "computer", computerFields),
-  /** Renders the desktop as the Agent sees it; each window starts with its URI and a line break. */
-  GetDesktop: define("GetDesktop", "computer", computerFields),
-  FindDocuments: define("FindDocuments", "computer", {
-    ...computerFields,
-    keywords: Schema.Array(BoundedText),
-    offset: Schema.Int
-  }),
   /** Fetches the text of a document by its DPE URI. */
   GetDocument: define("GetDocument", "computer", { ...computerFields, uri: BoundedText }),
   /**
@@ -87,15 +114,15 @@ export const PageCallRequest = Schema.Struct({
 })
 export type PageCallRequest = typeof PageCallRequest.Type
 
+type RequestReplies = { readonly [K in PageMethodName as Capitalize<K>]: ReplyFields<K> }
+
 /** The replies by the tag of their command. */
-export interface PageReplies {
+export interface PageReplies extends RequestReplies {
   readonly Focus: object
   readonly Disconnect: object
   readonly Drain: object
   readonly CancelCall: object
   readonly GetTools: { readonly tools: ReadonlyArray<Tool>; readonly startingServers: ReadonlyArray<string> }
-  readonly GetDesktop: { readonly windows: ReadonlyArray<string> }
-  readonly FindDocuments: { readonly documents: ReadonlyArray<DocumentSummary>; readonly total: number }
   readonly GetDocument: { readonly mimeType: string; readonly text: string; readonly isTruncated: boolean }
   readonly SendMcpRequest: { readonly result: Json }
   readonly GetCallBody: { readonly params: string; readonly result: string }

@@ -1,94 +1,16 @@
 import type { Result } from "effect"
-import type { ApprovalView } from "../approvals/ApprovalView.ts"
-import type { ComputerConfig } from "../config/computerConfig.ts"
-import type { FinderPage } from "../documents/findDocuments.ts"
 import type { JsonObject } from "../json.ts"
-import type { BlobChunk, BlobRequest, UploadReply, UploadRequest } from "../model/messages/blobs.ts"
 import type { CallReport } from "../model/CallStatus.ts"
 import type { Role, SessionInfo } from "../model/Membership.ts"
 import type { ComputerPart, Notification } from "../model/Notification.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
-import type {
-  ApprovalsRequest,
-  DecideApprovalRequest,
-  DesktopRequest,
-  DocumentLocation,
-  GetDpeRequest,
-  FinderRequest,
-  ResourcePage,
-  ResourcesRequest,
-  TargetRequest,
-  ToolCallRequest,
-  ToolsRequest
-} from "../model/messages/requests.ts"
-import type { McpOutcome, McpRequest } from "../model/messages/mcp.ts"
-import type { SkillFile, SkillRef, SkillRequest } from "../model/messages/skills.ts"
-import type { Tool } from "../model/Tool.ts"
-import type { ToolResult } from "../model/ToolResult.ts"
 import type { Naming } from "../tools/naming.ts"
 import type { Codec } from "../validation.ts"
+import type { Calls } from "./calls.ts"
+import type { RoutedDefinition } from "./defineCall.ts"
 import type { Version } from "./version.ts"
 
-/** What the Server needs to route a request. */
-export interface RoutingInfo {
-  /** The name of the sender, as the request states it. */
-  readonly agent: string
-  readonly computer: string
-  readonly reqId: string
-  readonly timeoutSeconds: number | undefined
-}
-
-/** The Server's side of a request to a Computer: its target, its timeout, and whether it can be cancelled. */
-export interface RoutedDefinition {
-  readonly kind: "call"
-  readonly event: string
-  /** Other spellings of the event in the protocol's documents. */
-  readonly aliases: ReadonlyArray<string>
-  readonly from: "agent"
-  readonly decodeRouting: (head: unknown) => Result.Result<RoutingInfo, string>
-  /** True when the Agent can cancel it by its request id. */
-  readonly cancellable: boolean
-}
-
-export interface CallDefinition<Request, Reply> extends RoutedDefinition {
-  readonly request: Codec<Request>
-  readonly reply: Codec<Reply>
-}
-
 type WithReqId<A> = A & { readonly reqId: string }
-
-/** The requests to Computers. */
-export interface Calls {
-  readonly toolCall: CallDefinition<ToolCallRequest, ToolResult>
-  /** `startingServers` and `restartingServers` are MCP servers whose tools are not in the list now. */
-  readonly getTools: CallDefinition<
-    ToolsRequest,
-    WithReqId<{
-      readonly tools: ReadonlyArray<Tool>
-      readonly startingServers?: ReadonlyArray<string>
-      readonly restartingServers?: ReadonlyArray<string>
-      readonly features?: ReadonlyArray<string>
-    }>
-  >
-  readonly getConfig: CallDefinition<TargetRequest, ComputerConfig>
-  readonly getDesktop: CallDefinition<DesktopRequest, WithReqId<{ readonly desktops: ReadonlyArray<string> }>>
-  readonly getDpe: CallDefinition<GetDpeRequest, WithReqId<DocumentLocation>>
-  readonly getResources: CallDefinition<ResourcesRequest, WithReqId<ResourcePage>>
-  readonly getFinder: CallDefinition<FinderRequest, WithReqId<FinderPage>>
-  /** The open approvals of the Agent's calls. Not part of the protocol, as is `decideApproval`. */
-  readonly getApprovals: CallDefinition<
-    ApprovalsRequest,
-    WithReqId<{ readonly approvals: ReadonlyArray<ApprovalView> }>
-  >
-  readonly decideApproval: CallDefinition<DecideApprovalRequest, WithReqId<{ readonly approval: ApprovalView }>>
-  readonly getSkills: CallDefinition<TargetRequest, WithReqId<{ readonly skills: ReadonlyArray<SkillRef> }>>
-  readonly getSkill: CallDefinition<SkillRequest, WithReqId<SkillFile>>
-  readonly getBlob: CallDefinition<BlobRequest, WithReqId<BlobChunk>>
-  /** Missing on lines without uploads. */
-  readonly putBlob: CallDefinition<UploadRequest, WithReqId<UploadReply>> | undefined
-  /** A request to MCP servers. Not part of the protocol: only sent to Computers that announce `mcp`. */
-  readonly mcp: CallDefinition<McpRequest, WithReqId<McpOutcome>>
-}
 
 /** Requests that the Server handles itself. */
 export interface ServerRequests {

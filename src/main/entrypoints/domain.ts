@@ -114,7 +114,8 @@ export { type OpenApiHost, type OpenApiPack, makeOpenApiDocument } from "../../d
 export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
 export { type LineName, lineForVersion, lineNamed, lineNames, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
 export type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
-export type { DocumentSummary, ToolCallRequest } from "../../domain/model/messages/requests.ts"
+export type { DocumentSummary } from "../../domain/model/messages/requests.ts"
+export type { ToolCallRequest } from "../../domain/wire/calls.ts"
 export { ComputerConfig, Input, ServerConfig } from "../../domain/config/computerConfig.ts"
 export type {
   Endpoint,

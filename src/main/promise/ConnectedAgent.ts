@@ -9,26 +9,28 @@ import {
 } from "../../application/agent/Agent.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { TaskStatus, ToolTask } from "../../application/agent/tasks/toolTasks.ts"
-import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
-import type { SkillContent } from "../../application/agent/skillContent.ts"
+import type { BlobOptions, FetchedBlob, SkillContent } from "../../application/agent/blobs.ts"
 import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
 import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
-import type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { MemberStatus } from "../../application/member/OfficeMember.ts"
-import type { FinderPage } from "../../domain/documents/findDocuments.ts"
+import {
+  type MethodArguments,
+  type MethodName,
+  methodNamed,
+  methodNames,
+  type MethodResult
+} from "../../domain/wire/calls.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Awaitable, HookOptions } from "./computerHooks.ts"
@@ -92,8 +94,13 @@ export interface StartedTool {
   readonly cancel: (options?: Cancellable) => Promise<void>
 }
 
+/** The methods of the rows in the table of requests. */
+type RequestMethods = {
+  readonly [K in MethodName]: (...args: MethodArguments<K, Cancellable>) => Promise<MethodResult<K>>
+}
+
 /** An Agent in its office; reconnects when the connection is lost. Promises reject with an `A2cError`. */
-export interface ConnectedAgent extends Closeable {
+export interface ConnectedAgent extends Closeable, RequestMethods {
   /** The members of the office. */
   readonly members: (options?: Cancellable) => Promise<ReadonlyArray<SessionInfo>>
   /**
@@ -118,68 +125,23 @@ export interface ConnectedAgent extends Closeable {
   readonly mcpServers: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<McpServerInfo>>
   /** Gets a prompt, completes an argument or reads a resource at an MCP server, and gives its result unchanged. */
   readonly mcpRequest: (computer: string, request: McpServerRequest, options?: Cancellable) => Promise<JsonObject>
-  readonly getConfig: (computer: string, options?: Cancellable) => Promise<ComputerConfig>
-  /** The desktop: at most `size` windows, or the one window with exactly the URI `window`. */
-  readonly getDesktop: (
-    computer: string,
-    options?: Cancellable & { readonly size?: number; readonly window?: string }
-  ) => Promise<ReadonlyArray<string>>
-  /** Resolves a `dpe://` document to a URI that can be fetched; `timeout` in whole seconds. */
-  readonly getDpe: (
-    computer: string,
-    uri: string,
-    options?: Cancellable & { readonly timeout?: number }
-  ) => Promise<DocumentLocation>
   /** Fetches a `dpe://` document from the location that its Computer states. */
   readonly fetchDocument: (
     computer: string,
     uri: string,
     options?: Cancellable & FetchOptions
   ) => Promise<FetchedDocument>
-  /** One page of an MCP server's resources; `cursor` comes from the previous page. */
-  readonly getResources: (
-    computer: string,
-    mcpServer: string,
-    options?: Cancellable & { readonly cursor?: string }
-  ) => Promise<ResourcePage>
   /** All resources of an MCP server. */
   readonly allResources: (
     computer: string,
     mcpServer: string,
     options?: Cancellable
   ) => Promise<ReadonlyArray<JsonObject>>
-  readonly findDocuments: (
-    computer: string,
-    options?: Cancellable & {
-      readonly keywords?: ReadonlyArray<string>
-      readonly fileType?: string
-      readonly offset?: number
-      readonly limit?: number
-    }
-  ) => Promise<FinderPage>
   /**
    * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide, and the open questions
    * of its calls, which have an `input`; now, and after every change.
    */
   readonly approvals: (options?: Cancellable) => AsyncIterable<ReadonlyArray<ApprovalView>>
-  /**
-   * The same at one Computer, now. Rejects with the code 403 where its owner does not let Agents decide and no question is
-   * open. A list omits the long schema of a question: `approvalId` gets all of one.
-   */
-  readonly getApprovals: (
-    computer: string,
-    options?: Cancellable & { readonly approvalId?: string }
-  ) => Promise<ReadonlyArray<ApprovalView>>
-  /**
-   * Decides about a call of this Agent, or answers its question: with the `content` of its form. The first answer counts:
-   * a later one rejects with the code 409, and one that does not fit the form with 400.
-   */
-  readonly decideApproval: (
-    computer: string,
-    approvalId: string,
-    answer: ApprovalAnswer,
-    options?: Cancellable
-  ) => Promise<ApprovalView>
   /** Reads the content of a blob handle, verified; `timeout` in whole seconds. A handle is valid at its Computer only. */
   readonly blob: (computer: string, handle: string, options?: Cancellable & BlobOptions) => Promise<FetchedBlob>
   /**
@@ -191,8 +153,6 @@ export interface ConnectedAgent extends Closeable {
     bytes: Uint8Array,
     options?: Cancellable & PutBlobOptions
   ) => Promise<UploadedFile>
-  /** The skills of a Computer. */
-  readonly skills: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<SkillRef>>
   /** Reads a file of a skill, verified: `SKILL.md` without its front matter, or the file at `relPath`. */
   readonly readSkill: (
     computer: string,
@@ -237,12 +197,27 @@ const promiseHook =
   (input: I) =>
     Effect.tryPromise(async (signal) => hook(input, { signal }))
 
+/** The methods of the table of requests as promises; the last argument also has the signal. */
+const wrapRequests = (run: RunningService<Agent["Service"]>["run"]): RequestMethods =>
+  Object.fromEntries(
+    methodNames.map((name) => {
+      const { toFields, toResult } = methodNamed(name)
+      const method = (...args: ReadonlyArray<unknown>) => {
+        const { signal, ...options } = Object(args[toFields.length] ?? {})
+        const fields = { ...toFields(...args), ...options }
+        return run(({ request }) => Effect.map(request(name, fields), toResult), { signal })
+      }
+      return [name, method] as const
+    })
+  ) as unknown as RequestMethods
+
 /** The methods of an Agent as promises. */
 export const wrapAgent = (
   { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
   office: string
 ): ConnectedAgent => ({
   ...closeable,
+  ...wrapRequests(run),
   members: (options) => run(({ members }) => members, options),
   callTool: (call, options) => run(({ callTool }) => callTool(toCoreCall(call)), options),
   startTool: (call, options) =>
@@ -257,25 +232,13 @@ export const wrapAgent = (
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
   mcpServers: (computer, options) => run(({ mcpServers }) => mcpServers(computer), options),
   mcpRequest: (computer, request, options) => run(({ mcpRequest }) => mcpRequest(computer, request), options),
-  getConfig: (computer, options) => run(({ getConfig }) => getConfig(computer), options),
-  getDesktop: (computer, { signal, ...which } = {}) => run(({ getDesktop }) => getDesktop(computer, which), { signal }),
-  getDpe: (computer, uri, { signal, ...how } = {}) => run(({ getDpe }) => getDpe(computer, uri, how), { signal }),
   fetchDocument: (computer, uri, { signal, ...how } = {}) =>
     run(({ fetchDocument }) => fetchDocument(computer, uri, how), { signal }),
-  getResources: (computer, mcpServer, { cursor, signal } = {}) =>
-    run(({ getResources }) => getResources(computer, mcpServer, cursor), { signal }),
   allResources: (computer, mcpServer, options) => run(({ allResources }) => allResources(computer, mcpServer), options),
-  findDocuments: (computer, { signal, ...query } = {}) =>
-    run(({ findDocuments }) => findDocuments(computer, query), { signal }),
   approvals: (options) => iterate(({ approvals }) => approvals, options),
-  getApprovals: (computer, { approvalId, signal } = {}) =>
-    run(({ getApprovals }) => getApprovals(computer, approvalId), { signal }),
-  decideApproval: (computer, id, answer, options) =>
-    run(({ decideApproval }) => decideApproval(computer, id, answer), options),
   blob: (computer, handle, { signal, ...limits } = {}) => run(({ blob }) => blob(computer, handle, limits), { signal }),
   putBlob: (computer, bytes, { signal, ...how } = {}) =>
     run(({ putBlob }) => putBlob(computer, bytes, how), { signal }),
-  skills: (computer, options) => run(({ skills }) => skills(computer), options),
   readSkill: (computer, name, { relPath, signal, ...limits } = {}) =>
     run(({ readSkill }) => readSkill(computer, name, relPath, limits), { signal }),
   settled: (options) => run(({ settled }) => settled, options),

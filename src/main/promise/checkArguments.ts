@@ -140,7 +140,7 @@ const kinds = {
   }
 } satisfies { readonly [kind: string]: KindRow }
 
-type Kind = keyof typeof kinds
+export type Kind = keyof typeof kinds
 
 /** The members of an object; `*` stands for any other. A kind in an array is required. */
 interface OptionChecks {

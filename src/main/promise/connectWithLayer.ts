@@ -1,12 +1,14 @@
-import type { Layer } from "effect"
+import { type Layer, Schema, SchemaAST } from "effect"
 import { Agent } from "../../application/agent/Agent.ts"
 import type { BlobOptions } from "../../application/agent/blobs.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
+import { type MethodName, methodNamed, methodNames } from "../../domain/wire/calls.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import {
   type ArgumentCheck,
   checkArguments,
   type ChecksOf,
+  type Kind,
   type LastChecksOf,
   withCheckedArguments
 } from "./checkArguments.ts"
@@ -43,6 +45,39 @@ export const approvalAnswer = {
   scope: "string",
   until: "millis"
 } as const
+/** The kind of a field in the table of requests. */
+const kindOfField = (name: string, field: Schema.Constraint): Kind => {
+  const { type, ...schema } = Schema.toJsonSchemaDocument(Schema.toType(field)).schema
+  if (name === "timeout") return "seconds"
+  if (type === "string") return "string"
+  if (type === "integer") return Number(schema["minimum"]) >= 1 ? "positive" : "count"
+  if (type === "number") return "millis"
+  return type === "array" ? "strings" : "object"
+}
+
+/** The checks of a method in the table of requests: of its arguments, the last of which may be an object, and of its options. */
+const checksOfMethod = (name: MethodName) => {
+  const { fields, toFields } = methodNamed(name)
+  const named = Object.keys(toFields())
+  const members = Object.entries(fields).filter(([field]) => !named.includes(field))
+  const required = named.map((field): ArgumentCheck => {
+    const schema = fields[field]
+    return schema === undefined ? "string" : kindOfField(field, schema)
+  })
+  if (toFields.length === named.length)
+    return {
+      required,
+      options: Object.fromEntries(members.map(([field, schema]) => [field, kindOfField(field, schema)]))
+    }
+  const object = members.map(([field, schema]) => {
+    const kind = kindOfField(field, schema)
+    return [field, SchemaAST.isOptional(Schema.toType(schema).ast) ? kind : ([kind] as const)] as const
+  })
+  return { required: [...required, Object.fromEntries(object)], options: {} }
+}
+
+const requestChecks = methodNames.map((name) => ({ name, ...checksOfMethod(name) }))
+
 const requiredArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
   callTool: [toolCall],
   startTool: [startedCall],
@@ -58,18 +93,10 @@ const requiredArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<
       timeout: "seconds"
     } satisfies ChecksOf<McpServerRequest>
   ],
-  getConfig: computerFirst,
-  getDesktop: computerFirst,
-  getDpe: ["string", "string"],
   fetchDocument: ["string", "string"],
-  getResources: ["string", "string"],
   allResources: ["string", "string"],
-  findDocuments: computerFirst,
-  getApprovals: computerFirst,
-  decideApproval: ["string", "string", approvalAnswer],
   blob: ["string", "string"],
   putBlob: ["string", "data"],
-  skills: computerFirst,
   readSkill: ["string", "string"],
   changesOf: computerFirst,
   mcpClient: []
@@ -77,16 +104,11 @@ const requiredArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<
 
 const byteLimits: ChecksOf<BlobOptions> = { maxBytes: "limit", timeout: "seconds" }
 
-type Methods = Omit<ConnectedAgent, typeof Symbol.asyncDispose>
+type Methods = Omit<ConnectedAgent, typeof Symbol.asyncDispose | MethodName>
 
 const lastOptions = {
   blob: byteLimits,
   fetchDocument: byteLimits,
-  findDocuments: { fileType: "string", keywords: "strings", limit: "positive", offset: "count" },
-  getApprovals: { approvalId: "string" },
-  getDesktop: { size: "count", window: "string" },
-  getDpe: { timeout: "seconds" },
-  getResources: { cursor: "string" },
   mcpClient: {
     maxResult: "limit",
     maxToolNameLength: "positive",
@@ -132,8 +154,16 @@ export const connectWithLayer = async <Options extends AgentConnectOptions>(
   checkArguments("connectAgent", [agentOptions], [options])
   const service = await startService(Agent, makeLayer(options), options.log, cancellable)
   return withCheckedArguments(wrapAgent(service, options.office), {
-    required: requiredArguments,
-    options: lastOptions,
+    required: {
+      ...Object.fromEntries(requestChecks.map(({ name, required }) => [name, required])),
+      ...requiredArguments
+    },
+    options: {
+      ...Object.fromEntries(
+        requestChecks.flatMap(({ name, options: checks }) => (Object.keys(checks).length === 0 ? [] : [[name, checks]]))
+      ),
+      ...lastOptions
+    },
     throwing: ["changesOf", "startedTool"]
   })
 }

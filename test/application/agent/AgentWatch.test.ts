@@ -276,7 +276,7 @@ describe("a command of the page of an Agent as a whole", () => {
     [
       { _tag: "GetDesktop", ...at },
       { desktops: ["window://a/b\n\ntext"] },
-      { windows: ["window://a/b\n\ntext"] },
+      { desktops: ["window://a/b\n\ntext"] },
       asked(["client:get_desktop", {}])
     ],
     [
@@ -294,7 +294,7 @@ describe("a command of the page of an Agent as a whole", () => {
     [
       { _tag: "FindDocuments", ...at, keywords: ["tax"], offset: 40 },
       { documents: [{ ...summary, server: "fs" }], total_count: 41 },
-      { documents: [document], total: 41 },
+      { documents: [document], totalCount: 41 },
       asked(["client:get_finder", { keywords: ["tax"], offset: 40, limit: 20 }])
     ],
     [

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { parseDeclaration, receiveChunk } from "../../../src/domain/blobs/uploadRules.ts"
-import type { UploadRequest } from "../../../src/domain/model/messages/blobs.ts"
+import type { CallRequest } from "../../../src/domain/wire/calls.ts"
 
-const first: UploadRequest = {
+const first: CallRequest<"putBlob"> = {
   agent: "a",
   computer: "pc",
   reqId: "r",

@@ -281,7 +281,7 @@ export const prepareBusyServer = (server: ScriptedServer): void => {
     startingServers: computer === "printer-room" ? ["weather"] : []
   })
   server.replies.GetDesktop = ({ computer }) => ({
-    windows:
+    desktops:
       computer === "desk"
         ? [`window://notes/report?fullscreen=true&priority=80\n\n${report}`, "window://tracker/board\n\n3 open issues"]
         : []
@@ -310,8 +310,8 @@ export const prepareBusyServer = (server: ScriptedServer): void => {
   })
   server.replies.FindDocuments = ({ computer, offset }) =>
     computer === "desk"
-      ? { documents: documents.map((one) => ({ ...one, docRef: `${one.docRef} ${offset}` })), total: 64 }
-      : { documents: [], total: 0 }
+      ? { documents: documents.map((one) => ({ ...one, docRef: `${one.docRef} ${offset}` })), totalCount: 64 }
+      : { documents: [], totalCount: 0 }
   server.replies.GetDocument = () => ({ mimeType: "text/markdown", text: report, isTruncated: true })
   server.replies.GetApproval = () => approval
   server.replies.GetCallBody = () => ({

@@ -26,13 +26,19 @@ export interface CallAnswers {
 
 /** The requests of an Agent about an approval. */
 interface Requests {
-  readonly getApprovals: (computer: string, id: string) => Effect.Effect<ReadonlyArray<ApprovalView>, Error>
+  readonly getApprovals: (
+    computer: string,
+    options: { readonly approvalId: string }
+  ) => Effect.Effect<ReadonlyArray<ApprovalView>, Error>
   readonly decideApproval: (computer: string, id: string, answer: ApprovalAnswer) => Effect.Effect<ApprovalView, Error>
 }
 
-/** The kinds of questions that a call announces to its Computer. */
-export const announcedModes = ({ inputModes: modes = inputModes, onInput }: CallAnswers): typeof inputModes =>
-  onInput === undefined ? [] : modes
+/** The field of a call that announces the kinds of questions that it answers. */
+export const announcedModes = ({
+  inputModes: modes = inputModes,
+  onInput
+}: CallAnswers): { readonly inputModes?: typeof inputModes } =>
+  onInput === undefined || modes.length === 0 ? {} : { inputModes: modes }
 
 /** Runs a function of the host; a failure gives `otherwise`. */
 const runHook = <A>(hook: Effect.Effect<A, unknown>, otherwise: A): Effect.Effect<A> =>
@@ -48,7 +54,7 @@ const answerOne = Effect.fnUntraced(function* (
   id: string,
   { onApproval, onInput }: CallAnswers
 ) {
-  const approval = (yield* getApprovals(computer, id)).find((one) => one.id === id)
+  const approval = (yield* getApprovals(computer, { approvalId: id })).find((one) => one.id === id)
   if (approval === undefined) return
   const input = inputOf(approval)
   if (input === undefined) {

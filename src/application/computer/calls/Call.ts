@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { type Caller, isInOffice, memberName } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
-import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
+import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CallReporter } from "./CallReporter.ts"
 

@@ -1,7 +1,7 @@
 import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
 import { callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { maxJsonDepth } from "../../../domain/json.ts"
-import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
+import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"

@@ -2,7 +2,7 @@ import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } fro
 import { type CallStatus, maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import { type Caller, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
+import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"

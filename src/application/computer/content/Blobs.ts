@@ -8,7 +8,7 @@ import { binaryDataOf, decodedSize, toReference } from "../../../domain/blobs/bi
 import { blobNotAccessible } from "../../../domain/blobs/blobErrors.ts"
 import { formatBlobHandle, parseBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import { chunkSizeFor, maxChunkSize, planChunk } from "../../../domain/blobs/chunks.ts"
-import type { BlobRequest } from "../../../domain/model/messages/blobs.ts"
+import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ContentBlock } from "../../../domain/model/ContentBlock.ts"
 import { payloadTooLarge, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -116,7 +116,11 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
   }
 
   /** Gives a chunk of a blob, small enough for a message of `maxMessageBytes`. Fails with 4018, or with 413. */
-  const getBlob = Effect.fnUntraced(function* (request: BlobRequest, caller: OfficeCaller, maxMessageBytes: number) {
+  const getBlob = Effect.fnUntraced(function* (
+    request: CallRequest<"getBlob">,
+    caller: OfficeCaller,
+    maxMessageBytes: number
+  ) {
     const { blobHandle, chunkOffset, maxChunkBytes = maxChunkSize, reqId } = request
     const { mimeType, read, sha256: hash, totalSize } = yield* open(blobHandle, caller)
     const fitting = chunkSizeFor(maxMessageBytes, [blobHandle, mimeType, hash, reqId])

@@ -11,7 +11,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { isSameUri } from "../../../domain/uri.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
 import { defaultDpeTimeoutSeconds } from "../../../domain/model/fields.ts"
-import type { GetDpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/messages/requests.ts"
+import type { CallRequest } from "../../../domain/wire/calls.ts"
 import {
   capabilityNotSupported,
   errorCodes,
@@ -46,7 +46,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   const { readTimeout, resolveDpe } = yield* ComputerSettings
 
   /** Gets one page of a server's resources, unchanged (spec §10.5). */
-  const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: ResourcesRequest) {
+  const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
     const server = servers.findById(mcpServer)
     if (server === undefined) {
       yield* rejectServerWhileRestarting(servers, mcpServer)
@@ -86,7 +86,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   const resolve = Effect.fnUntraced(function* (
-    { agent, reqId }: GetDpeRequest,
+    { agent, reqId }: CallRequest<"getDpe">,
     { host, uri }: DpeUri,
     resolver: NonNullable<typeof resolveDpe>
   ) {
@@ -115,7 +115,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
-  const getDpe = Effect.fn("Documents.dpe")(function* (request: GetDpeRequest) {
+  const getDpe = Effect.fn("Documents.dpe")(function* (request: CallRequest<"getDpe">) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
@@ -155,7 +155,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   /** Searches the documents (spec §11). Documents that time out are skipped. */
-  const find = Effect.fn("Documents.find")(function* (request: FinderRequest) {
+  const find = Effect.fn("Documents.find")(function* (request: CallRequest<"findDocuments">) {
     // All servers share one timeout: a server with many slow documents must not hide the documents of others.
     const remaining = yield* startCountdown(readTimeout)
     const documents = yield* servers.readShown(

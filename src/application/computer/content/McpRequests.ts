@@ -2,12 +2,7 @@ import { Duration, Effect, Result, Schema } from "effect"
 import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { asObject, asString, isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
-import {
-  defaultMcpTimeoutSeconds,
-  type McpOutcome,
-  type McpRequest,
-  type McpServerInfo
-} from "../../../domain/model/messages/mcp.ts"
+import { defaultMcpTimeoutSeconds, type McpOutcome, type McpServerInfo } from "../../../domain/model/messages/mcp.ts"
 import { TaskQuery, TaskStart, TaskView } from "../../../domain/model/messages/tasks.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -17,6 +12,7 @@ import { withoutReservedParts } from "../../../domain/tools/results/reservedMeta
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { reservedKeysOf, withoutReservedMeta } from "../../../domain/tools/listings/mcpListings.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
+import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
@@ -95,7 +91,7 @@ export const makeMcpRequests = (
   })
 
   const showTask = Effect.fnUntraced(function* (
-    { agent, params }: McpRequest,
+    { agent, params }: CallRequest<"mcp">,
     state: Effect.Effect<TaskState, ProtocolError>
   ): Effect.fn.Return<JsonObject, McpSessionError> {
     const { result, status, ...shown } = yield* Effect.mapError(state, ({ message }) =>
@@ -107,7 +103,7 @@ export const makeMcpRequests = (
   })
 
   /** The requests that this Computer answers itself. */
-  const ownMethods: { readonly [method: string]: (request: McpRequest) => McpResult } = {
+  const ownMethods: { readonly [method: string]: (request: CallRequest<"mcp">) => McpResult } = {
     "servers/list": () => list,
     "tasks/start": (request) =>
       Effect.flatMap(decodeParams(decodeStart, request.params), (task) =>
@@ -131,7 +127,7 @@ export const makeMcpRequests = (
     return yield* failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`)
   })
 
-  const send = (request: McpRequest): McpResult => {
+  const send = (request: CallRequest<"mcp">): McpResult => {
     const { method, params, server: id } = request
     if (Object.hasOwn(ownMethods, method)) return ownMethods[method]?.(request) ?? Effect.succeed({})
     const server = id === undefined ? undefined : findById(id)
@@ -155,7 +151,7 @@ export const makeMcpRequests = (
 
   return {
     /** Gives the result of a request, or its error. */
-    handle: (request: McpRequest): Effect.Effect<McpOutcome & { readonly reqId: string }> => {
+    handle: (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: string }> => {
       const { reqId, timeout = defaultMcpTimeoutSeconds } = request
       const timedOut = failed(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
       return send(request).pipe(

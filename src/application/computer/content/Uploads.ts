@@ -5,7 +5,8 @@ import { Base64 } from "effect/encoding"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
 import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/uploadRules.ts"
-import type { UploadReply, UploadRequest } from "../../../domain/model/messages/blobs.ts"
+import type { UploadReply } from "../../../domain/model/messages/blobs.ts"
+import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type LandingFailed, LandingFolder, type LandingPart } from "../../ports/files/LandingFolder.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
@@ -42,7 +43,7 @@ type Reply = UploadReply & { readonly reqId: string }
 
 export interface Uploads {
   /** Receives a chunk of an upload. Fails with 4019; every failure except an unknown id ends its upload. */
-  readonly putBlob: (request: UploadRequest, caller: OfficeCaller) => Effect.Effect<Reply, ProtocolError>
+  readonly putBlob: (request: CallRequest<"putBlob">, caller: OfficeCaller) => Effect.Effect<Reply, ProtocolError>
   /** Ends all uploads in progress and removes their files. */
   readonly reset: Effect.Effect<void>
 }
@@ -94,7 +95,7 @@ export const makeUploads = Effect.fnUntraced(function* (
   })
 
   const begin = Effect.fnUntraced(function* (
-    request: UploadRequest,
+    request: CallRequest<"putBlob">,
     caller: OfficeCaller
   ): Effect.fn.Return<Upload, ProtocolError> {
     const declaration = yield* Effect.fromResult(parseDeclaration(request, maxBytes))
@@ -118,7 +119,7 @@ export const makeUploads = Effect.fnUntraced(function* (
 
   const receive = Effect.fnUntraced(function* (
     upload: Upload,
-    { blob, chunkOffset, eof, reqId }: UploadRequest
+    { blob, chunkOffset, eof, reqId }: CallRequest<"putBlob">
   ): Effect.fn.Return<Reply, ProtocolError> {
     // The upload may have ended while this chunk waited for the previous one.
     if (uploads.get(upload.id) !== upload) return yield* uploadRejected("invalid_upload")
@@ -149,7 +150,7 @@ export const makeUploads = Effect.fnUntraced(function* (
       : Effect.fail(uploadRejected("invalid_upload"))
   }
 
-  const putBlob = Effect.fnUntraced(function* (request: UploadRequest, caller: OfficeCaller) {
+  const putBlob = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
     const upload = yield* request.uploadId === undefined ? begin(request, caller) : find(request.uploadId, caller)
     const received = Effect.onError(receive(upload, request), () => release(upload))
     // The timer ends outside of the lock, for which it may wait.

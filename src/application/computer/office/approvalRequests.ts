@@ -10,8 +10,8 @@ import {
   toApprovalView
 } from "../../../domain/approvals/ApprovalView.ts"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import type { ApprovalsRequest, DecideApprovalRequest } from "../../../domain/model/messages/requests.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { CallRequest } from "../../../domain/wire/calls.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
@@ -62,7 +62,7 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
 
   return {
     /** The open approvals of the calls of a caller, or all of one. */
-    list: ({ approvalId, reqId }: ApprovalsRequest, caller: OfficeCaller) =>
+    list: ({ approvalId, reqId }: CallRequest<"getApprovals">, caller: OfficeCaller) =>
       Effect.gen(function* () {
         const own = open().filter((one) => isOwn(one, caller) && (approvalId ?? one.id) === one.id)
         const shown = isAllowed("agent") ? own : own.filter(({ input }) => input !== undefined)
@@ -74,7 +74,7 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
         }
       }),
     /** Decides about a call of the deciding caller. */
-    decide: ({ approvalId, reqId, ...answer }: DecideApprovalRequest, caller: OfficeCaller) =>
+    decide: ({ approvalId, reqId, ...answer }: CallRequest<"decideApproval">, caller: OfficeCaller) =>
       Effect.gen(function* () {
         const found = find(approvalId)?.approval
         if (!isAllowed("agent") && found?.input === undefined) return yield* notAllowed()

@@ -1,7 +1,7 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Result } from "effect"
 import { type Member, publicMembership } from "../../../domain/model/Membership.ts"
 import { officeIdOf } from "../../../domain/model/officeKey.ts"
-import type { RoutedDefinition } from "../../../domain/wire/ProtocolLine.ts"
+import type { RoutedDefinition } from "../../../domain/wire/defineCall.ts"
 import {
   computerNotFound,
   internalError,

@@ -1,7 +1,6 @@
 import { Clock, Duration, Effect, FiberSet, type Scope } from "effect"
 import { publicMembership } from "../../../domain/model/Membership.ts"
 import { forbidden, notFound } from "../../../domain/model/ProtocolError.ts"
-import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { toExactTools } from "../../../domain/tools/listings/exactTools.ts"
@@ -10,11 +9,11 @@ import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { decideApproval, explainCall, getApproval } from "./computers/operatorRequests.ts"
 import type { CallBodies } from "./CallBodies.ts"
 import type { PreviewDocument } from "./computers/documents.ts"
-import { requestComputer } from "./computers/computerRequests.ts"
+import { requestMethod } from "./computers/computerRequests.ts"
 import { getTools, sendMcpRequest } from "./computers/mcpRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import { executeBy, type ExecuteCommand, type Operator } from "../../shared/page/PageSource.ts"
+import { executeBy, type ExecuteCommand, handleRequests, type Operator } from "../../shared/page/PageSource.ts"
 import type { RecordAction } from "./recordAction.ts"
 
 /** How long a cancelled call may still end by the reply of its Computer. Then the Server ends it with an error. */
@@ -127,24 +126,7 @@ export const makeCommands = Effect.fnUntraced(function* (
         const { rounded, tools: exact } = toExactTools(`${command.office}/${command.computer}`, tools)
         return Effect.as(report("tools", { items: [], omitted: [], rounded }), { tools: exact, startingServers })
       }),
-    GetDesktop: (command, operator) =>
-      requestComputer(
-        server,
-        operator,
-        command,
-        ({ calls }) => calls.getDesktop,
-        (base) => base
-      ).pipe(Effect.map(({ desktops }) => ({ windows: desktops }))),
-    FindDocuments: (command, operator) => {
-      const { keywords, offset } = command
-      return requestComputer(
-        server,
-        operator,
-        command,
-        ({ calls }) => calls.getFinder,
-        (base) => ({ ...base, keywords, offset, limit: finderPageSizes.default })
-      ).pipe(Effect.map(({ documents, totalCount }) => ({ documents, total: totalCount })))
-    },
+    ...handleRequests((name, fields, command, operator) => requestMethod(server, operator, command, name, fields)),
     GetDocument: (command, operator) => previewDocument(server, operator, command),
     SendMcpRequest: (command, operator) => sendMcpRequest(server, operator, command),
     GetApproval: (command, operator) => getApproval(server, operator, command),

@@ -2,14 +2,16 @@ import { Effect, type Scope, type Stream } from "effect"
 import { operatorName as nameOfOperator } from "../../../domain/approvals/Caller.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import type {
-  PageCallMessage,
-  PageCallRequest,
-  PageCommand,
-  PageCommandOf,
-  PageCommandTag,
-  PageReplies
+import {
+  type PageCallMessage,
+  type PageCallRequest,
+  type PageCommand,
+  type PageCommandOf,
+  type PageCommandTag,
+  type PageReplies,
+  requestTag
 } from "../../../domain/page/PageCommand.ts"
+import { type MethodFields, type PageMethodName, pageMethodNames } from "../../../domain/wire/calls.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import type { PageStream } from "./PageStream.ts"
 
@@ -35,6 +37,26 @@ export type PageHandlers = {
     operator: Operator
   ) => Effect.Effect<PageReplies[Tag], ProtocolError>
 }
+
+/** Sends a request of the table for an operator, and gives its reply. */
+type SendRequest = (
+  name: PageMethodName,
+  fields: MethodFields<PageMethodName>,
+  command: PageCommandOf<Capitalize<PageMethodName>>,
+  operator: Operator
+) => Effect.Effect<object, ProtocolError>
+
+/** Makes the handlers of the commands that send requests of the table. */
+export const handleRequests = (send: SendRequest) =>
+  Object.fromEntries(
+    pageMethodNames.map((name) => [
+      requestTag(name),
+      (command: PageCommandOf<Capitalize<PageMethodName>>, operator: Operator) => {
+        const { _tag, line: _, office: __, ...fields } = command
+        return send(name, fields, command, operator)
+      }
+    ])
+  ) as unknown as Pick<PageHandlers, Capitalize<PageMethodName>>
 
 type AnyHandler = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
 

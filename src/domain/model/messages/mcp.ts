@@ -1,25 +1,13 @@
 import { Schema } from "effect"
 import { asObject, asString, isJsonObject, JsonObject, objectsIn } from "../../json.ts"
 import { makeListCodec } from "../../validation.ts"
-import { Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
-import { targetFields } from "./requests.ts"
+import { Identifier, optionalField } from "../fields.ts"
 
-/** The word by which Agents and Computers announce that they send and serve {@link McpRequest}. */
+/** The word by which Agents and Computers announce that they send and serve `client:mcp`. */
 export const mcpFeature = "mcp"
 
 /** The timeout of a request that states none. */
 export const defaultMcpTimeoutSeconds = 30
-
-/** A request to the MCP servers of a Computer: `servers/list`, or a method of MCP at one server. */
-export const McpRequest = Schema.Struct({
-  ...targetFields,
-  method: Identifier,
-  /** The identity of the MCP server in the office. */
-  server: optionalField(Identifier),
-  params: JsonObject,
-  timeout: optionalField(TimeoutSeconds)
-})
-export type McpRequest = typeof McpRequest.Type
 
 /** The result of an MCP server, or its error. */
 export const McpOutcome = Schema.Struct({

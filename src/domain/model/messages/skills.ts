@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import { JsonObject } from "../../json.ts"
-import { BoundedText, optionalField } from "../fields.ts"
-import { targetFields } from "./requests.ts"
+import { optionalField } from "../fields.ts"
 
 /** The file of a skill that is read by default. */
 export const skillMainFile = "SKILL.md"
@@ -25,10 +24,6 @@ export const SkillRef = Schema.Struct({
   tags: optionalField(Schema.Array(Schema.String))
 })
 export type SkillRef = typeof SkillRef.Type
-
-/** A request for a file of a skill, by its path below the folder of the skill. */
-export const SkillRequest = Schema.Struct({ ...targetFields, name: BoundedText, relPath: optionalField(BoundedText) })
-export type SkillRequest = typeof SkillRequest.Type
 
 /** A file of a skill: its text, or the handle of a blob. Size in bytes, hash in hexadecimal, of exactly the sent bytes. */
 export const SkillFile = Schema.Struct({

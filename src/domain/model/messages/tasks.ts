@@ -1,7 +1,6 @@
 import { Schema } from "effect"
 import { JsonObject } from "../../json.ts"
-import { Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
-import { InputModes } from "./requests.ts"
+import { Identifier, InputModes, optionalField, TimeoutSeconds } from "../fields.ts"
 
 /** How long a Computer keeps the result of a task, in milliseconds. */
 export const taskRetention = 60 * 60 * 1000

@@ -1,15 +1,16 @@
 import { plainNaming } from "../../tools/naming.ts"
+import { calls } from "../calls.ts"
 import { makeLine } from "../makeLine.ts"
 import { decodeMembershipAck, decodeAckError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
 import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
-import { calls, cancel, serverRequests, unknownCall, updates } from "./events.ts"
+import { cancel, serverRequests, unknownCall, updates } from "./events.ts"
 import { decodeNotification, encodeNotification, encodeReplaced, replacedEvent } from "./notifications.ts"
 
 /** The protocol 0.2: that of the seeds, with the events of the later 0.2.1 and 0.2.2. */
 export const line = makeLine({
   name: "0.2",
   version: { major: 0, minor: 2, patch: 0 },
-  calls,
+  calls: { ...calls, putBlob: undefined },
   unknownCall,
   serverRequests,
   updates,

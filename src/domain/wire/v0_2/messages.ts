@@ -1,44 +1,24 @@
 import { Schema, SchemaGetter } from "effect"
 import { asObject, isJsonObject, JsonObject, stringOrEmpty } from "../../json.ts"
-import { BlobChunk, BlobRequest } from "../../model/messages/blobs.ts"
-import { ApprovalView, maxListedApprovals } from "../../approvals/ApprovalView.ts"
-import { Identifier, maxIdentifierLength, maxTimeoutSeconds, optionalField } from "../../model/fields.ts"
-import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
-import { McpOutcome, McpRequest } from "../../model/messages/mcp.ts"
-import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
-  DecideApprovalRequest,
-  ApprovalsRequest,
-  DesktopRequest,
-  DocumentLocation,
-  DocumentSummary,
-  GetDpeRequest,
-  FinderRequest,
-  ResourcePage,
-  ResourcesRequest,
-  TargetRequest,
-  ToolCallRequest,
-  ToolsRequest
-} from "../../model/messages/requests.ts"
-import { SkillFile, SkillRef, SkillRequest } from "../../model/messages/skills.ts"
+  fieldWithDefault,
+  Identifier,
+  maxIdentifierLength,
+  maxTimeoutSeconds,
+  optionalField
+} from "../../model/fields.ts"
+import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
+import { Role, SessionInfo } from "../../model/Membership.ts"
+import { DocumentSummary, finderPageSizes, targetFields } from "../../model/messages/requests.ts"
+import { SkillRef } from "../../model/messages/skills.ts"
 import { Tool } from "../../model/Tool.ts"
+import { wireStruct } from "../wireStruct.ts"
 
 const reqId = Schema.String
 
-/** The body of requests that state only their target. Also decodes `client:*` events of newer peers (spec §4.1). */
-export const TargetReq = TargetRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
-
-export const ToolCallReq = ToolCallRequest.pipe(
-  Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name", inputModes: "input_modes" })
-)
-
-/** The names of a tool's members on the wire. */
-export const toolKeys = { bundleId: "bundle_id", paramsSchema: "params_schema", returnSchema: "return_schema" } as const
-
 const { bundleId: _, ...toolFields } = Tool.fields
-const { bundleId: __, ...ownToolKeys } = toolKeys
 /** This line has no bundle ids. */
-const SmcpTool = Schema.Struct(toolFields).pipe(Schema.encodeKeys(ownToolKeys))
+const SmcpTool = wireStruct(toolFields)
 
 /** Server names of a peer, in a bounded number. */
 const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServerNameLength))).check(
@@ -47,9 +27,6 @@ const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServe
 
 /** What a peer knows beyond the protocol, in a bounded number of words. */
 const features = Schema.Array(Identifier).check(Schema.isMaxLength(16))
-
-/** `features` is not part of the protocol. */
-export const GetToolsReq = ToolsRequest.pipe(Schema.encodeKeys({ reqId: "req_id", features: "a2c_features" }))
 
 /** Gives the members of a tool that other implementations send in another form the one that means the same. */
 export const repairWireTool = (tool: unknown): unknown => {
@@ -69,37 +46,18 @@ export const repairWireTool = (tool: unknown): unknown => {
  * list now, and what the Computer knows, for an Agent that asks.
  */
 export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
-  Schema.Struct({
-    tools: Schema.Array(tool),
-    startingServers: optionalField(serverNames),
-    restartingServers: optionalField(serverNames),
-    features: optionalField(features),
-    reqId
-  }).pipe(
-    Schema.encodeKeys({
-      startingServers: "starting_servers",
-      restartingServers: "restarting_servers",
-      features: "a2c_features",
-      reqId: "req_id"
-    })
+  wireStruct(
+    {
+      tools: Schema.Array(tool),
+      startingServers: optionalField(serverNames),
+      restartingServers: optionalField(serverNames),
+      features: optionalField(features),
+      reqId
+    },
+    { features: "a2c_features" }
   )
 
 export const GetToolsRet = makeGetToolsRet(SmcpTool)
-
-/** A size of zero or less requests no windows. */
-export const GetDesktopReq = DesktopRequest.pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
-
-export const GetDesktopRet = Schema.Struct({ desktops: Schema.Array(Schema.String), reqId }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
-
-export const GetDpeReq = GetDpeRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
-
-export const GetDpeRet = Schema.Struct({ ...DocumentLocation.fields, reqId }).pipe(
-  Schema.encodeKeys({ mimeType: "mime_type", metadata: "_meta", reqId: "req_id" })
-)
-
-export const GetResourcesReq = ResourcesRequest.pipe(Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" }))
 
 /** Copies the members under the other names of the pairs, where they are missing. */
 const addNames = (object: JsonObject, pairs: ReadonlyArray<readonly [from: string, to: string]>): JsonObject => ({
@@ -118,7 +76,7 @@ const removeNames = (object: JsonObject, names: ReadonlyArray<string>): JsonObje
  * A resource with the names of MCP and those of the published 0.2, in snake case: Servers of that version drop members
  * with other names. Decoding gives the names of MCP.
  */
-const WireResource = JsonObject.pipe(
+export const WireResource = JsonObject.pipe(
   Schema.decodeTo(JsonObject, {
     decode: SchemaGetter.transform((resource: JsonObject) => {
       const named = removeNames(addNames(resource, [["mime_type", "mimeType"]]), ["mime_type"])
@@ -137,21 +95,24 @@ const WireResource = JsonObject.pipe(
   })
 )
 
-export const GetResourcesRet = Schema.Struct({
-  ...ResourcePage.fields,
-  resources: Schema.Array(WireResource),
-  reqId
-}).pipe(Schema.encodeKeys({ nextCursor: "next_cursor", reqId: "req_id" }))
+/** The fields of a search for documents beside its target. */
+export const finderFields = {
+  keywords: optionalField(Schema.Array(Schema.String)),
+  fileType: optionalField(Schema.String),
+  offset: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), () => 0),
+  limit: fieldWithDefault(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)), () => finderPageSizes.default)
+}
 
-const WireFinderFields = FinderRequest.mapFields((fields) => ({
-  ...fields,
+const WireFinderRequest = wireStruct({
+  ...targetFields,
+  ...finderFields,
   tags: optionalField(Schema.Array(Schema.String))
-})).pipe(Schema.encodeKeys({ reqId: "req_id", fileType: "file_type" }))
+})
 
 /** `tags` of a later text is an alias of `keywords`, which has precedence. */
-export const GetFinderReq = WireFinderFields.pipe(
-  Schema.decodeTo(Schema.toType(FinderRequest), {
-    decode: SchemaGetter.transform(({ tags, ...request }: typeof WireFinderFields.Type): FinderRequest => {
+export const GetFinderReq = WireFinderRequest.pipe(
+  Schema.decodeTo(Schema.Struct({ ...targetFields, ...finderFields }).pipe(Schema.toType), {
+    decode: SchemaGetter.transform(({ tags, ...request }: typeof WireFinderRequest.Type) => {
       const keywords = request.keywords ?? tags
       return { ...request, ...(keywords !== undefined && { keywords }) }
     }),
@@ -159,104 +120,53 @@ export const GetFinderReq = WireFinderFields.pipe(
   })
 )
 
-const DpeDocumentSummary = DocumentSummary.pipe(
-  Schema.encodeKeys({
-    docRef: "doc_ref",
-    fileUri: "file_uri",
-    fileType: "file_type",
-    pageCount: "page_count",
-    lastModified: "last_modified"
-  })
-)
+export const DpeDocumentSummary = wireStruct(DocumentSummary.fields)
 
-/** `totalCount` counts all matches before paging. */
-export const GetFinderRet = Schema.Struct({
-  documents: Schema.Array(DpeDocumentSummary),
-  totalCount: Schema.Int,
-  reqId
-}).pipe(Schema.encodeKeys({ totalCount: "total_count", reqId: "req_id" }))
-
-const WireSkillRef = SkillRef.pipe(Schema.encodeKeys({ allowedTools: "allowed_tools", metadata: "skill_metadata" }))
-
-export const GetSkillsRet = Schema.Struct({ skills: Schema.Array(WireSkillRef), reqId }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
-
-export const GetSkillReq = SkillRequest.pipe(Schema.encodeKeys({ reqId: "req_id", relPath: "rel_path" }))
-
-export const GetSkillRet = Schema.Struct({ ...SkillFile.fields, reqId }).pipe(
-  Schema.encodeKeys({
-    relPath: "rel_path",
-    mimeType: "mime_type",
-    totalSize: "total_size",
-    blobHandle: "blob_handle",
-    reqId: "req_id"
-  })
-)
-
-export const GetBlobReq = BlobRequest.pipe(
-  Schema.encodeKeys({
-    reqId: "req_id",
-    blobHandle: "blob_handle",
-    chunkOffset: "chunk_offset",
-    maxChunkBytes: "max_chunk_bytes"
-  })
-)
-
-export const GetBlobRet = Schema.Struct({ ...BlobChunk.fields, reqId }).pipe(
-  Schema.encodeKeys({
-    blobHandle: "blob_handle",
-    mimeType: "mime_type",
-    totalSize: "total_size",
-    chunkOffset: "chunk_offset",
-    reqId: "req_id"
-  })
-)
+export const WireSkillRef = wireStruct(SkillRef.fields, { metadata: "skill_metadata" })
 
 /** `takeOver` is an addition of this project, which published Servers ignore: it replaces a member of the same identity. */
-export const EnterOfficeReq = Schema.Struct({
+export const EnterOfficeReq = wireStruct({
   role: Role,
   name: Identifier,
   officeId: Identifier,
   takeOver: optionalField(Schema.Boolean)
-}).pipe(Schema.encodeKeys({ officeId: "office_id", takeOver: "take_over" }))
+})
 
-export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(Schema.encodeKeys({ officeId: "office_id" }))
+export const LeaveOfficeReq = wireStruct({ officeId: Identifier })
 
-export const ListRoomReq = Schema.Struct({ agent: Identifier, reqId: Identifier, officeId: Identifier }).pipe(
-  Schema.encodeKeys({ reqId: "req_id", officeId: "office_id" })
-)
+export const ListRoomReq = wireStruct({ agent: Identifier, reqId: Identifier, officeId: Identifier })
 
-const WireSessionInfo = SessionInfo.pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
+const WireSessionInfo = wireStruct(SessionInfo.fields, { version: "a2c_version" })
 
 /** `features` is not part of the protocol: what the Server knows, for members that announce features. */
-export const ListRoomRet = Schema.Struct({
-  sessions: Schema.Array(WireSessionInfo),
-  features: optionalField(features),
-  reqId
-}).pipe(Schema.encodeKeys({ features: "a2c_features", reqId: "req_id" }))
+export const ListRoomRet = wireStruct(
+  {
+    sessions: Schema.Array(WireSessionInfo),
+    features: optionalField(features),
+    reqId
+  },
+  { features: "a2c_features" }
+)
 
 /** The body of all `server:update_*` and `notify:update_*` (seed 000, `UpdateComputerConfigReq`). */
 export const ComputerRef = Schema.Struct({ computer: Identifier })
 
 /** The body of `server:tool_call_cancel` and its notification. */
-export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifier }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
+export const AgentCallData = wireStruct({ agent: Identifier, reqId: Identifier })
 
 /** How long an approval may wait, in whole seconds. */
 const WaitSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 
 /** The call of a status: the part of {@link CallStatusData} that a Server needs. */
-export const CallStatusHead = Schema.Struct({
+export const CallStatusHead = wireStruct({
   computer: Identifier,
   agent: optionalField(Identifier),
   reqId: Identifier,
   waitSeconds: optionalField(WaitSeconds)
-}).pipe(Schema.encodeKeys({ reqId: "req_id", waitSeconds: "wait_seconds" }))
+})
 
 /** The body of `server:update_tool_call` and its notification. */
-export const CallStatusData = Schema.Struct({
+export const CallStatusData = wireStruct({
   computer: Identifier,
   agent: optionalField(Identifier),
   reqId: Identifier,
@@ -272,46 +182,14 @@ export const CallStatusData = Schema.Struct({
   progress: optionalField(Schema.Finite),
   total: optionalField(Schema.Finite),
   message: optionalField(Schema.String.check(Schema.isMaxLength(maxProgressMessageLength)))
-}).pipe(
-  Schema.encodeKeys({
-    reqId: "req_id",
-    approvalId: "approval_id",
-    mcpServer: "mcp_server",
-    toolName: "tool_name",
-    waitSeconds: "wait_seconds",
-    decidedBy: "decided_by"
-  })
-)
+})
 
 /** The acknowledgement of a status that announces a wait: how long the Server and the Agent wait on. */
-export const WaitAck = Schema.Struct({ waitSeconds: Schema.Finite }).pipe(
-  Schema.encodeKeys({ waitSeconds: "wait_seconds" })
-)
-
-/** A request for the open approvals of the calls of an Agent, or for all of one. Not part of the protocol. */
-export const GetApprovalsReq = ApprovalsRequest.pipe(Schema.encodeKeys({ reqId: "req_id", approvalId: "approval_id" }))
-
-/** The open approvals of the calls of an Agent. Not part of the protocol. */
-export const GetApprovalsRet = Schema.Struct({
-  approvals: Schema.Array(ApprovalView).check(Schema.isMaxLength(maxListedApprovals)),
-  reqId
-}).pipe(Schema.encodeKeys({ reqId: "req_id" }))
-
-/** An Agent's answer to an approval. Not part of the protocol. */
-export const DecideApprovalReq = DecideApprovalRequest.pipe(
-  Schema.encodeKeys({ reqId: "req_id", approvalId: "approval_id" })
-)
-export const DecideApprovalRet = Schema.Struct({ approval: ApprovalView, reqId }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
-
-/** A request to the MCP servers of a Computer. Not part of the protocol. */
-export const McpReq = McpRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
-export const McpRet = Schema.Struct({ ...McpOutcome.fields, reqId }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+export const WaitAck = wireStruct({ waitSeconds: Schema.Finite })
 
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
-export const OfficeNotification = Schema.Struct({
+export const OfficeNotification = wireStruct({
   officeId: Schema.String,
   computer: optionalField(Schema.String),
   agent: optionalField(Schema.String)
-}).pipe(Schema.encodeKeys({ officeId: "office_id" }))
+})

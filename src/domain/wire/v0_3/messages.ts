@@ -1,12 +1,10 @@
 import { Schema, SchemaGetter } from "effect"
 import { Tool } from "../../model/Tool.ts"
-import { makeGetToolsRet, toolKeys } from "../v0_2/messages.ts"
-
-const IdentifiedTool = Schema.Struct({ ...Tool.fields, bundleId: Schema.String })
+import { makeGetToolsRet } from "../v0_2/messages.ts"
+import { wireStruct } from "../wireStruct.ts"
 
 /** A tool with the bundle id of its MCP server, which this line requires. */
-const SmcpTool = IdentifiedTool.pipe(
-  Schema.encodeKeys(toolKeys),
+const SmcpTool = wireStruct({ ...Tool.fields, bundleId: Schema.String }).pipe(
   Schema.decodeTo(Schema.toType(Tool), {
     decode: SchemaGetter.passthroughSubtype(),
     encode: SchemaGetter.transform(({ bundleId = "", ...tool }: Tool) => ({ ...tool, bundleId }))

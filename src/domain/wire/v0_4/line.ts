@@ -1,19 +1,10 @@
-import { makeCodec } from "../../validation.ts"
-import { defineCall } from "../defineCall.ts"
+import { laterCalls } from "../calls.ts"
 import { extendLine } from "../makeLine.ts"
 import { line as v0_3 } from "../v0_3/line.ts"
-import { PutBlobReq, PutBlobRet } from "./messages.ts"
 
 /** The protocol 0.4: as 0.3, with uploads to Computers. */
 export const line = extendLine(v0_3, {
   name: "0.4",
   version: { major: 0, minor: 4, patch: 0 },
-  calls: {
-    ...v0_3.calls,
-    putBlob: defineCall({
-      event: "client:put_blob",
-      request: makeCodec(PutBlobReq),
-      reply: makeCodec(PutBlobRet)
-    })
-  }
+  calls: { ...v0_3.calls, putBlob: laterCalls.putBlob }
 })

@@ -45,7 +45,7 @@ const findOpen = Effect.fnUntraced(function* (options: flags.ApprovalsOptions, g
     .filter(({ id }) => id.startsWith(given))
   if (approval !== undefined && others.length === 0) {
     // A list truncates what is long.
-    const [whole = approval] = yield* (yield* Agent).getApprovals(approval.computer, approval.id)
+    const [whole = approval] = yield* (yield* Agent).getApprovals(approval.computer, { approvalId: approval.id })
     return whole
   }
   return yield* failCommand(`No call of this Agent waits for an approval with the id '${given}'`)

@@ -73,7 +73,11 @@ const DesktopOf = ({
       </p>
     )
   }
-  return reply === undefined ? <p class="note">loading</p> : <Windows windows={reply.windows} isMarkdown={isMarkdown} />
+  return reply === undefined ? (
+    <p class="note">loading</p>
+  ) : (
+    <Windows windows={reply.desktops} isMarkdown={isMarkdown} />
+  )
 }
 
 /** The windows of all Computers, as the Agent sees them. */

@@ -114,7 +114,7 @@ const ComputerDocuments = ({ address, chosen, computer, keywords, version }: Com
         </p>
       )}
       {error === undefined && reply === undefined && <p class="note">loading</p>}
-      {reply !== undefined && reply.total === 0 && <p class="note">This Computer has no such documents.</p>}
+      {reply !== undefined && reply.totalCount === 0 && <p class="note">This Computer has no such documents.</p>}
       {reply !== undefined && (
         <ul class="plain rows">
           {reply.documents.map((document) => (
@@ -127,15 +127,15 @@ const ComputerDocuments = ({ address, chosen, computer, keywords, version }: Com
           ))}
         </ul>
       )}
-      {reply !== undefined && reply.total > pageSize && (
+      {reply !== undefined && reply.totalCount > pageSize && (
         <p class="pages">
           <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
             Previous
           </button>
-          <span>{`${offset + 1} to ${offset + reply.documents.length} of ${formatCount(reply.total)}`}</span>
+          <span>{`${offset + 1} to ${offset + reply.documents.length} of ${formatCount(reply.totalCount)}`}</span>
           <button
             type="button"
-            disabled={offset + pageSize >= reply.total}
+            disabled={offset + pageSize >= reply.totalCount}
             onClick={() => setOffset(offset + pageSize)}
           >
             Next

@@ -60,5 +60,9 @@ export const requestsAt = (
         return answer(one)
       })
   }
-  return { agent: makeAgentRequests(member as OfficeMember, agent, "O1", undefined, knownPeers), sent, notified }
+  return {
+    agent: makeAgentRequests(member as OfficeMember, { name: agent, office: "O1", peers: knownPeers }),
+    sent,
+    notified
+  }
 }

@@ -164,7 +164,7 @@ describe("tool tasks", () => {
     Effect.gen(function* () {
       const { done, place, runs } = yield* makeWorld
       const { member } = yield* agentUnderTest(place)
-      const requests = makeAgentRequests(member, "agent-1", "O1", undefined, makeKnownPeers())
+      const requests = makeAgentRequests(member, { name: "agent-1", office: "O1", peers: makeKnownPeers() })
       const { id } = yield* requests.startTool({ computer: "desk", tool: "work" })
       const repeat = (params: object) =>
         requests.mcpRequest("desk", {

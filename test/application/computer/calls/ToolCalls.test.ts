@@ -20,7 +20,7 @@ import { setupOf } from "../testComputer.ts"
 import { firstText } from "../../../firstText.ts"
 import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import type { CallReport } from "../../../../src/domain/model/CallStatus.ts"
-import type { ToolCallRequest } from "../../../../src/domain/model/messages/requests.ts"
+import type { ToolCallRequest } from "../../../../src/domain/wire/calls.ts"
 import { portDefaults } from "../../../portDefaults.ts"
 
 const runPending = TestClock.adjust(0)

@@ -6,7 +6,7 @@ import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryL
 import { makeUploads, type Uploads } from "../../../../src/application/computer/content/Uploads.ts"
 import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 import { LandingFolder } from "../../../../src/application/ports/files/LandingFolder.ts"
-import type { UploadRequest } from "../../../../src/domain/model/messages/blobs.ts"
+import type { CallRequest } from "../../../../src/domain/wire/calls.ts"
 
 const caller = officeCaller("a", 1, true)
 
@@ -22,11 +22,11 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 const opened = Effect.fnUntraced(function* (options: { readonly maxBytes?: number } = {}) {
   const { files, layer, setFreeBytes } = makeMemoryLandingFolder()
   const uploads = yield* Effect.provide(makeUploads({ folder, ...options }), layer)
-  const putBlob = (request: UploadRequest, by: OfficeCaller = caller) => uploads.putBlob(request, by)
+  const putBlob = (request: CallRequest<"putBlob">, by: OfficeCaller = caller) => uploads.putBlob(request, by)
   return { ...uploads, files, putBlob, setFreeBytes }
 })
 
-const declared = (bytes: Uint8Array): Pick<UploadRequest, "totalSize" | "sha256"> => ({
+const declared = (bytes: Uint8Array): Pick<CallRequest<"putBlob">, "totalSize" | "sha256"> => ({
   totalSize: bytes.length,
   sha256: sha256Of(bytes)
 })
@@ -34,7 +34,7 @@ const declared = (bytes: Uint8Array): Pick<UploadRequest, "totalSize" | "sha256"
 const content = new Uint8Array(30).map((_, index) => index)
 
 /** Sends the first chunk of {@link content} and gives its request. */
-const begin = ({ putBlob }: Pick<Uploads, "putBlob">, more: Partial<UploadRequest> = {}) =>
+const begin = ({ putBlob }: Pick<Uploads, "putBlob">, more: Partial<CallRequest<"putBlob">> = {}) =>
   putBlob(
     {
       ...target,
@@ -55,7 +55,7 @@ const begun = Effect.gen(function* () {
 type Begun = Effect.Success<typeof begun>
 
 /** The rest of {@link content}. */
-const rest = (uploadId: string): UploadRequest => ({
+const rest = (uploadId: string): CallRequest<"putBlob"> => ({
   ...target,
   uploadId,
   chunkOffset: 10,
@@ -68,7 +68,7 @@ const send = Effect.fnUntraced(function* (
   { putBlob }: Pick<Uploads, "putBlob">,
   bytes: Uint8Array,
   step: number,
-  more: Partial<UploadRequest> = {}
+  more: Partial<CallRequest<"putBlob">> = {}
 ) {
   let uploadId: string | undefined
   for (let chunkOffset = 0; ; chunkOffset += step) {
@@ -179,7 +179,7 @@ describe("upload", () => {
   )
 
   const faulty =
-    (reason: string, fault: Partial<UploadRequest> = {}) =>
+    (reason: string, fault: Partial<CallRequest<"putBlob">> = {}) =>
     ({ putBlob, uploadId }: Begun) =>
       Effect.map(failureOf(putBlob({ ...rest(uploadId), ...fault })), (failure) =>
         assert.deepStrictEqual(failure, [4019, reason])

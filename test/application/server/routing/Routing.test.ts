@@ -9,7 +9,7 @@ import type { CompletedCall } from "../../../../src/application/server/observabi
 import { makeRouting } from "../../../../src/application/server/routing/Routing.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
-import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
+import { calls } from "../../../../src/domain/wire/calls.ts"
 import { makeLink, makeParts, makeRequest, openMember } from "../parts.ts"
 import { effectWith } from "../../../testWith.ts"
 

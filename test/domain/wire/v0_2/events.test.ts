@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { calls, cancel, serverRequests, updates } from "../../../../src/domain/wire/v0_2/events.ts"
+import { calls } from "../../../../src/domain/wire/calls.ts"
+import { cancel, serverRequests, updates } from "../../../../src/domain/wire/v0_2/events.ts"
 import { callStatus } from "../../../../src/domain/wire/v0_2/callStatus.ts"
 import type { EventDefinition } from "../../../../src/domain/wire/ProtocolLine.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"

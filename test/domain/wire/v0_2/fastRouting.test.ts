@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
+import { calls } from "../../../../src/domain/wire/calls.ts"
 
 const { request, decodeRouting } = calls.toolCall
 const good = { agent: "a", req_id: "r", computer: "pc", tool_name: "t", params: {}, timeout: 5 }

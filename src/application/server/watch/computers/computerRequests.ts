@@ -8,7 +8,9 @@ import {
   unavailable
 } from "../../../../domain/model/ProtocolError.ts"
 import { type Codec, formatSchemaError } from "../../../../domain/validation.ts"
-import type { CallDefinition, ProtocolLine } from "../../../../domain/wire/ProtocolLine.ts"
+import { completeFields, type MethodName } from "../../../../domain/wire/calls.ts"
+import type { CallDefinition } from "../../../../domain/wire/defineCall.ts"
+import type { ProtocolLine } from "../../../../domain/wire/ProtocolLine.ts"
 import { decodeBody, jsonBody } from "../../../ports/Body.ts"
 import { type Reply, requestUsing, toLinkError } from "../../../ports/Transport.ts"
 import { makeRequestId } from "../../../shared/tracing.ts"
@@ -78,3 +80,29 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
   )
   return yield* decodeReply(line, definition.reply, reply)
 })
+
+/** Sends a request of the table for an operator, and gives its reply. */
+export const requestMethod = (
+  server: WatchedServer,
+  operator: Operator,
+  address: { readonly line: string; readonly office: string; readonly computer: string },
+  name: MethodName,
+  fields: object
+): Effect.Effect<object, ProtocolError> =>
+  Effect.flatMap(Effect.fromResult(completeFields(name, fields)), (complete) =>
+    Effect.map(
+      requestComputer(
+        server,
+        operator,
+        address,
+        // A line has the codecs of the row, for the fields of this row.
+        ({ calls }) =>
+          calls[name] as unknown as CallDefinition<
+            RequestBase,
+            { readonly reqId?: unknown; readonly omitted?: unknown }
+          >,
+        (base) => ({ ...complete, ...base })
+      ),
+      ({ omitted: _, reqId: __, ...reply }) => reply
+    )
+  )

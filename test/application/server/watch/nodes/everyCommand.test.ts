@@ -77,14 +77,14 @@ const cases: ReadonlyArray<Case> = [
     name: "GetDesktop",
     command: { _tag: "GetDesktop" },
     replies: { "client:get_desktop": { desktops: ["window://a\nOne"] } },
-    result: { windows: ["window://a\nOne"] },
+    result: { desktops: ["window://a\nOne"] },
     requests: [["client:get_desktop", caller]]
   },
   {
     name: "FindDocuments",
     command: { _tag: "FindDocuments", keywords: ["tax"], offset: 20 },
     replies: { "client:get_finder": { documents: [summary], total_count: 41 } },
-    result: { documents: [found], total: 41 },
+    result: { documents: [found], totalCount: 41 },
     requests: [["client:get_finder", { ...caller, keywords: ["tax"], offset: 20, limit: 20 }]]
   },
   {

@@ -1,0 +1,99 @@
+import { Effect } from "effect"
+import { smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
+import type { OfficeCaller } from "../../../domain/approvals/Caller.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import type { McpOutcome } from "../../../domain/model/messages/mcp.ts"
+import { payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { toolFailed } from "../../../domain/tools/errorResults.ts"
+import { removeTransformedEvent } from "../../../domain/tools/vrl.ts"
+import type { CallDefinition } from "../../../domain/wire/defineCall.ts"
+import type { OfficeMember } from "../../member/OfficeMember.ts"
+import { type Body, jsonBody } from "../../ports/Body.ts"
+import type { Blobs } from "../content/Blobs.ts"
+import { truncateToFit } from "./truncateToFit.ts"
+
+/** The members of a reply beside the result of a task. */
+const taskReplyRoom = "x".repeat(4096)
+
+const mcpReplyTooLarge: McpOutcome = {
+  failure: { code: jsonRpcCodes.internalError, message: "The result exceeds the message size limit" }
+}
+
+/** The part of a row that encodes its reply. */
+type ReplyRow<Reply> = Pick<CallDefinition<never, Reply>, "event" | "reply">
+
+export type ReplyEncoders = ReturnType<typeof makeReplyEncoders>
+
+/** Makes the functions that encode replies, which fit into a message: as a whole, in part, or as an error. */
+export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs: Pick<Blobs, "externalize">) => {
+  /** The body that replaces a reply above the message size limit (case 152). */
+  const tooLargeBody = () => jsonBody(line.encodeProtocolError(payloadTooLarge(maxBytes())))
+
+  /** Encodes a result as it is, or else what fits: without the transformed event, then with more data in blobs. */
+  const reduceToolResult = Effect.fnUntraced(function* <A>(
+    result: ToolResult,
+    caller: OfficeCaller,
+    encode: (result: ToolResult) => A,
+    isFitting: (encoded: A) => boolean
+  ): Effect.fn.Return<A> {
+    const moveToBlobs = (budgetBytes: number) => (whole: ToolResult) => blobs.externalize(whole, caller, budgetBytes)
+    const reductions = [
+      moveToBlobs(line.inlineBytes),
+      (whole: ToolResult) => Effect.succeed(removeTransformedEvent(whole)),
+      moveToBlobs(smallInlineBytes),
+      moveToBlobs(0)
+    ]
+    let reduced = result
+    for (const reduce of reductions) {
+      reduced = yield* reduce(reduced)
+      const encoded = encode(reduced)
+      if (isFitting(encoded)) return encoded
+    }
+    return encode(toolFailed("The result exceeds the message size limit"))
+  })
+  const encodeResult = (result: ToolResult) => line.calls.toolCall.reply.encode(result)
+
+  return {
+    whole: <Reply>({ reply }: ReplyRow<Reply>, value: Reply): Effect.Effect<Body> => {
+      const body = jsonBody(reply.encode(value))
+      return Effect.succeed(fits(body) ? body : tooLargeBody())
+    },
+    /** Encodes a list without the items of the largest owners where the whole one does not fit. */
+    list: <Reply, A>(
+      { event, reply }: ReplyRow<Reply>,
+      {
+        items,
+        ownerOf,
+        replyWith
+      }: {
+        readonly items: ReadonlyArray<A>
+        readonly ownerOf: (item: A) => string
+        readonly replyWith: (items: ReadonlyArray<A>) => Reply
+      }
+    ): Effect.Effect<Body> => {
+      const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(reply.encode(replyWith(some))), fits)
+      if (truncated === undefined) return Effect.succeed(tooLargeBody())
+      const { body, omitted } = truncated
+      if (omitted.length === 0) return Effect.succeed(body)
+      return Effect.as(Effect.logWarning("reply truncated", { event, omitted }), body)
+    },
+    toolResult: (result: ToolResult, caller: OfficeCaller): Effect.Effect<Body> =>
+      reduceToolResult(result, caller, (some) => jsonBody(encodeResult(some)), fits),
+    /** Encodes the result of a task for a reply that has more members than it. */
+    taskResult: (result: ToolResult, caller: OfficeCaller): Effect.Effect<JsonObject> =>
+      reduceToolResult(
+        result,
+        caller,
+        (some) => asObject(encodeResult(some)),
+        (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
+      ),
+    /** Encodes the result of an MCP server, or the error of one that is too large. */
+    mcp: (outcome: McpOutcome & { readonly reqId: string }): Effect.Effect<Body> => {
+      const bodyOf = (some: McpOutcome) => jsonBody(line.calls.mcp.reply.encode({ ...some, reqId: outcome.reqId }))
+      const body = bodyOf(outcome)
+      return Effect.succeed(fits(body) ? body : bodyOf(mcpReplyTooLarge))
+    }
+  }
+}
