@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { Redacted } from "effect"
-import { isToken } from "./secrets.ts"
-import { bearerToken } from "./bearerToken.ts"
+import { bearerToken, isToken } from "./secrets.ts"
 import { isOriginAllowed, isOwnHost, listedOriginOf, type PageAccess } from "../http/hostAccess.ts"
 
 /** The access policy of a local HTTP server. */

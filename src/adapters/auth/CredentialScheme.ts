@@ -1,7 +1,7 @@
 import { Effect, Result, Stream } from "effect"
 import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected, Handshake } from "../../application/ports/Transport.ts"
-import { bearerToken } from "./bearerToken.ts"
+import { bearerToken } from "./secrets.ts"
 import { isJsonObject } from "../../domain/json.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
 

@@ -1,12 +1,72 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
+import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
-import { listen, makeHttpServer, listeningUrl } from "../http/httpServer.ts"
-import { makeDocumentStore } from "./documentStore.ts"
+import { listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
-import { makeUrlSigner } from "./urlSigner.ts"
+import { isSameSecret } from "../auth/secrets.ts"
+
+/** Bounded in-memory documents. The oldest are evicted first. Times are in milliseconds since 1970. */
+const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
+  /** Oldest first. */
+  const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
+  let bytes = 0
+
+  const remove = (id: string): void => {
+    bytes -= entries.get(id)?.document.bytes.byteLength ?? 0
+    entries.delete(id)
+  }
+
+  return {
+    /** Replaces a document with the same id. A single document must fit the limits. */
+    put: (id: string, document: DpeDocument, expiresAt: number): void => {
+      remove(id)
+      entries.set(id, { document, expiresAt })
+      bytes += document.bytes.byteLength
+      for (const oldest of entries.keys()) {
+        if (entries.size <= maxDocuments && bytes <= maxBytes) return
+        remove(oldest)
+      }
+    },
+    get: (id: string): DpeDocument | undefined => entries.get(id)?.document,
+    removeExpired: (now: number): void => {
+      for (const [id, { expiresAt }] of entries) if (expiresAt <= now) remove(id)
+    },
+    usage: () => ({ documents: entries.size, bytes })
+  }
+}
+
+/** The length of the hash: a longer key would not be stronger. */
+const keyBytes = 32
+
+/** Strict, so each document has one URL: 43 characters are 256 bits in base64url. */
+const signedUrlPattern = /^\/dpe\/([\w-]{43})\?expires=(\d{1,16})&signature=([\w-]{43})$/
+
+/** Makes a signer with a random key. Its ids do not reveal the documents. Times are in milliseconds since 1970. */
+const makeUrlSigner = () => {
+  const key = randomBytes(keyBytes)
+  const signatureOf = (id: string, expires: string): string =>
+    createHmac("sha256", key).update(`url\n${id}\n${expires}`).digest("base64url")
+
+  return {
+    documentIdOf: ({ bytes, mimeType, uri }: DpeDocument): string =>
+      createHmac("sha256", key)
+        .update(`document\n${JSON.stringify([uri, mimeType])}\n`)
+        .update(bytes)
+        .digest("base64url"),
+    sign: (id: string, expiresAt: number): string =>
+      `/dpe/${id}?expires=${expiresAt}&signature=${signatureOf(id, String(expiresAt))}`,
+    /** Parses a signed URL, expired or not; `undefined` for others. */
+    verify: (target: string) => {
+      const [, id, expires, signature] = signedUrlPattern.exec(target) ?? []
+      if (id === undefined || expires === undefined || signature === undefined) return undefined
+      // base64 text, because several texts decode to the same bytes
+      return isSameSecret(signatureOf(id, expires), signature) ? { id, expiresAt: Number(expires) } : undefined
+    }
+  }
+}
 
 export interface DocumentServerOptions {
   /** The address to listen on; `127.0.0.1` by default. */

@@ -11,9 +11,8 @@ import type { HttpReply } from "../http/messages/sendReply.ts"
 import { type OperatorAccess, remoteAddressOf } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { pageErrorReply, pageJsonReply } from "./pageReplies.ts"
-import { type PageSessions, sessionLifetime, type SignedIn } from "./PageSessions.ts"
+import { type PageSessions, readSessionCookie, sessionCookie, sessionLifetime, type SignedIn } from "./PageSessions.ts"
 import { readJsonBody } from "./requestChecks.ts"
-import { readSessionCookie, sessionCookie } from "./sessionCookie.ts"
 import { operatorNameOf, type PageSource } from "../../application/shared/page/PageSource.ts"
 
 /** Clients without a session can send this much. Credentials are shorter. */

@@ -7,10 +7,40 @@ import type { PageMessage } from "../../domain/page/PageEvent.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { HttpReply } from "../http/messages/sendReply.ts"
 import { remoteAddressOf } from "../http/operatorAccess.ts"
-import { pageJsonReply } from "./pageReplies.ts"
+import { pageHeaders, pageJsonReply } from "./pageReplies.ts"
 import type { SignedIn } from "./PageSessions.ts"
 import { readJsonBody } from "./requestChecks.ts"
-import { startStream, writeMessage } from "./responseStream.ts"
+
+/** A client that has not read a message for this time is disconnected. */
+const readTimeout = Duration.seconds(60)
+
+/** Starts a response whose messages follow one by one. */
+const startStream = (response: ServerResponse, contentType: string): void =>
+  void response.writeHead(200, {
+    ...pageHeaders(),
+    "Content-Type": contentType,
+    // A proxy must not collect messages.
+    "X-Accel-Buffering": "no"
+  })
+
+const drained = (response: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const onDrain = () => resume(Effect.void)
+    response.once("drain", onDrain)
+    return Effect.sync(() => void response.off("drain", onDrain))
+  })
+
+/** Writes a message. Waits until the client has read enough for the next one: a slow reader must not grow the memory. */
+const writeMessage = (response: ServerResponse, text: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (response.write(text)) return Effect.void
+    const disconnect = Effect.suspend(() => {
+      const remoteAddress = response.socket?.remoteAddress
+      response.destroy()
+      return Effect.logWarning("connection closed", { remoteAddress, reason: "unread_page_stream" })
+    })
+    return Effect.timeoutOrElse(drained(response), { duration: readTimeout, orElse: () => disconnect })
+  })
 
 /** Interval of comments, which keep proxies from closing a quiet stream. */
 const commentInterval = Duration.seconds(15)
@@ -21,7 +51,7 @@ const decodeCommand = makeDecoder(PageCommand)
 const decodeCall = makeDecoder(PageCallRequest)
 
 /** A request of a session, and its response. */
-export interface SessionRequest {
+interface SessionRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly session: SignedIn

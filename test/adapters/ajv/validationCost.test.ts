@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { makeIsCheap } from "../../../src/adapters/ajv/validationCost.ts"
+import { makeIsCheap } from "../../../src/adapters/ajv/schemaCompiler.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 const isCheap = (schema: JsonObject, value: unknown): boolean =>

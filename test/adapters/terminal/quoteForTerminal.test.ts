@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatJsonForTerminal, quoteForTerminal } from "../../../src/adapters/terminal/quoteForTerminal.ts"
+import { formatJsonForTerminal, quoteForTerminal } from "../../../src/adapters/terminal/foreignFields.ts"
 
 /** The columns that a text takes when every character outside ASCII takes two. */
 const columnsOf = (text: string): number =>

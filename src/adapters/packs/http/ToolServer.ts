@@ -8,7 +8,7 @@ import {
   checkTokenOption,
   type AccessDenied
 } from "../../auth/AccessPolicy.ts"
-import { basicPassword } from "../../auth/basicPassword.ts"
+import { basicPassword } from "../../auth/secrets.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"

@@ -19,12 +19,11 @@ import {
   undecodableError,
   versionCloseError
 } from "./connectErrors.ts"
-import { rejectUnexpectedPackets } from "./checkPackets.ts"
+import { extendKeepaliveOnData, rejectUnexpectedPackets } from "./checkPackets.ts"
 import { makeParser } from "./parser.ts"
 import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
-import { extendKeepaliveOnData } from "./keepalive.ts"
 import { makeTransportChoice, type TransportChooser } from "./transportChoice.ts"
 
 /** A token, or an effect that resolves one before every connection. */

@@ -14,7 +14,7 @@ import { isBadVersionMessage, originNotAllowedMessage, versionQueryParameter } f
 import { certificateProblem } from "../../bytes/certificateErrors.ts"
 import { proxiesOf, proxyProblem } from "../../bytes/environmentProxies.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
-import { plainRequest } from "./plainRequest.ts"
+import { plainRequest } from "./nodeAgent.ts"
 import type { ServerAddress } from "./serverAddress.ts"
 
 export interface ConnectAttempt extends Omit<ServerAddress, "paths"> {

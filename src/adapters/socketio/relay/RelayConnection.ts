@@ -1,12 +1,57 @@
+import { randomUUID } from "node:crypto"
 import type { Socket as EngineSocket } from "engine.io"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
-import { releaseMessages } from "../connection/OutboundMessage.ts"
+import { type OutboundMessage, releaseMessages } from "../connection/OutboundMessage.ts"
 import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
-import { queuedPackets } from "../internals.ts"
+import { asMessageData, queuedPackets } from "../internals.ts"
 import { TextFrame } from "./ByteWebSocket.ts"
-import { RelayLink } from "./RelayLink.ts"
 import { type RelayTransport, relayTransportOf, type TransportListener } from "./RelayTransport.ts"
+import { BacklogArena, minArenaBacklog } from "../connection/BacklogArena.ts"
+import { ServerLink, type ServerLinkContext } from "../connection/ServerLink.ts"
+
+/** A link that writes bytes, where its transport takes them. */
+class RelayLink extends ServerLink {
+  readonly #engineSocket: EngineSocket
+  /** Messages for a slow reader in Engine.IO's queue. */
+  #arena: BacklogArena | undefined
+
+  constructor(engineSocket: EngineSocket, context: ServerLinkContext) {
+    super(randomUUID(), context)
+    this.#engineSocket = engineSocket
+  }
+
+  sentBytes(): number {
+    return relayTransportOf(this.#engineSocket).sentBytes()
+  }
+
+  pauseReading(millis: number): void {
+    relayTransportOf(this.#engineSocket).pauseFor(millis)
+  }
+
+  protected bufferedBytes(): number {
+    return relayTransportOf(this.#engineSocket).bufferedBytes()
+  }
+
+  protected closeConnection(discard: boolean): void {
+    this.#engineSocket.close(discard)
+  }
+
+  /** Sends a message at once when no other one waits, else through Engine.IO's queue. */
+  protected write(message: OutboundMessage): void {
+    const socket = this.#engineSocket
+    const canSendNow = socket.readyState === "open" && queuedPackets(socket).length === 0
+    if (canSendNow && relayTransportOf(socket).trySend(message)) message.onDequeued(message.size)
+    else socket.send(asMessageData(message.compact(this.#arenaFor(message))))
+  }
+
+  /** The arena, when much waits before the message. */
+  #arenaFor({ size }: OutboundMessage): BacklogArena | undefined {
+    if (this.backlog() - size <= minArenaBacklog) return undefined
+    this.#arena ??= new BacklogArena()
+    return this.#arena
+  }
+}
 
 const textBytes = (data: unknown): Buffer | undefined => {
   if (data instanceof TextFrame) return data.bytes

@@ -2,20 +2,99 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket as EngineSocket, Transport } from "engine.io"
 import type { ExtendedError, Socket } from "socket.io"
 import { type Packet, PacketType } from "socket.io-parser"
-import type { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { type Duration, Result } from "effect"
+import type { AdmissionRejected, ExtendTimeout, ReplyExit } from "../../../application/ports/Transport.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { serverCloseReason } from "../closeReasons.ts"
 import type { ConnectionContext } from "../connection/ConnectionContext.ts"
 import { maxPayloadBytes } from "../connection/engineOptions.ts"
 import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
-import { limitPacketsPerPayload } from "../connection/payloadLimit.ts"
+import { limitPacketsPerPayload } from "../connection/pollingBuffers.ts"
 import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
 import { isPolling, writeResponsesAsBytes } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { OutboundQueue } from "./OutboundQueue.ts"
-import { type LinkConnection, StockLink } from "./StockLink.ts"
-import { type TransportBuffers, type StockListener, trackPolling, watchWebSocket } from "./transports.ts"
+import { type StockListener, trackPolling, type TransportBuffers, watchWebSocket } from "./transports.ts"
+import type { Body } from "../../../application/ports/Body.ts"
+import { ServerLink, type ServerLinkContext } from "../connection/ServerLink.ts"
+
+/** The part of a connection that a link writes to. */
+interface LinkConnection {
+  readonly write: (message: OutboundMessage) => void
+  readonly bufferedBytes: () => number
+  readonly sentBytes: () => number
+  readonly pauseReading: (millis: number) => void
+  readonly closeConnection: (discard: boolean) => void
+}
+
+type EventListener = (...args: ReadonlyArray<unknown>) => void
+
+/** Calls the host's catch-all listeners, as Socket.IO would, in the next tick. */
+const report = (listeners: ReadonlyArray<EventListener>, event: string, body: Body): void => {
+  if (listeners.length === 0) return
+  const value = Result.getOrElse(body.value(), () => undefined)
+  for (const listener of listeners) process.nextTick(listener, event, value)
+}
+
+/** A link over a socket of Socket.IO. Its catch-all listeners, as of the Admin UI, get the messages. */
+class StockLink extends ServerLink {
+  readonly #socket: Socket
+  readonly #connection: LinkConnection
+
+  constructor(socket: Socket, connection: LinkConnection, context: ServerLinkContext) {
+    super(socket.id, context)
+    this.#socket = socket
+    this.#connection = connection
+  }
+
+  /** Reports a received event to the listeners of the host. */
+  reportReceived(event: string, body: Body): void {
+    report(this.#socket.listenersAny(), event, body)
+  }
+
+  override post(event: string, body: Body): ReturnType<ServerLink["post"]> {
+    const error = super.post(event, body)
+    if (error === undefined) this.#reportSent(event, body)
+    return error
+  }
+
+  override startRequest(
+    event: string,
+    body: Body,
+    timeout: Duration.Duration,
+    onReply: (exit: ReplyExit) => void,
+    extend?: ExtendTimeout
+  ): () => void {
+    const cancel = super.startRequest(event, body, timeout, onReply, extend)
+    this.#reportSent(event, body)
+    return cancel
+  }
+
+  sentBytes(): number {
+    return this.#connection.sentBytes()
+  }
+
+  pauseReading(millis: number): void {
+    this.#connection.pauseReading(millis)
+  }
+
+  protected bufferedBytes(): number {
+    return this.#connection.bufferedBytes()
+  }
+
+  protected closeConnection(discard: boolean): void {
+    this.#connection.closeConnection(discard)
+  }
+
+  protected write(message: OutboundMessage): void {
+    this.#connection.write(message)
+  }
+
+  #reportSent(event: string, body: Body): void {
+    report(this.#socket.listenersAnyOutgoing(), event, body)
+  }
+}
 
 type Emit = (packet: Packet) => void
 

@@ -3,13 +3,46 @@ import { Stream } from "node:stream"
 import { Effect } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Namespace, Server as SocketIo, Socket } from "socket.io"
+import { Emitter } from "@socket.io/component-emitter"
+import type * as parser from "socket.io-parser"
+import type { Packet } from "socket.io-parser"
 import { AdmissionRejected, ListenError } from "../../../application/ports/Transport.ts"
-import { type ConnectionContext, closeLinksWithScope } from "../connection/ConnectionContext.ts"
+import { closeLinksWithScope, type ConnectionContext } from "../connection/ConnectionContext.ts"
 import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
 import { asEngineRequest, connectionIdOf, replaceParser } from "../internals.ts"
 import type { RequestCheck } from "../routeRequests.ts"
-import { makeMemberParser } from "./packetDecoder.ts"
 import { StockConnection, toStockConnectError } from "./StockConnection.ts"
+
+type Parser = Pick<typeof parser, "Decoder" | "Encoder">
+
+/** Takes the data of one connection that belong to this package; `emit` passes a packet on to Socket.IO. */
+type TakeData = (data: unknown, emit: (packet: Packet) => void) => boolean
+
+/**
+ * A parser of Socket.IO that offers the data of each connection to a function first, and passes the rest to the parser
+ * `base`. `open` is called for each new connection.
+ */
+const makeMemberParser = (base: Parser, open: () => TakeData): Parser => {
+  class MemberDecoder extends Emitter<object, object, { readonly decoded: (packet: Packet) => void }> {
+    readonly #inner = new base.Decoder()
+    readonly #takeData = open()
+    readonly #emit = (packet: Packet): void => void this.emitReserved("decoded", packet)
+
+    constructor() {
+      super()
+      this.#inner.on("decoded", this.#emit)
+    }
+
+    add(data: unknown): void {
+      if (!this.#takeData(data, this.#emit)) this.#inner.add(data)
+    }
+
+    destroy(): void {
+      this.#inner.destroy()
+    }
+  }
+  return { Encoder: base.Encoder, Decoder: MemberDecoder as unknown as Parser["Decoder"] }
+}
 
 type Middleware = Parameters<Namespace["use"]>[0]
 

@@ -1,9 +1,8 @@
 import { Effect } from "effect"
 import { certificateProblem } from "../../../adapters/bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
-import { makeNodeAgent, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
+import { makeNodeAgent, plainRequest, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { isServerUrl } from "../../../adapters/socketio/client/serverAddress.ts"
-import { plainRequest } from "../../../adapters/socketio/client/plainRequest.ts"
 import { CommandFailed, failCommand, hintFor } from "../../CommandFailed.ts"
 import { readAuthorities } from "../memberConnection.ts"
 

@@ -6,7 +6,7 @@ import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
-import type { PlainResponse } from "../../../adapters/socketio/client/plainRequest.ts"
+import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
