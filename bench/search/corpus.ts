@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { exposeTools, type OfficeToolsOptions } from "../../src/application/bridge/exposeTools.ts"
-import { describeTools, searchTools } from "../../src/application/bridge/searchTools.ts"
+import { describeTools, searchTools } from "../../src/application/bridge/officeTools.ts"
 import type { OfficeView } from "../../src/application/agent/OfficeView.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { Tool } from "../../src/domain/model/Tool.ts"

@@ -6,10 +6,9 @@ import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
-import { answerAsHost } from "./hostAnswers.ts"
+import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeOfficeTasks } from "./officeTasks.ts"
-import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
@@ -167,11 +166,8 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
         read === undefined ? readOfficeResource(agent, uri) : Effect.succeed(read)
       ),
     request: (method, params) => Effect.andThen(settled, servers.request(method, params)),
-    callTool: (name, params, { onProgress, responder } = {}) => {
-      const calling = call(name, params, {
-        ...(onProgress !== undefined && { onStatus: makeStatusProgress(onProgress) }),
-        ...(responder !== undefined && answerAsHost(responder))
-      })
+    callTool: (name, params, callOptions = {}) => {
+      const calling = call(name, params, toCallHooks(callOptions))
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
     },
     tasks: makeOfficeTasks(agent, current, largeResults),

@@ -6,21 +6,14 @@ import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
 import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
-import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
+import { McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 import type { OfficeTool, OfficeTools } from "./exposeTools.ts"
-import { answerAsHost } from "./hostAnswers.ts"
-import { type CallHooks, toHintedMcpResult } from "./officeTools.ts"
+import { toCallHooks } from "./callHooks.ts"
+import { toHintedMcpResult } from "./officeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
-import { makeStatusProgress } from "./statusProgress.ts"
 
 const unknownTask = (id: string) =>
   new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
-
-/** The options of a call at the Agent. */
-const toHooks = ({ onProgress, responder }: McpCallOptions): CallHooks => ({
-  ...(onProgress !== undefined && { onStatus: makeStatusProgress(onProgress) }),
-  ...(responder !== undefined && answerAsHost(responder))
-})
 
 /** Makes the tasks of a published office: calls of tools of Computers, which run there. */
 export const makeOfficeTasks = (
@@ -55,7 +48,7 @@ export const makeOfficeTasks = (
       const target = known.get(name) ?? departed.get(name)
       if (target === undefined) return undefined
       const { computer, tool } = target
-      const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toHooks(options) }
+      const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toCallHooks(options) }
       const task = yield* Effect.mapError(agent.startTool(call), toFailure)
       const { createdAt } = yield* Effect.mapError(task.status, toFailure)
       return toMcpTask(task, createdAt, target)
@@ -63,7 +56,7 @@ export const makeOfficeTasks = (
     find: Effect.fnUntraced(function* (id, options = {}) {
       const place = parseTaskId(id)
       if (place === undefined) return yield* unknownTask(id)
-      const task = agent.task(place.computer, place.id, toHooks(options))
+      const task = agent.task(place.computer, place.id, toCallHooks(options))
       const { createdAt, tool: name } = yield* Effect.mapError(task.status, toFailure)
       const { byName } = yield* current
       const started = [...byName.values()].find(

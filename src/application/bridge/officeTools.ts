@@ -1,24 +1,73 @@
 import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
-import { isAppOnly } from "../../domain/tools/appTools.ts"
+import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
-import { asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { publishResult } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUsage.ts"
-import type { Agent, ToolCall } from "../agent/Agent.ts"
+import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatQuantity } from "../shared/formatQuantity.ts"
-import type { OfficeTools, OfficeToolsOptions } from "./exposeTools.ts"
+import type { CallHooks } from "./callHooks.ts"
+import { type OfficeTool, type OfficeTools, type OfficeToolsOptions, toListing } from "./exposeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
-import { ambiguousTool, describeTools, searchTools, toolsOfApps, unknownTool } from "./searchTools.ts"
 import { errorResult, textResult } from "./textResults.ts"
 import { formatSome } from "../../domain/errorMessage.ts"
 import { callingTool } from "../../domain/tools/naming.ts"
+import { singleLine } from "../../domain/tools/singleLine.ts"
+import { searchResults } from "./officeToolListings.ts"
+
+/** Characters of a description in the results of a search; `tools_describe` gives the whole. */
+const maxDescriptionLength = 240
+
+/** The error for a name without a tool, with similar names. */
+const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
+  const similar = index().search(name, 3)
+  const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
+  return errorResult(`There is no tool '${name}' in this office (any more).${hint}`)
+}
+
+/** Tools that apps call by this name. Hosts pass such calls on unchanged, without the app. */
+const toolsOfApps = (name: string, { byName }: OfficeTools): ReadonlyArray<readonly [string, OfficeTool]> =>
+  [...byName].filter(([, { origin, tool }]) => origin?.appCall?.tool === name && isCallableByApps(tool.meta))
+
+/** The error for the call of an app that several MCP servers may have made. */
+const ambiguousTool = (name: string, found: ReadonlyArray<readonly [string, OfficeTool]>): JsonObject =>
+  errorResult(`Several MCP servers of this office have a tool '${name}': ${formatSome(found.map(([full]) => full))}.`)
+
+/** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
+export const searchTools = (
+  { byName, index }: OfficeTools,
+  { limit, query }: JsonObject,
+  boost: (name: string) => number
+): JsonObject => {
+  const count =
+    typeof limit === "number" ? Math.max(1, Math.min(limit, searchResults.maxCount)) : searchResults.defaultCount
+  const names = index().search(stringOrEmpty(query), count, boost)
+  const lines = names.map(
+    (name) => `${name}: ${singleLine(byName.get(name)?.tool.description ?? "", maxDescriptionLength)}`
+  )
+  const none = `No tool matches; the office has ${formatQuantity(byName.size, "tool")}. Try other keywords.`
+  return textResult(lines.length === 0 ? none : lines.join("\n"))
+}
+
+/** Gives the definitions of tools by their names. */
+export const describeTools = (tools: OfficeTools, { names }: JsonObject): JsonObject => {
+  const listings: Array<JsonObject> = []
+  for (const name of Array.isArray(names) ? names : []) {
+    if (typeof name !== "string") continue
+    const tool = tools.byName.get(name)
+    const listing = tool === undefined || isAppOnly(tool.tool.meta) ? undefined : toListing(name, tool)
+    if (listing === undefined || Result.isFailure(listing)) return unknownTool(name, tools)
+    listings.push(listing.success)
+  }
+  return textResult(JSON.stringify(listings, null, 2))
+}
 
 /** Advice to the model for failures that only the owner of a Computer can fix. */
 const hints: { readonly [code: number]: string } = {
@@ -67,9 +116,6 @@ const showDesktop = Effect.fnUntraced(function* (
   )
   return { content: desktops.flat().map((line) => ({ type: "text", text: line })) }
 })
-
-/** What a caller receives and answers during a call. */
-export type CallHooks = Pick<ToolCall, "onStatus" | "onInput" | "inputModes" | "onApproval">
 
 /**
  * Calls the tools of an office by exposed name. Failures are error results, so that a model can react to them. The caller

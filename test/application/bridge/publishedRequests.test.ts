@@ -6,7 +6,7 @@ import { Disconnected } from "../../../src/application/agent/AgentErrors.ts"
 import type { ComputerView, OfficeView } from "../../../src/application/agent/OfficeView.ts"
 import { TaskLost, type ToolTask } from "../../../src/application/agent/tasks/toolTasks.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
-import type { CallHooks } from "../../../src/application/bridge/officeTools.ts"
+import type { CallHooks } from "../../../src/application/bridge/callHooks.ts"
 import type { MemberStatus } from "../../../src/application/member/OfficeMember.ts"
 import {
   type InputResponder,

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { makeStatusProgress } from "../../../src/application/bridge/statusProgress.ts"
+import { toCallHooks } from "../../../src/application/bridge/callHooks.ts"
 import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
 import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 
 const progressOf = (...statuses: ReadonlyArray<CallStatus>) =>
   Effect.gen(function* () {
     const reported: Array<McpProgress> = []
-    const onStatus = makeStatusProgress((progress) => Effect.sync(() => void reported.push(progress)))
+    const onProgress = (progress: McpProgress) => Effect.sync(() => void reported.push(progress))
+    const { onStatus = () => Effect.void } = toCallHooks({ onProgress })
     yield* Effect.forEach(statuses, onStatus, { discard: true })
     return reported
   })

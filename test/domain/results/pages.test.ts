@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { jsonSize, pageEnd, toCharacterStart } from "../../../src/domain/results/pages.ts"
+import { jsonSize, pageEnd, toCharacterStart } from "../../../src/domain/results/resultContent.ts"
 import { parseResultUri } from "../../../src/domain/results/resultUris.ts"
 
 const Budget = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { summarize } from "../../../src/domain/results/summarize.ts"
+import { summarize } from "../../../src/domain/results/resultContent.ts"
 
 const ofText = (text: string) => summarize({ content: [{ type: "text", text }] }, { text, binaries: [] }, 2048)
 

@@ -8,7 +8,7 @@ import {
   makeLargeResults
 } from "../../../../src/application/bridge/results/largeResults.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { jsonSize } from "../../../../src/domain/results/pages.ts"
+import { jsonSize } from "../../../../src/domain/results/resultContent.ts"
 
 interface Block {
   readonly type: string

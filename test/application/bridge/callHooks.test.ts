@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { answerAsHost } from "../../../src/application/bridge/hostAnswers.ts"
+import { toCallHooks } from "../../../src/application/bridge/callHooks.ts"
+import type { InputResponder } from "../../../src/application/ports/McpSession.ts"
 import type { ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
 import type { InputAnswer, InputRequest } from "../../../src/domain/model/InputRequest.ts"
+
+const answerAsHost = (responder: InputResponder) => toCallHooks({ responder })
 
 const approval: ApprovalView = {
   id: "a1",
