@@ -11,7 +11,7 @@ import { basename, dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
 import { guardChild } from "../test/childGuard.ts"
-import { demoServers } from "../src/main/demo/demoServers.ts"
+import { demoServers } from "../src/main/demo/demoConfigs.ts"
 import { startLocalRegistry } from "../scripts/tutorial/localRegistry.ts"
 import { median } from "./relay/statistics.ts"
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { demoServers } from "../../src/main/demo/demoServers.ts"
+import { demoServers } from "../../src/main/demo/demoConfigs.ts"
 
 const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
   readonly devDependencies: { readonly [name: string]: string }

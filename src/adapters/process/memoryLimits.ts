@@ -1,8 +1,8 @@
 import { totalmem } from "node:os"
-import type { Limits } from "../../application/server/Limits.ts"
+import type { Limits, memoryLimitRows } from "../../application/server/Limits.ts"
 
 /** The limits of what all clients together may hold in memory. */
-export type MemoryLimits = Pick<Limits, "totalBacklogBytes" | "totalIncompleteBytes" | "totalRequestBytes">
+export type MemoryLimits = Pick<Limits, keyof typeof memoryLimitRows>
 
 /**
  * The shares of the memory as divisors: half of it in all. The rest is for the program, for the copies that TLS makes of

@@ -1,61 +1,134 @@
-import { Context, Duration } from "effect"
+import { Context, Duration, Record } from "effect"
 import { maxIdentifierLength } from "../../domain/model/fields.ts"
 
-/** Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists flags and errors. */
-export interface Limits {
-  /** Rate limit of a client's messages, replies excluded: average per second, and burst. */
-  readonly messagesPerSecond: number
-  readonly messageBurst: number
-  /** Calls in flight of one Agent, and to one Computer. */
-  readonly callsPerAgent: number
-  readonly callsPerComputer: number
-  readonly connections: number
-  readonly offices: number
-  readonly membersPerOffice: number
-  /** UTF-16 units of a member name, an office id and a request id. */
-  readonly nameLength: number
-  readonly officeLength: number
-  readonly requestIdLength: number
-  /** Longest time of a connection outside of all offices. */
-  readonly joinTimeout: Duration.Duration
-  /** Longest time of a connection without a message in either direction. */
-  readonly idleTimeout: Duration.Duration
-  /** Send backlog of a client, in bytes, above which its notifications are deferred. */
-  readonly notificationBacklogBytes: number
-  /** Send backlog of a client, in bytes, above which it is closed. Calls of an Agent are rejected above half of it. */
-  readonly backlogBytes: number
-  /** Send backlog of all clients, in bytes, above which the slowest readers are closed. */
-  readonly totalBacklogBytes: number
-  /** Bytes of messages received in part, of all connections, above which the slowest senders are closed. */
-  readonly totalIncompleteBytes: number
-  /** Memory of the requests in progress of all clients. A client may hold as much as is free for the others. */
-  readonly totalRequestBytes: number
+/** A limit: its default, and how operators set it. */
+export interface LimitRow<A extends number | Duration.Duration = number | Duration.Duration> {
+  readonly byDefault: A
+  /** The name of the flag; the variable follows from it. */
+  readonly flag: string
+  readonly help: string
+  /** What a client that exceeds the limit observes. */
+  readonly consequence: string
+  readonly metavar: "NUMBER" | "BYTES" | "SECONDS"
+  /** The numbers that operators may set. 0 disables a limit whose minimum is 0. */
+  readonly min: number
+  readonly max: number
+}
+
+/** A kind of limits. */
+const kind =
+  <A extends number | Duration.Duration>(metavar: LimitRow["metavar"], min: number, max: number) =>
+  (byDefault: A, flag: string, help: string, consequence: string): LimitRow<A> => ({
+    byDefault,
+    flag,
+    help,
+    consequence,
+    metavar,
+    min,
+    max
+  })
+
+const count = kind<number>("NUMBER", 0, 1_000_000_000)
+const bytes = kind<number>("BYTES", 0, 2 ** 40)
+const seconds = kind<Duration.Duration>("SECONDS", 0, 604_800)
+/** UTF-16 units. The protocol bounds lengths. */
+const length = kind<number>("NUMBER", 1, maxIdentifierLength)
+
+const mebibyte = 1024 ** 2
+
+const joinRejected = "the join is answered `[false, reason]`"
+
+/** The limits of a Server, from which flags, variables and docs/limits.md follow. */
+export const limitRows = {
+  messagesPerSecond: count(
+    5000,
+    "max-messages-per-second",
+    "messages of one member per second on average, replies not counted",
+    "429 with `retry_after`; reports and cancellations are dropped; closed when it continues at more than twice the rate"
+  ),
+  messageBurst: count(10_000, "max-message-burst", "messages of one member in a burst", "as above"),
+  callsPerAgent: count(256, "max-calls-per-agent", "in-flight calls of one Agent", "429"),
+  callsPerComputer: count(256, "max-calls-per-computer", "in-flight calls to one Computer", "429 to the Agent"),
+  connections: count(
+    10_000,
+    "max-connections",
+    "connections to this Server",
+    "`connect_error` with 503 and reason `too_many_connections`"
+  ),
+  offices: count(10_000, "max-offices", "offices at a time", joinRejected),
+  membersPerOffice: count(1000, "max-members-per-office", "members of one office", joinRejected),
+  nameLength: length(maxIdentifierLength, "max-name-length", "characters of a member's name", joinRejected),
+  officeLength: length(maxIdentifierLength, "max-office-length", "characters of an office id", joinRejected),
+  requestIdLength: length(
+    maxIdentifierLength,
+    "max-request-id-length",
+    "characters of a request id",
+    "400; a cancellation is dropped"
+  ),
+  joinTimeout: seconds(
+    Duration.seconds(60),
+    "join-timeout",
+    "time that a connection may stay outside of every office",
+    "closed"
+  ),
+  idleTimeout: seconds(
+    Duration.infinity,
+    "idle-timeout",
+    "time that a member may stay without a message in either direction",
+    "closed"
+  ),
+  notificationBacklogBytes: bytes(
+    4 * mebibyte,
+    "max-notification-backlog",
+    "bytes queued for a member before its notifications are deferred",
+    "sent later, and only those still relevant; closed at more than 8192 deferred notifications"
+  ),
+  backlogBytes: bytes(
+    64 * mebibyte,
+    "max-backlog",
+    "bytes queued for a member",
+    "closed; above half of it new calls of an Agent are answered with 429"
+  )
 }
 
 /**
- * The limits of a Server; the defaults are generous for well-behaved clients. Those of all clients together suit a machine
- * with 4 GiB; a host should derive them from its memory.
+ * The limits of what all members together may hold. The defaults suit a machine with 4 GiB; a host should derive them from
+ * its memory, as the command does.
  */
+export const memoryLimitRows = {
+  totalBacklogBytes: bytes(
+    1024 * mebibyte,
+    "max-total-backlog",
+    "bytes queued for all members together",
+    "the slowest readers are closed"
+  ),
+  totalIncompleteBytes: bytes(
+    512 * mebibyte,
+    "max-total-incomplete",
+    "bytes of messages received in part, of all connections together",
+    "the slowest senders are closed"
+  ),
+  totalRequestBytes: bytes(
+    512 * mebibyte,
+    "max-total-requests",
+    "memory of requests in progress, of all members together; a member may hold as much as is free for the others",
+    "429; joins and leaves are answered `[false, reason]`"
+  )
+}
+
+type ValuesOf<Rows extends { readonly [limit: string]: LimitRow }> = {
+  readonly [L in keyof Rows]: Rows[L]["byDefault"]
+}
+
+/** Infinity disables a limit, except for lengths. docs/limits.md lists flags and errors. */
+export interface Limits extends ValuesOf<typeof limitRows>, ValuesOf<typeof memoryLimitRows> {}
+
+/** The limits of a Server; the defaults are generous for well-behaved clients. */
 export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Limits", {
-  defaultValue: () => ({
-    messagesPerSecond: 5000,
-    messageBurst: 10_000,
-    callsPerAgent: 256,
-    callsPerComputer: 256,
-    connections: 10_000,
-    offices: 10_000,
-    membersPerOffice: 1000,
-    nameLength: maxIdentifierLength,
-    officeLength: maxIdentifierLength,
-    requestIdLength: maxIdentifierLength,
-    joinTimeout: Duration.seconds(60),
-    idleTimeout: Duration.infinity,
-    notificationBacklogBytes: 4 * 1024 * 1024,
-    backlogBytes: 64 * 1024 * 1024,
-    totalBacklogBytes: 1024 * 1024 * 1024,
-    totalIncompleteBytes: 512 * 1024 * 1024,
-    totalRequestBytes: 512 * 1024 * 1024
-  })
+  defaultValue: () =>
+    Record.map({ ...limitRows, ...memoryLimitRows }, (row: LimitRow) => row.byDefault) as {
+      readonly [L in keyof Limits]: Limits[L]
+    }
 })
 
 /** The name of a limit in protocol errors and metrics: snake case. */

@@ -12,7 +12,7 @@ const demoFlags = {
   page: flag.toggle("page", "keep an office running, and print the address of its page for a browser")
 }
 
-const demoCommand = lazyCommand("demo", demoFlags, async () => (await import("../demo/demo.ts")).demo).pipe(
+const demoCommand = lazyCommand("demo", demoFlags, async () => (await import("../demo/runDemo.ts")).demo).pipe(
   Command.withDescription("Run a demo: a Server, two Computers with real MCP servers, and an Agent")
 )
 

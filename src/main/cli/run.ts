@@ -1,16 +1,30 @@
+import { parseEnv } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Layer, Runtime } from "effect"
+import { Cause, ConfigProvider, Effect, FileSystem, Layer, Runtime } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import * as DotEnv from "../config/dotEnv.ts"
 import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { CommandLine } from "./flags/flagRules.ts"
 import { renameFormerFlags } from "./flags/formerNames.ts"
 import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
+import { definedOnly } from "../../domain/objects.ts"
+
+/**
+ * Reads settings of packs from `.env` in the working directory (seed 004, environment), and no others: other programs
+ * use the same file. Environment variables win.
+ */
+const dotEnvLayer = ConfigProvider.layerAdd(
+  Effect.gen(function* () {
+    const { readFileString } = yield* FileSystem.FileSystem
+    const text = yield* Effect.orElseSucceed(readFileString(".env"), () => "")
+    const { AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR } = parseEnv(text)
+    return ConfigProvider.fromEnv({ env: definedOnly({ AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR }) })
+  })
+)
 
 /** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
 const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
@@ -86,7 +100,7 @@ expandedArguments.pipe(
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
+    Layer.mergeAll(TerminalLog.layer, presenterLayer, dotEnvLayer).pipe(Layer.provideMerge(NodeServices.layer))
   ),
   NodeRuntime.runMain({ teardown: exitAfterFlush, disableErrorReporting: true })
 )

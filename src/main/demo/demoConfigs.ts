@@ -2,13 +2,62 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { createRequire } from "node:module"
 import { Effect, FileSystem, Result, Schedule } from "effect"
 import { ChildProcess } from "effect/process"
 import { spawnGuarded } from "../../adapters/process/spawnGuarded.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { type demoServers, findDemoServer } from "./demoServers.ts"
+import * as NpmInstaller from "../../adapters/packs/install/NpmInstaller.ts"
+import { noHomeAdvice, userCacheFolder } from "../../adapters/process/userFolders.ts"
+import { PackInstaller } from "../../application/ports/packs/PackInstaller.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { print } from "../cli/output/print.ts"
+
+/** The MCP servers of the demo, with the versions that it installs. */
+export const demoServers = {
+  "@modelcontextprotocol/server-everything": "2026.8.31",
+  "@modelcontextprotocol/server-memory": "2026.8.31"
+} as const
+
+const packages = Object.entries(demoServers).map(([name, version]) => `${name}@${version}`)
+
+/** The entry point of an MCP server, as installed beside this package or by the demo. */
+const findDemoServer = (name: keyof typeof demoServers) => {
+  const folder = userCacheFolder("demo")
+  for (const place of [import.meta.url, ...(folder === undefined ? [] : [join(folder, "package.json")])]) {
+    try {
+      return createRequire(place).resolve(`${name}/dist/index.js`)
+    } catch {
+      // The next place may have it.
+    }
+  }
+  return undefined
+}
+
+const areFound = (): boolean =>
+  Object.keys(demoServers).every((name) => findDemoServer(name as keyof typeof demoServers) !== undefined)
+
+/** Installs the MCP servers of the demo from npm into a cache of the user, unless they are there. */
+export const installDemoServers = Effect.fnUntraced(
+  function* () {
+    if (areFound()) return
+    const folder = userCacheFolder("demo")
+    if (folder === undefined) return yield* Effect.fail(noHomeAdvice("XDG_CACHE_HOME"))
+    yield* print("The demo installs two MCP servers from npm, once …")
+    yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder, { recursive: true }))
+    yield* PackInstaller.use(({ install }) => install(folder, packages, () => Effect.void)).pipe(
+      Effect.provide(NpmInstaller.layer())
+    )
+  },
+  Effect.mapError(
+    (error) =>
+      new CommandFailed({
+        message: `The MCP servers of the demo cannot be installed: ${errorMessage(error)}. Install them yourself: npm install ${packages.join(" ")}`
+      })
+  )
+)
 
 /** Fails when an MCP server is not installed: `installDemoServers` comes before. */
 const programOf = (name: keyof typeof demoServers) =>

@@ -14,8 +14,9 @@ import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
-import { deskConfig, labConfig } from "./demoConfigs.ts"
+import { deskConfig, installDemoServers, labConfig } from "./demoConfigs.ts"
 import { formatQuantity } from "../../application/shared/formatQuantity.ts"
+import { runPageDemo } from "./runPageDemo.ts"
 
 const office = "demo"
 
@@ -70,15 +71,8 @@ const cancelHalfWay = Effect.fnUntraced(function* (agent: Agent["Service"], half
   yield* Fiber.interrupt(calling)
 })
 
-const runTour = Effect.gen(function* () {
-  const began = yield* Clock.currentTimeMillis
-  const halfWay = yield* Deferred.make<void>()
-  const onProgress = ({ message = "", progress, tool, total = 0 }: ProgressReport) =>
-    Effect.andThen(
-      printIndented(`${tool}: ${progress}/${total} ${message}`.trimEnd()),
-      total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
-    )
-
+/** Makes the members of the office. `onProgress` reports the progress of tools at the Computers. */
+const openOffice = Effect.fnUntraced(function* (onProgress: (report: ProgressReport) => Effect.Effect<void>) {
   const openServer = serverLayer().pipe(Layer.provide([Authenticator.layerAllowAll, AuditLog.layerNone]))
   const { url } = yield* step("1  A Server starts", buildService(Server, openServer))
   yield* printIndented(`listening on ${url}`)
@@ -108,50 +102,60 @@ const runTour = Effect.gen(function* () {
   for (const [name, { tools = [] }] of computers) {
     yield* printIndented(wrap(`${name}: ${tools.map((tool) => tool.name).join(", ")}`))
   }
+  return { desk, lab, agent }
+})
 
-  const call = (computer: string, tool: string, params: object) =>
-    agent.callTool({ computer, tool, params: { ...params } })
-  const [echo, sum] = yield* step(
-    "4  It calls tools of both",
-    Effect.all([call("lab", "echo", { message: "Hello, office!" }), call("lab", "add", { a: 40, b: 2 })], {
-      concurrency: 2
-    })
-  )
-  yield* assertDemo(!echo.isError && !sum.isError, "a tool of the lab failed")
-  yield* printResult('lab.echo {"message": "Hello, office!"}', echo)
-  yield* printResult('lab.add {"a": 40, "b": 2}', sum)
-  const remembered = yield* call("desk", "create_entities", {
+const call = (agent: Agent["Service"], computer: string, tool: string, params: object) =>
+  agent.callTool({ computer, tool, params: { ...params } })
+
+const callTools = Effect.fnUntraced(function* (agent: Agent["Service"]) {
+  const calls = [call(agent, "lab", "echo", { message: "Hello, office!" }), call(agent, "lab", "add", { a: 40, b: 2 })]
+  const results = yield* step("4  It calls tools of both", Effect.all(calls, { concurrency: 2 }))
+  yield* assertDemo(!results.some(({ isError }) => isError), "a tool of the lab failed")
+  const texts = ['lab.echo {"message": "Hello, office!"}', 'lab.add {"a": 40, "b": 2}']
+  for (const [index, result] of results.entries()) yield* printResult(texts[index] ?? "", result)
+  const remembered = yield* call(agent, "desk", "create_entities", {
     entities: [{ name: "office", entityType: "place", observations: ["has two Computers"] }]
   })
   yield* assertDemo(!remembered.isError, "the memory server failed")
   yield* printResult("desk.create_entities", remembered)
+})
 
-  yield* print("\n5  A long call, cancelled half-way")
-  yield* step("   the MCP server received the cancellation", cancelHalfWay(agent, halfWay))
-
+const changeDesktop = Effect.fnUntraced(function* (agent: Agent["Service"]) {
   yield* step("6  The desktop, before", Effect.void)
   yield* printIndented((yield* agent.getDesktop("desk")).join("\n\n"))
   const changed = yield* Effect.forkChild(
     Stream.runHead(Stream.filter(agent.events, (event) => event._tag === "Updated" && event.part === "desktop")),
     { startImmediately: true }
   )
-  const noted = yield* step(
-    "7  A tool changes a window, and the office is notified",
-    Effect.gen(function* () {
-      const result = yield* call("desk", "add_note", { text: "water the plants" })
-      yield* Fiber.join(changed)
-      return result
-    })
-  )
+  const adding = Effect.tap(call(agent, "desk", "add_note", { text: "water the plants" }), () => Fiber.join(changed))
+  const noted = yield* step("7  A tool changes a window, and the office is notified", adding)
   yield* printResult('desk.add_note {"text": "water the plants"}', noted)
   yield* step("8  The desktop, after", Effect.void)
   const after = (yield* agent.getDesktop("desk")).join("\n\n")
   yield* assertDemo(after.includes("water the plants"), "the window does not show the note")
   yield* printIndented(after)
+})
 
-  const missing = yield* step("9  Errors have readable messages", call("desk", "make_coffee", {}))
+const runTour = Effect.gen(function* () {
+  const began = yield* Clock.currentTimeMillis
+  const halfWay = yield* Deferred.make<void>()
+  const { agent, desk, lab } = yield* openOffice(({ message = "", progress, tool, total = 0 }) =>
+    Effect.andThen(
+      printIndented(`${tool}: ${progress}/${total} ${message}`.trimEnd()),
+      total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
+    )
+  )
+  yield* callTools(agent)
+
+  yield* print("\n5  A long call, cancelled half-way")
+  yield* step("   the MCP server received the cancellation", cancelHalfWay(agent, halfWay))
+
+  yield* changeDesktop(agent)
+
+  const missing = yield* step("9  Errors have readable messages", call(agent, "desk", "make_coffee", {}))
   yield* printResult("desk.make_coffee", missing)
-  const gone = yield* Effect.match(call("attic", "echo", {}), {
+  const gone = yield* Effect.match(call(agent, "attic", "echo", {}), {
     onSuccess: formatToolResult,
     onFailure: ({ message }) => message
   })
@@ -173,3 +177,9 @@ export const runDemo = Effect.fnUntraced(
   },
   Effect.provideService(References.MinimumLogLevel, "Warn")
 )
+
+/** Runs the tour of an office, or an office for its page. */
+export const demo = Effect.fnUntraced(function* ({ page }: { readonly page: boolean }) {
+  yield* installDemoServers()
+  return page ? yield* runPageDemo() : yield* runDemo()
+})

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import type { OfficeViewName } from "../../../src/domain/page/route.ts"
 import { officeHash } from "../../../src/domain/page/route.ts"
 import { labConfig, pageDeskConfig } from "../../../src/main/demo/demoConfigs.ts"
-import { lampSession, packSession } from "../../../src/main/demo/demoParts.ts"
+import { lampSession, packSession } from "../../../src/main/demo/runPageDemo.ts"
 import { waitUntil } from "../scripted/expectations.ts"
 import { LiveParts, type Running } from "./LiveParts.ts"
 

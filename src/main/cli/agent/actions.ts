@@ -1,10 +1,10 @@
-import { Effect, Layer, type Scope, Stream } from "effect"
+import { Duration, Effect, Layer, type Scope, Stream } from "effect"
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { agentLayer } from "../../layers/agentLayer.ts"
-import { type CommandError, failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
+import { type CommandError, untilMembershipEnds } from "../../CommandFailed.ts"
 import { memberConnection } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult } from "../output/print.ts"
@@ -12,8 +12,12 @@ import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
-import { explainAgentError, printReplies, queryComputers, targetComputers } from "./queries.ts"
+import { explainAgentError, onlyTargetComputer, printReplies, queryComputers } from "./queries.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
+import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
+import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
+import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
+import { findTool, type FoundTool } from "./findTool.ts"
 
 const runWithAgent = <E extends CommandError, E2, R>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
@@ -143,11 +147,7 @@ export const printResources = Effect.fnUntraced(function* (options: flags.Resour
 
 export const resolveDpe = Effect.fnUntraced(function* (options: flags.DpeOptions) {
   const { getDpe } = yield* Agent
-  const [computer, ...others] = yield* targetComputers(options)
-  if (computer === undefined || others.length > 0) {
-    return yield* failCommand("Several Computers are in this office: choose one by --computer")
-  }
-  const found = yield* getDpe(computer, options.uri)
+  const found = yield* getDpe(yield* onlyTargetComputer(options), options.uri)
   yield* printResult(options, found, found.uri)
 }, runAsAgent)
 
@@ -202,3 +202,33 @@ export const watchEvents = Effect.fnUntraced(
   },
   (action, options) => runAsSharingAgent(action, options, true)
 )
+
+const formatTool = ({ computer, tool }: FoundTool, { office }: flags.ToolOptions): string => {
+  const { description, meta, name, paramsSchema, returnSchema } = tool
+  const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
+  const parameters = describeParameters(paramsSchema)
+  const results = returnSchema === null ? [] : describeParameters(returnSchema)
+  const example = ["a2c", "agent", "--office", office, "call", name, ...exampleArguments(paramsSchema)]
+  return [
+    formatColumns([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
+    ...(description === "" ? [] : [description.trim()]),
+    parameters.length === 0
+      ? "no parameters"
+      : formatColumns([["PARAMETER", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...parameters]),
+    ...(results.length === 0
+      ? []
+      : [formatColumns([["RESULT", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...results])]),
+    `example:\n  ${escapeForTerminal(example.map(quoteForShell).join(" "))}`
+  ].join("\n\n")
+}
+
+/** Prints one tool: name, Computer, description, parameters and an example call. */
+export const showTool = Effect.fnUntraced(function* (options: flags.ToolOptions) {
+  const found = yield* findTool({
+    name: options.tool,
+    computer: options.computer,
+    timeout: Duration.seconds(options.timeout),
+    awaitsServers: false
+  })
+  yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
+}, runAsAgent)

@@ -1,26 +1,35 @@
-import { Duration, Effect, Scope } from "effect"
+import { Duration, Effect, Option, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
-import { convertArguments } from "../arguments/convertArguments.ts"
-import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
+import { convertArguments, type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../../CommandFailed.ts"
-import { printToolResult, printProgress } from "../output/print.ts"
+import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
 import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
-import { makeOnInput } from "./answerAtTerminal.ts"
 import { findTool, hasApp } from "./findTool.ts"
-import type { CallCommandOptions, StartCommandOptions } from "./flags.ts"
+import type { CallCommandOptions, StartCommandOptions, TaskOptions } from "./flags.ts"
+import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
+import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
+import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
+
+/** Makes the function that asks questions of MCP servers at the terminal; `undefined` without a terminal. */
+export const makeOnInput = Effect.gen(function* () {
+  const terminal = yield* Dialogue.processTerminal
+  if (Option.isNone(terminal)) return undefined
+  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+  return makeAnswerPrompt(yield* Dialogue.make(terminal.value), check)
+})
 
 /** How long the connection stays open at most for other commands that use it. */
 const maxOthersWait = Duration.seconds(5)
 
 const formatSeconds = (seconds: number): string => Duration.format(Duration.seconds(seconds))
 
-export const printStatus = (status: CallStatus): Effect.Effect<void> => {
+const printStatus = (status: CallStatus): Effect.Effect<void> => {
   switch (status._tag) {
     case "WaitingForConsent":
       return printProgress(
@@ -44,7 +53,7 @@ export const printStatus = (status: CallStatus): Effect.Effect<void> => {
  * Prints the statuses of a call, and shares the connection of the command from the first approval for which the call waits:
  * an approval takes time, and the same user may decide about it by another command.
  */
-export const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity) {
+const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity) {
   const agent = yield* Agent
   const scope = yield* Effect.scope
   let canShare = yield* HasOwnConnection
@@ -76,7 +85,7 @@ export const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedId
 })
 
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
-export const prepareCall = Effect.fnUntraced(function* (
+const prepareCall = Effect.fnUntraced(function* (
   given: ReadonlyArray<GivenArgument>,
   { computer: wanted, timeout, tool: name }: StartCommandOptions
 ) {
@@ -121,4 +130,50 @@ export const callTool = Effect.fnUntraced(function* (options: CallCommandOptions
     return yield* printed
   })
   yield* runAsAgent(call, options)
+})
+
+/** Starts a call at its Computer and prints the id of the task. */
+export const startTool = Effect.fnUntraced(function* (options: StartCommandOptions) {
+  const { args, computer, timeout, tool, words } = options
+  const given = yield* readArguments(words, args)
+  const start = Effect.gen(function* () {
+    const target =
+      given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
+    const { startTool: startTask } = yield* Agent
+    const task = yield* startTask({ ...target, tool, timeout, onStatus: printStatus })
+    if (task.endsWithAgent) {
+      yield* task.cancel
+      return yield* failCommand(`Computer '${task.computer}' runs no calls beyond this command: use 'call'`)
+    }
+    const id = formatTaskId(task)
+    yield* options.json ? printResult(options, { id, computer: task.computer }, "") : printLine(id)
+  })
+  yield* runAsAgent(start, options)
+})
+
+/** Waits for the result of a started call, or prints its state, or cancels it. */
+export const showTask = Effect.fnUntraced(function* (options: TaskOptions) {
+  const place = parseTaskId(options.id)
+  if (place === undefined)
+    return yield* failCommand(`'${options.id}' must be the ID of a started call, such as 3f2a@desk`)
+  const show = Effect.gen(function* () {
+    const agent = yield* Agent
+    const { onStatus, othersDone } = yield* shareWhileWaiting(options)
+    const task = agent.task(place.computer, place.id, { onStatus })
+    if (options.cancel) yield* task.cancel
+    if (!options.status && !options.cancel) {
+      const result = yield* task.result
+      const printed = yield* Effect.exit(printToolResult(result, result, options))
+      yield* othersDone
+      return yield* printed
+    }
+    const status = yield* task.status
+    const seconds = Math.round((status.updatedAt - status.createdAt) / 1000)
+    const { latest } = status
+    const progress =
+      latest?._tag === "Progressing" ? `, progress ${latest.progress} ${latest.message ?? ""}`.trimEnd() : ""
+    const time = Duration.format(Duration.seconds(seconds))
+    yield* printResult(options, status, `${status.state} after ${time}${progress}`)
+  })
+  yield* runAsAgent(show, options)
 })

@@ -66,24 +66,24 @@ const subcommands = [
   subcommand("tools", flags.toolsFlags, async () => (await actions()).printTools).pipe(
     Command.withDescription("List the tools of the Computers")
   ),
-  subcommand("tool", flags.toolFlags, async () => (await import("./showTool.ts")).showTool).pipe(
+  subcommand("tool", flags.toolFlags, async () => (await import("./actions.ts")).showTool).pipe(
     Command.withDescription("Show one tool: its description, parameters and an example call")
   ),
   callCommand,
-  subcommand("start", flags.startFlags, async () => (await import("./tasks.ts")).startTool).pipe(
+  subcommand("start", flags.startFlags, async () => (await import("./callTool.ts")).startTool).pipe(
     Command.withDescription("Start a call that runs on without this command, and print its ID"),
     Command.withExamples([
       { command: "a2c agent --office team start research topic=tea", description: "Prints an ID such as 3f2a…@desk" },
       { command: "a2c agent --office team task 3f2a…@desk", description: "Waits for the result and prints it" }
     ])
   ),
-  subcommand("task", flags.taskFlags, async () => (await import("./tasks.ts")).showTask, flags.taskRules).pipe(
+  subcommand("task", flags.taskFlags, async () => (await import("./callTool.ts")).showTask, flags.taskRules).pipe(
     Command.withDescription("Wait for the result of a started call; exits with 2 when the tool failed")
   ),
-  subcommand("prompts", flags.queryFlags, async () => (await import("./content/prompts.ts")).listPrompts).pipe(
+  subcommand("prompts", flags.queryFlags, async () => (await import("./content.ts")).listPrompts).pipe(
     Command.withDescription("List the prompts of the Computers' MCP servers")
   ),
-  subcommand("prompt", flags.promptFlags, async () => (await import("./content/prompts.ts")).getPrompt, [rawRule]).pipe(
+  subcommand("prompt", flags.promptFlags, async () => (await import("./content.ts")).getPrompt, [rawRule]).pipe(
     Command.withDescription("Print the messages of a prompt"),
     Command.withExamples([
       { command: "a2c agent --office team prompt review file=@notes.md", description: "With the text of a file" }
@@ -104,16 +104,13 @@ const subcommands = [
   subcommand("find", flags.findFlags, async () => (await actions()).printDocuments).pipe(
     Command.withDescription("Find documents")
   ),
-  subcommand("skills", flags.queryFlags, async () => (await import("./content/skills.ts")).listSkills).pipe(
+  subcommand("skills", flags.queryFlags, async () => (await import("./content.ts")).listSkills).pipe(
     Command.withDescription("List the skills of the Computers")
   ),
-  subcommand(
-    "skill",
-    flags.skillFlags,
-    async () => (await import("./content/skills.ts")).readSkill,
-    flags.skillRules
-  ).pipe(Command.withDescription("Print a skill, or another file of it")),
-  subcommand("put", flags.putFlags, async () => (await import("./content/putFile.ts")).putFile).pipe(
+  subcommand("skill", flags.skillFlags, async () => (await import("./content.ts")).readSkill, flags.skillRules).pipe(
+    Command.withDescription("Print a skill, or another file of it")
+  ),
+  subcommand("put", flags.putFlags, async () => (await import("./content.ts")).putFile).pipe(
     Command.withDescription("Store a file on a Computer; needs --protocol 0.4, and --uploads there")
   ),
   subcommand("approvals", flags.approvalsFlags, async () => (await import("./approvals.ts")).manageApprovals).pipe(

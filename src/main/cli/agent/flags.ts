@@ -137,7 +137,7 @@ export const skillFlags = {
     Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
     Argument.withDefault(undefined)
   ),
-  output: flag.text("output", "write the file here instead of stdout", { metavar: "FILE" }),
+  output: flag.file("output", "write the file here instead of stdout"),
   raw: shared.rawFlag
 }
 export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>

@@ -22,13 +22,21 @@ export const explainAgentError = (error: CommandError): CommandFailed => {
 }
 
 /** The Computers of the office, or the requested one. */
-export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.TargetComputerOptions) {
+const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.TargetComputerOptions) {
   const members = yield* (yield* Agent).members
   const names = members.filter(({ role }) => role === "computer").map(({ name }) => name)
   if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
   if (names.includes(computer)) return [computer]
   const present = names.length === 0 ? "" : `; there are ${formatSome(names)}`
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
+})
+
+/** The only Computer of the office, or the requested one. */
+export const onlyTargetComputer = Effect.fnUntraced(function* (options: flags.TargetComputerOptions) {
+  const [computer, ...others] = yield* targetComputers(options)
+  return computer === undefined || others.length > 0
+    ? yield* failCommand("Several Computers are in this office: choose one by --computer")
+    : computer
 })
 
 /** Requests of one command that are open at the same time: a Computer that hangs delays no other. */

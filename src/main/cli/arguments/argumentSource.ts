@@ -1,8 +1,57 @@
-import { Effect } from "effect"
+import { open } from "node:fs/promises"
+import { Effect, Result } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
-import { type CommandFailed, failCommand } from "../../CommandFailed.ts"
-import { readStdin, readTextOf } from "./readFiles.ts"
-import { truncateQuote } from "../../../domain/errorMessage.ts"
+import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { errorMessage, formatSome, systemErrorCode, truncateQuote } from "../../../domain/errorMessage.ts"
+import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
+import { collectSubschemas, propertySchemas } from "../../../domain/schemas/jsonSchema.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
+
+/** In bytes. A Server accepts smaller messages unless it is configured otherwise. */
+const maxBytes = 16 * 1024 * 1024
+
+const decode = (bytes: Uint8Array): string => {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch {
+    throw new Error("it is not a text in UTF-8")
+  }
+}
+
+const readStream = async (stream: AsyncIterable<Uint8Array>, max: number): Promise<Uint8Array> => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.byteLength
+    if (size > max) throw new Error(`it is larger than ${max} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const readFile = async (file: string, max: number): Promise<Uint8Array> => {
+  await using handle = await open(file, "r")
+  return await readStream(handle.createReadStream({ autoClose: false }), max)
+}
+
+const reasonOf = (error: unknown): string =>
+  systemErrorCode(error) === "ENOENT" ? "the file does not exist" : errorMessage(error)
+
+const attempt = <A>(source: string, read: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: read,
+    catch: (error) => new CommandFailed({ message: `Cannot read ${source}: ${reasonOf(error)}` })
+  })
+
+/** Reads a text file of arguments. */
+const readTextOf = (file: string) => attempt(file, async () => decode(await readFile(file, maxBytes)))
+
+/** Reads arguments from stdin, to its end. */
+const readStdin = attempt("stdin", async () => decode(await readStream(process.stdin, maxBytes)))
+
+/** Reads a file of any content, or stdin for `-`, of at most `max` bytes. */
+export const readBytes = (file: string, max: number) =>
+  file === "-" ? attempt("stdin", () => readStream(process.stdin, max)) : attempt(file, () => readFile(file, max))
 
 /** One argument by its key: a text to convert by the tool's schema, or a JSON value. */
 export type GivenArgument =
@@ -10,7 +59,7 @@ export type GivenArgument =
   | { readonly key: string; readonly json: unknown }
 
 /** The arguments of a call as the command line gives them. */
-export type GivenArguments =
+type GivenArguments =
   | { readonly _tag: "Whole"; readonly params: JsonObject }
   | { readonly _tag: "ByKey"; readonly given: ReadonlyArray<GivenArgument> }
 
@@ -66,3 +115,33 @@ export const readArguments = Effect.fnUntraced(function* (
     ? { _tag: "ByKey", given }
     : yield* failCommand(`The argument '${repeated}' is given twice: give a list as JSON, '${repeated}:=[…]'`)
 })
+
+/** True when a schema states that it accepts further keys, or names none at all. */
+const isOpen = (parts: ReadonlyArray<JsonObject>, names: ReadonlyArray<string>): boolean =>
+  names.length === 0 ||
+  parts.some(
+    ({ additionalProperties, patternProperties }) =>
+      additionalProperties === true || isJsonObject(additionalProperties) || isJsonObject(patternProperties)
+  )
+
+/**
+ * Converts texts to the types of a tool's schema: numbers, booleans, and arrays and objects as JSON. A text stays a text
+ * where the schema accepts one, or where no conversion fits. Fails for a key that the schema does not have.
+ */
+export const convertArguments = (
+  schema: JsonObject,
+  given: ReadonlyArray<GivenArgument>
+): Result.Result<JsonObject, string> => {
+  const parts = collectSubschemas(schema, schema, "all")
+  const names = [...propertySchemas(parts).keys()]
+  const unknown = given.find(({ key }) => !names.includes(key))
+  if (unknown !== undefined && !isOpen(parts, names)) {
+    const suggestion = didYouMean(unknown.key, names) || `: it has ${formatSome(names)}`
+    return Result.fail(`has no argument '${truncateQuote(unknown.key)}'${suggestion}`)
+  }
+  const texts = given.flatMap((one) => ("text" in one ? [[one.key, one.text] as const] : []))
+  const values = given.flatMap((one) => ("json" in one ? [[one.key, one.json] as const] : []))
+  return Result.succeed(
+    Object.fromEntries([...Object.entries(coerceForm(schema, Object.fromEntries(texts))), ...values])
+  )
+}

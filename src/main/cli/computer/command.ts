@@ -13,7 +13,7 @@ const checkCommand = lazyCommand("check", checkFlags, async () => (await import(
 const explainCommand = lazyCommand(
   "explain",
   explainFlags,
-  async () => (await import("./runExplain.ts")).runExplain,
+  async () => (await import("./runComputerCommand.ts")).runExplain,
   explainRules
 ).pipe(
   Command.withDescription("Show how a call of a tool is decided, and by which rule of the policy"),

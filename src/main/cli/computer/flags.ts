@@ -34,8 +34,7 @@ const approversFlag = Flag.map(
   (names) => parseApprovers(names) ?? []
 )
 
-const approvalsFile = setting.text("approvals", "file with lasting approvals and the approved definitions of tools", {
-  metavar: "FILE",
+const approvalsFile = setting.file("approvals", "file with lasting approvals and the approved definitions of tools", {
   shown: "approvals.json in the state folder of the user"
 })
 
@@ -98,13 +97,10 @@ export const computerFlags = {
     check: between(1, maxTimeoutSeconds)
   }),
   approvals: approvalsFile,
-  audit: setting.text(
+  audit: setting.file(
     "audit",
     "audit log: writes the decision about every call to this file, one JSON object per line",
-    {
-      metavar: "FILE",
-      env: "A2C_COMPUTER_AUDIT"
-    }
+    { env: "A2C_COMPUTER_AUDIT" }
   )
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>

@@ -20,7 +20,7 @@ import {
 import { failCommand } from "../../CommandFailed.ts"
 import { formatServerLocation } from "../output/format.ts"
 import { print, printJson, printLine } from "../output/print.ts"
-import { warnOfLiteralInputs } from "./literalInputs.ts"
+import { warnOfLiteralInputs } from "../flags/secretFlags.ts"
 import type { CheckCommandOptions } from "./flags.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 

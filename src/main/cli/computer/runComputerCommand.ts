@@ -8,9 +8,14 @@ import { explainJoinRejection } from "../office/joinRejections.ts"
 import { failCommand, untilMembershipEnds } from "../../CommandFailed.ts"
 import { warnOfLiteralSecrets } from "../flags/secretFlags.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
-import type { ComputerCommandOptions } from "./flags.ts"
+import type { ComputerCommandOptions, ExplainCommandOptions } from "./flags.ts"
 import { awaitServersStarted } from "../awaitServersStarted.ts"
 import { withComputer } from "./withComputer.ts"
+import { isOffered } from "../../../application/computer/servers/ServersSnapshot.ts"
+import { readWholeArguments } from "../arguments/argumentSource.ts"
+import { formatExplanation } from "../output/format.ts"
+import { print, printJson } from "../output/print.ts"
+import { formatSome } from "../../../domain/errorMessage.ts"
 
 /** Joins the office, prints that to stdout, and stays until the membership ends. */
 const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) => {
@@ -51,4 +56,32 @@ export const runComputerCommand = Effect.fnUntraced(function* (options: Computer
   if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
   if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
   return yield* stayJoined(options, terminal, office)
+})
+
+/** Starts the servers without an office, and prints how a call would be decided. */
+export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOptions) {
+  const { args, configFiles, json, office, protocol, subject, tool } = options
+  if (tool === undefined) return yield* failCommand("--tool NAME is required")
+  if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+  const params = yield* readWholeArguments(args)
+  const explain = Effect.gen(function* () {
+    yield* awaitServersStarted
+    const { catalogue, explain: explainCall, servers } = yield* Computer
+    const explanation = yield* explainCall({
+      tool,
+      params,
+      subject,
+      office,
+      line: protocol === "auto" ? undefined : protocol
+    })
+    if (explanation !== undefined) return explanation
+    const names = [...(yield* catalogue).entries.keys()]
+    const missing = [...(yield* servers)].filter(([, state]) => !isOffered(state))
+    const others = names.length === 0 ? "" : `; there are ${formatSome(names)}`
+    const reasons = missing.map(([name, { _tag }]) => `\nThe MCP server ${name} is not ready: ${_tag}`)
+    return yield* failCommand(`No tool '${tool}' is here${others}${reasons.join("")}`)
+  })
+  const terminal = yield* makeTerminalIO
+  const explanation = yield* withComputer({ ...options, watch: false }, terminal, {}, explain)
+  yield* json ? printJson(explanation) : print(formatExplanation(explanation))
 })

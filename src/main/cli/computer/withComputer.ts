@@ -1,3 +1,4 @@
+import { resolve } from "node:path"
 import { Context, Effect, Layer, Record, Redacted } from "effect"
 import { AuditLog } from "../../../application/ports/AuditLog.ts"
 import { Policy } from "../../../application/ports/approvals/Policy.ts"
@@ -5,11 +6,11 @@ import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStor
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
-import { noHomeAdvice, userCacheFolder } from "../../../adapters/process/userFolders.ts"
+import { noHomeAdvice, userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
-import { makeInputPrompt, makeConsentPrompt, terminalApprover } from "../../../adapters/terminal/prompts.ts"
+import { makeConsentPrompt, makeInputPrompt, terminalApprover } from "../../../adapters/terminal/prompts.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
@@ -25,9 +26,76 @@ import { explainJoinRejection } from "../office/joinRejections.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
 import { memberConnection } from "../memberConnection.ts"
-import { type ConfiguredComputerOptions, toComputerOptions } from "./computerOptions.ts"
-import { warnOfLiteralInputs } from "./literalInputs.ts"
-import { makeDpeResolver } from "./makeDpeResolver.ts"
+import { warnOfLiteralInputs } from "../flags/secretFlags.ts"
+import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
+import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
+import { defaultServerUrl } from "../flags/sharedFlags.ts"
+import { joinOptions } from "../office/joinFlags.ts"
+import type { ComputerCommandOptions } from "./flags.ts"
+
+/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
+export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
+  const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
+  if (scheme === "cache") {
+    const folder = detail ?? userCacheFolder("documents")
+    if (folder === undefined) {
+      return yield* failCommand(`--dpe cache: ${noHomeAdvice("XDG_CACHE_HOME")}, or give cache:FOLDER`)
+    }
+    return yield* makeFileCache({ folder })
+  }
+  const port = Number(detail ?? 0)
+  if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
+    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
+  }
+  const { resolve, url } = yield* makeDocumentServer({ port, ...definedOnly({ publicUrl }) })
+  yield* Effect.logInfo("document server listening", { url })
+  return resolve
+})
+
+/** The flags of a Computer; a device has fewer of them. */
+type ConfiguredComputerOptions = Partial<ComputerCommandOptions> &
+  Pick<ComputerCommandOptions, "name" | "configFiles" | "inputs" | "approve" | "watch">
+
+/** The folders for skills and uploads, as absolute paths. */
+const folderOptions = ({ marketplaces = [], skills, uploads }: ConfiguredComputerOptions) => ({
+  skills: {
+    userFolder: skills === undefined ? undefined : resolve(skills),
+    marketplaces: marketplaces.map((folder) => resolve(folder))
+  },
+  ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } })
+})
+
+/** The options of the layers that follow from the flags alone. */
+export const toComputerOptions = (options: ConfiguredComputerOptions) => {
+  const { allWindows = false, approvalTimeout, approve, approvers = ["terminal"], audit, idle, lifecycle } = options
+  const {
+    approvals,
+    name,
+    operators: calls = false,
+    server: url = defaultServerUrl,
+    shareStderr: stderr = false
+  } = options
+  const approvalsPath = approvals ?? userStateFile("approvals.json")
+  return {
+    layer: {
+      url,
+      name,
+      ...joinOptions(options),
+      ...folderOptions(options),
+      operators: { calls, stderr },
+      settings: {
+        approve,
+        approvers: approvers.filter((approver) => approver !== "terminal"),
+        showUnsubscribable: allWindows,
+        ...definedOnly({ approvalTimeout, idle, lifecycle })
+      }
+    },
+    approvers,
+    /** Missing without a home folder. */
+    approvalsFile: approvalsPath === undefined ? undefined : resolve(approvalsPath),
+    audit: audit === undefined ? undefined : { file: audit }
+  }
+}
 
 const logWarnings = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })

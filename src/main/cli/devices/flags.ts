@@ -2,8 +2,6 @@ import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
 import type { FlagRule } from "../flags/flagRules.ts"
-import { parseHostPort } from "../flags/hostPort.ts"
-import { between, flag, setting } from "../flags/setting.ts"
 import {
   approve,
   computerName,
@@ -11,9 +9,11 @@ import {
   inputValues,
   listenHost,
   mcpTokenFlag,
+  parseHostPort,
   policy,
   watch
 } from "../flags/sharedFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
 
 const deviceToken = setting.secret("token", "token that a device must send", { env: "A2C_DEVICES_TOKEN" })
 
@@ -28,9 +28,7 @@ export const gatewayFlags = {
   tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
   host: listenHost,
   token: deviceToken,
-  tokens: flag.text("tokens", 'file with one token per device, {"lamp": "…"}; rejects devices that it does not name', {
-    metavar: "FILE"
-  }),
+  tokens: flag.file("tokens", 'file with one token per device, {"lamp": "…"}; rejects devices that it does not name'),
   stdio: flag.toggle("stdio", "publish the devices as an MCP server over stdio"),
   http: flag.port("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port"),
   mcpToken: mcpTokenFlag("mcp-token"),

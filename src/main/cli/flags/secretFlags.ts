@@ -3,6 +3,7 @@ import { CliError } from "effect/cli"
 import { asObject } from "../../../domain/json.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { expectedUrl, isUrl } from "../../config/webAddress.ts"
+import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 
 const invalidFlag = (message: string) => Effect.fail(new CliError.UserError({ cause: message, userMessage: message }))
 
@@ -67,3 +68,12 @@ export const warnOfLiteralSecrets = (options: unknown): Effect.Effect<void> => {
         flags
       })
 }
+
+/** Warns of literal values of inputs. The options of a `pickString` stand in the configuration and are no secrets. */
+export const warnOfLiteralInputs = (
+  { inputs }: ComputerConfig,
+  given: { readonly [id: string]: Redacted.Redacted }
+): Effect.Effect<void> =>
+  warnOfLiteralSecrets(
+    Object.fromEntries(inputs.flatMap(({ id, type }) => (type === "pickString" ? [] : [[id, given[id]]])))
+  )

@@ -1,8 +1,42 @@
-import { Config, Duration, type Redacted, Schema, SchemaGetter } from "effect"
+import { Config, Duration, Effect, Option, type Redacted, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { Flag } from "effect/cli"
 import { formerNameOf } from "./formerNames.ts"
-import { ByteSize, expectedSize, parseByteSize } from "./byteSize.ts"
 import { checkUrl, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
+
+const units: { readonly [unit: string]: number } = {
+  "": 1,
+  b: 1,
+  kb: 1000,
+  mb: 1000 ** 2,
+  gb: 1000 ** 3,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3
+}
+
+/** What an error message expects instead of a text that is no size. */
+const expectedSize = "a size such as 64KiB, 1MB or 65536"
+
+/** Parses a size in bytes: `64KiB`, `1MB`, or bytes without a unit. */
+export const parseByteSize = (text: string): Option.Option<number> => {
+  const [, digits, unit = ""] = /^(\d{1,12})\s*([a-z]*)$/i.exec(text.trim()) ?? []
+  const factor = Object.hasOwn(units, unit.toLowerCase()) ? units[unit.toLowerCase()] : undefined
+  const size = digits === undefined || factor === undefined ? Number.NaN : Number(digits) * factor
+  return Number.isSafeInteger(size) ? Option.some(size) : Option.none()
+}
+
+/** {@link parseByteSize} as a schema, for variables. */
+export const ByteSize = Schema.String.pipe(
+  Schema.decodeTo(Schema.Int, {
+    decode: SchemaGetter.transformEffect((text: string, options) =>
+      Option.match(parseByteSize(text), {
+        onNone: () => Effect.fail(new SchemaIssue.InvalidValue({ message: `expected ${expectedSize}` }, text, options)),
+        onSome: Effect.succeed
+      })
+    ),
+    encode: SchemaGetter.String()
+  })
+)
 
 /** The values that a setting accepts, and how an error message states them. */
 type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
@@ -71,26 +105,33 @@ const commaSeparated = <A extends string>(item: Schema.Codec<A, string>) =>
     })
   )
 
-/** The kinds of settings; `envOf` gives the variable of a row that names none. */
-const kinds = (envOf: (name: string) => string | undefined) => {
-  const kind =
-    <A>(
-      flagOf: (name: string) => Flag.Flag<A>,
-      configOf: (variable: string) => Config.Config<A>,
-      refine: (flag: Flag.Flag<A>, name: string) => Flag.Flag<A> = (flag) => flag
-    ) =>
-    <const R extends Row<A> = {}>(name: string, help: string, row?: R): Flag.Flag<A | DefaultOf<R>> => {
-      const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
-      const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
-      const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
-      const former = formerNameOf(name)
-      const variables = [env, former && envOf(former)].filter((variable) => variable !== undefined)
-      const filled = variables.reduce((flag, variable) => Flag.withFallbackConfig(flag, configOf(variable)), named)
-      const refined = refine(filled, name)
-      const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
-      return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
-    }
-  const list = <A extends string>(
+/** The variable of a flag whose row names none. */
+type EnvOf = (name: string) => string | undefined
+
+/** Makes the constructor of a kind of settings, whose values come from flags and variables. */
+const makeKind =
+  (envOf: EnvOf) =>
+  <A>(
+    flagOf: (name: string) => Flag.Flag<A>,
+    configOf: (variable: string) => Config.Config<A>,
+    refine: (flag: Flag.Flag<A>, name: string) => Flag.Flag<A> = (flag) => flag
+  ) =>
+  <const R extends Row<A> = {}>(name: string, help: string, row?: R): Flag.Flag<A | DefaultOf<R>> => {
+    const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
+    const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
+    const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
+    const former = formerNameOf(name)
+    const variables = [env, former && envOf(former)].filter((variable) => variable !== undefined)
+    const filled = variables.reduce((flag, variable) => Flag.withFallbackConfig(flag, configOf(variable)), named)
+    const refined = refine(filled, name)
+    const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
+    return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
+  }
+
+/** Makes the constructor of settings with several values. */
+const makeList =
+  (kind: ReturnType<typeof makeKind>) =>
+  <A extends string>(
     flag: Flag.Flag<A>,
     item: Schema.Codec<A, string>,
     name: string,
@@ -105,11 +146,29 @@ const kinds = (envOf: (name: string) => string | undefined) => {
     )
     return items(name, `${help}; may be repeated`, { default: [], envNote: "comma-separated", ...row })
   }
+
+/** Secrets by name, `--name KEY=@FILE`. Their variables are not read here. */
+const secretsByKey = (name: string, help: string, metavar: string) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar(metavar),
+    Flag.withDescription(help),
+    Flag.atLeast(1),
+    Flag.withDefault([]),
+    Flag.mapEffect(resolveSecretsByKey(`--${name}`))
+  )
+
+const kinds = (envOf: EnvOf) => {
+  const kind = makeKind(envOf)
+  const list = makeList(kind)
   const int = kind(Flag.Int, Config.Int)
+  const text = kind(Flag.String, Config.String)
   const toggle = kind(Flag.Boolean, Config.Boolean)
   return {
     int,
-    text: kind(Flag.String, Config.String),
+    text,
+    /** The path of a file. */
+    file: (name: string, help: string, row: Omit<Row<string>, "default" | "required"> = {}) =>
+      text(name, help, { metavar: "FILE", ...row }),
     /** A size in bytes, with a unit or without. */
     bytes: kind(
       (name) => Flag.filterMap(Flag.String(name), parseByteSize, () => expectedSize),
@@ -120,15 +179,10 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       name: string,
       help: string,
       row?: R
-    ) =>
-      kind(Flag.String, Config.String, (flag) => Flag.mapEffect(flag, checkUrl(`--${name}`, row?.schemes)))(
-        name,
-        help,
-        {
-          metavar: "URL",
-          ...row
-        }
-      ) as Flag.Flag<string | DefaultOf<R>>,
+    ) => {
+      const urls = kind(Flag.String, Config.String, Flag.mapEffect(checkUrl(`--${name}`, row?.schemes)))
+      return urls(name, help, { metavar: "URL", ...row }) as Flag.Flag<string | DefaultOf<R>>
+    },
     /**
      * A secret in a file or a variable. A literal one is accepted with a warning, unless it `isPublic`, as a URL without
      * a password.
@@ -142,15 +196,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
         () => Flag.mapEffect(Flag.Redacted(name), resolveSecret(`--${name}`, isPublic)),
         Config.Redacted
       )(name, `${help}; @FILE reads it from a file`, { metavar: "@FILE", ...row }),
-    /** Secrets by name, `--name KEY=@FILE`. Their variables are not read here. */
-    secretsByKey: (name: string, help: string, metavar: string) =>
-      Flag.String(name).pipe(
-        Flag.withMetavar(metavar),
-        Flag.withDescription(help),
-        Flag.atLeast(1),
-        Flag.withDefault([]),
-        Flag.mapEffect(resolveSecretsByKey(`--${name}`))
-      ),
+    secretsByKey,
     toggle: (name: string, help: string, row: Row<boolean> & { readonly default?: boolean } = {}) =>
       toggle(name, help, { default: false, ...row }),
     choice: <const L extends ReadonlyArray<string>, const R extends Row<L[number]>>(
@@ -166,19 +212,14 @@ const kinds = (envOf: (name: string) => string | undefined) => {
     port: <const R extends Row<number> = {}>(name: string, help: string, row?: R) =>
       int(name, help, { metavar: "PORT", check: portCheck, ...row }) as Flag.Flag<number | DefaultOf<R>>,
     /** A time in whole seconds; up to a day unless the row has a check. */
-    seconds: (
-      name: string,
-      help: string,
-      { default: value, ...row }: Row<number> & { readonly default: Duration.Duration }
-    ) =>
-      Flag.map(
-        int(name, help, { metavar: "SECONDS", check: between(1, 86_400), ...row, default: Duration.toSeconds(value) }),
-        Duration.seconds
-      ),
+    seconds: (name: string, help: string, row: Row<number> & { readonly default: Duration.Duration }) => {
+      const bounds = { metavar: "SECONDS", check: between(1, 86_400), ...row }
+      return Flag.map(int(name, help, { ...bounds, default: Duration.toSeconds(row.default) }), Duration.seconds)
+    },
     /** Texts; their variable holds them with commas in between. */
     texts: (name: string, help: string, row: ListRow<string> = {}) => {
       const { check } = row
-      const item = check && Schema.makeFilter((text: string) => check[0](text) || `Expected ${check[1]}`)
+      const item = check && Schema.makeFilter((one: string) => check[0](one) || `Expected ${check[1]}`)
       return list(Flag.String(name), item ? Schema.String.check(item) : Schema.String, name, help, row)
     },
     choices: <const L extends ReadonlyArray<string>>(

@@ -6,6 +6,20 @@ import type { FlagRule } from "./flagRules.ts"
 import { flag, setting } from "./setting.ts"
 import { expectedListedOrigin, parseListedOrigin } from "../../config/webAddress.ts"
 
+/** The address of a listener or a peer. */
+export interface HostPort {
+  readonly host: string
+  readonly port: number
+}
+
+/** Parses `HOST:PORT`, where the host may be an IPv6 address in brackets. Listeners may have port 0, any free port. */
+export const parseHostPort = (text: string, minPort: 0 | 1): HostPort | undefined => {
+  const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  const port = Number(digits)
+  return host === undefined || port < minPort || port > 65_535 ? undefined : { host, port }
+}
+
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
@@ -15,16 +29,15 @@ export const serverUrl = setting.url("server", "URL of the Server, with its path
   schemes: ["http", "https", "ws", "wss"]
 })
 
-export const tokenFile = setting.text(
+export const tokenFile = setting.file(
   "token-file",
   "file with the key or token for the Server, read before every connection",
-  { metavar: "FILE", envNote: "or the token itself in A2C_TOKEN" }
+  { envNote: "or the token itself in A2C_TOKEN" }
 )
 
-export const tlsCa = setting.text(
+export const tlsCa = setting.file(
   "tls-ca",
-  "file with certificates of authorities to trust beside those of the platform, PEM",
-  { metavar: "FILE" }
+  "file with certificates of authorities to trust beside those of the platform, PEM"
 )
 
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
@@ -67,10 +80,9 @@ export const approve = flag.texts(
 /** The caller of a call to explain. */
 export const defaultSubject = "agent"
 
-export const policy = setting.text(
+export const policy = setting.file(
   "policy",
-  "rules that allow, ask for or deny calls of Agents and operators; read again when the file changes",
-  { metavar: "FILE" }
+  "rules that allow, ask for or deny calls of Agents and operators; read again when the file changes"
 )
 
 const originRow = {

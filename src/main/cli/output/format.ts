@@ -1,8 +1,11 @@
 import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
-import { stringOrEmpty } from "../../../domain/json.ts"
+import { type JsonObject, objectsIn, stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { ContentBlock } from "../../../domain/model/ContentBlock.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
+import { formatOutcome } from "../../../domain/policy/Rule.ts"
+import { messagesIn, type PromptMessage } from "../../../domain/page/prompts.ts"
 
 /** In characters; a cell quotes the start of a longer text. */
 const maxCellLength = 1000
@@ -69,3 +72,33 @@ export const formatToolResult = ({ content, structuredContent }: ToolResult): st
 }
 
 export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** Formats how a call is decided: the rules up to the one that decides, then the decision. Every text is escaped. */
+export const formatExplanation = ({ call, canAsk, decision, steps }: CallExplanation): string => {
+  const { action, by, reason } = decision
+  return formatColumns([
+    ["tool", `${call.tool} of the MCP server ${call.server}`],
+    ["caller", call.office === undefined ? call.subject : `${call.subject} in the office ${call.office}`],
+    ...steps.map((step) => [
+      step.rule,
+      `${step.action}: ${step.mismatch === undefined ? "applies" : `does not apply, by its ${step.mismatch}`}`
+    ]),
+    ["decision", `${action}, by ${by}: ${formatOutcome(action, canAsk)}`],
+    ...(reason === undefined ? [] : [["reason", reason]])
+  ])
+}
+
+/** Formats the arguments of a prompt: optional ones in brackets. */
+export const formatPromptArguments = ({ arguments: given }: JsonObject): string =>
+  objectsIn(given)
+    .map(({ name, required }) => (required === true ? stringOrEmpty(name) : `[${stringOrEmpty(name)}]`))
+    .join(" ")
+
+const formatMessage = ({ content, role }: PromptMessage): string => {
+  const { data: _, text, type, ...others } = content
+  const shown = type === "text" ? stringOrEmpty(text) : JSON.stringify({ type, ...others })
+  return `${role}: ${shown}`
+}
+
+/** Formats the result of `prompts/get`: a line for each message, without binary data. */
+export const formatPromptMessages = (result: JsonObject): string => messagesIn(result).map(formatMessage).join("\n")

@@ -3,7 +3,7 @@ import { Computer } from "../../../application/computer/Computer.ts"
 import { formatColumns } from "../output/format.ts"
 import { toCommandFailed, failCommand } from "../../CommandFailed.ts"
 import type { ReplCommand } from "./ReplCommand.ts"
-import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./statusText.ts"
+import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./serverCommands.ts"
 
 const statusCommand: ReplCommand = {
   name: "status",

@@ -47,7 +47,7 @@ const statusCommand = lazyCommand(
 const healthCommand = lazyCommand(
   "health",
   healthFlags,
-  async () => (await import("./checkHealth.ts")).checkHealth
+  async () => (await import("./showStatus.ts")).checkHealth
 ).pipe(
   Command.withDescription(
     "Check that a Server accepts members, without credentials; exits with 2 when it is not ready, with 1 when the request fails"

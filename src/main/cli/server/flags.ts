@@ -1,4 +1,4 @@
-import { Config, Duration } from "effect"
+import { Config, Duration, Effect } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
@@ -13,11 +13,19 @@ import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import type { FlagRule } from "../flags/flagRules.ts"
-import { parseHostPort } from "../flags/hostPort.ts"
+import {
+  defaultServerUrl,
+  jsonFlag,
+  listenHostSetting,
+  originsFlag,
+  parseHostPort,
+  tlsCa
+} from "../flags/sharedFlags.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { defaultServerUrl, jsonFlag, listenHostSetting, originsFlag, tlsCa } from "../flags/sharedFlags.ts"
 import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../../config/webAddress.ts"
-import { limitFlags } from "./limitFlags.ts"
+import { limitFlags, toLimits } from "./limitFlags.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { failCommand } from "../../CommandFailed.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
 const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, help: string) =>
@@ -32,20 +40,18 @@ const claimPattern = { metavar: "PATTERN", check: notEmpty }
 
 /** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
 const authenticationFlags = {
-  apiKeys: setting.text(
+  apiKeys: setting.file(
     "api-keys",
     "file with the API keys of members, reloaded when it changes; A2C_API_KEYS takes keys as NAME=KEY,NAME=KEY",
-    { env: "A2C_API_KEYS_FILE", metavar: "FILE" }
+    { env: "A2C_API_KEYS_FILE" }
   ),
-  jwtSecretFile: setting.text(
+  jwtSecretFile: setting.file(
     "jwt-secret-file",
-    "accept JWTs signed with the secret in this file, or in A2C_JWT_SECRET (HS256)",
-    { metavar: "FILE" }
+    "accept JWTs signed with the secret in this file, or in A2C_JWT_SECRET (HS256)"
   ),
-  jwtPublicKey: setting.text(
+  jwtPublicKey: setting.file(
     "jwt-public-key",
-    "accept JWTs signed with the private key of this public key, PEM or JWK",
-    { metavar: "FILE" }
+    "accept JWTs signed with the private key of this public key, PEM or JWK"
   ),
   jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
   jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", claimText),
@@ -54,20 +60,18 @@ const authenticationFlags = {
   jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", claimPattern),
   jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", claimPattern),
   insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
-  tlsCert: setting.text("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes", {
-    metavar: "FILE"
-  }),
-  tlsKey: setting.text("tls-key", "the private key of the certificate, PEM", { metavar: "FILE" })
+  tlsCert: setting.file("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes"),
+  tlsKey: setting.file("tls-key", "the private key of the certificate, PEM")
 }
 
 export const configFlagName = "config"
 export const configVariable = "A2C_SERVER_CONFIG"
 
 export const serverFlags = {
-  config: setting.text(
+  config: setting.file(
     configFlagName,
     "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
-    { env: configVariable, metavar: "FILE" }
+    { env: configVariable }
   ),
   host: listenHostSetting(),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
@@ -153,9 +157,7 @@ export const serverFlags = {
   ),
   limits: limitFlags,
   ...authenticationFlags,
-  audit: setting.text("audit", "audit log: writes every call, join and leave to this file, one JSON object per line", {
-    metavar: "FILE"
-  }),
+  audit: setting.file("audit", "audit log: writes every call, join and leave to this file, one JSON object per line"),
   auditMaxBytes: setting.int("audit-max-bytes", "size at which the audit log is rotated", {
     metavar: "BYTES",
     default: defaultAuditRotation.maxBytes,
@@ -180,9 +182,9 @@ export const serverRules: ReadonlyArray<FlagRule<ServerCommandOptions, keyof typ
 ]
 
 export const keyFlags = {
-  add: flag.text("add", "add the entry to this file of keys, which is created if necessary", { metavar: "FILE" }),
-  list: flag.text("list", "list the keys of this file", { metavar: "FILE" }),
-  revoke: flag.text("revoke", "remove a key from this file, by its subject or id", { metavar: "FILE" }),
+  add: flag.file("add", "add the entry to this file of keys, which is created if necessary"),
+  list: flag.file("list", "list the keys of this file"),
+  revoke: flag.file("revoke", "remove a key from this file, by its subject or id"),
   key: Argument.String("key").pipe(
     Argument.withDescription("with --revoke: the subject of the key, or its id in --list"),
     Argument.withDefault(undefined)
@@ -224,7 +226,7 @@ export type HealthCommandOptions = Command.Command.Config.Infer<typeof healthFla
 
 export const statusFlags = {
   url: urlArgument,
-  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
+  tokenFile: setting.file("token-file", "file with the token of an operator and nothing else"),
   tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
@@ -235,3 +237,30 @@ export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFla
 export const statusRules: ReadonlyArray<FlagRule<StatusCommandOptions>> = [
   { flags: ["listOffices"], rule: "not with --watch", isMet: ({ json, watch }) => json || !watch }
 ]
+
+const tlsFiles = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: ServerCommandOptions) {
+  if (cert !== undefined && key !== undefined) return { cert, key }
+  if (cert === undefined && key === undefined) return undefined
+  return yield* failCommand("A certificate needs its key: give --tls-cert and --tls-key together")
+})
+
+/** The options of the layers for the flags of `a2c server`, except those of the authenticator. */
+export const toServerOptions = Effect.fnUntraced(function* (options: ServerCommandOptions) {
+  const { audit: file, auditKeep: keep, auditMaxBytes: maxBytes, ...others } = options
+  const { appOrigin, appPort, drainTimeout, limits, nodeAddress, page, pageBodies, redis, ...more } = others
+  const { redisPrefix: prefix, requireRole, ...transport } = more
+  if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
+  if (appOrigin !== undefined && appPort === undefined) return yield* failCommand("--app-origin needs --app-port")
+  if (nodeAddress !== undefined && redis === undefined) return yield* failCommand("--node-address needs --redis")
+  return {
+    layer: {
+      ...transport,
+      limits: toLimits(limits),
+      settings: { requireRole, drainTimeout },
+      page: page && { ...(pageBodies && { bodies: {} }), apps: definedOnly({ origin: appOrigin, port: appPort }) },
+      ...definedOnly({ redis: redis && { url: redis, prefix, ...definedOnly({ address: nodeAddress }) } })
+    },
+    tls: yield* tlsFiles(options),
+    audit: file === undefined ? undefined : { file, keep, maxBytes }
+  }
+})

@@ -11,8 +11,7 @@ import { watchTlsFiles } from "../../config/serverFiles.ts"
 import { printLine } from "../output/print.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
 import { makeAuthenticator } from "./authentication.ts"
-import type { ServerCommandOptions } from "./flags.ts"
-import { toServerOptions } from "./serverOptions.ts"
+import { type ServerCommandOptions, toServerOptions } from "./flags.ts"
 
 /** Exit codes of a process that a signal ends, by convention. */
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const

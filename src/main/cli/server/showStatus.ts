@@ -5,7 +5,7 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
-import type { StatusCommandOptions } from "./flags.ts"
+import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
 import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.ts"
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
@@ -195,4 +195,18 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
   if (report.state !== "ready") {
     return yield* new CommandFailed({ message: `The Server is not ready: ${formatState(report)}`, exitCode: 2 })
   }
+})
+
+/** Characters of the reply that are shown. */
+const maxShown = 200
+
+/** Shows whether a Server accepts members, without credentials. */
+export const checkHealth = Effect.fnUntraced(function* ({ tlsCa, url }: HealthCommandOptions) {
+  const page = yield* serverPageUrl(url, "/readyz")
+  const { status, text } = yield* yield* makePageRequest(page, { tlsCa })
+  const reply = truncateLine(text.trim(), maxShown)
+  if (status === 200) return yield* printLine(reply)
+  return yield* status === 503
+    ? new CommandFailed({ message: `The Server is not ready: ${reply}`, exitCode: 2 })
+    : new CommandFailed({ message: `The response of ${page.origin} is not from an A2C Server: status ${status}` })
 })

@@ -18,14 +18,14 @@ const serveCommand = lazyCommand(
 const listCommand = lazyCommand(
   "list",
   listFlags,
-  async () => (await import("./listPackTools.ts")).listPackTools,
+  async () => (await import("./packTools.ts")).listPackTools,
   runtimeRules
 ).pipe(Command.withDescription("List packs, their tools and their problems"))
 
 const callCommand = lazyCommand(
   "call",
   packCallFlags,
-  async () => (await import("./callPackTool.ts")).callPackTool,
+  async () => (await import("./packTools.ts")).callPackTool,
   packCallRules
 ).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),

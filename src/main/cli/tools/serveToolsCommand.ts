@@ -8,7 +8,7 @@ import type { PackView } from "../../../application/packs/PackTable.ts"
 import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
-import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
+import { foldersOrDefault, packHostFor } from "./packTools.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { convertArguments } from "../../../../src/main/cli/arguments/convertArguments.ts"
+import { convertArguments } from "../../../../src/main/cli/arguments/argumentSource.ts"
 
 const schema: JsonObject = {
   type: "object",

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { ByteSize, parseByteSize } from "../../../../src/main/cli/flags/byteSize.ts"
+import { ByteSize, parseByteSize } from "../../../../src/main/cli/flags/setting.ts"
 
 describe("parseByteSize", () => {
   it.each([

@@ -3,10 +3,10 @@ import { ConfigProvider, Context, Effect, Logger, Option } from "effect"
 import { type Command, Param } from "effect/cli"
 import { readCommands } from "../../../../scripts/reference/commands.ts"
 import { agentFlags } from "../../../../src/main/cli/agent/flags.ts"
-import { describeFlag } from "../../../../src/main/cli/flags/describeFlag.ts"
 import {
   CommandLine,
   DeclaredRules,
+  describeFlag,
   type FlagRule,
   warnOfFlagsWithoutEffect
 } from "../../../../src/main/cli/flags/flagRules.ts"

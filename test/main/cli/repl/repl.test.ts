@@ -4,9 +4,8 @@ import { Duration, Effect, Exit, Fiber, Result, Schema, type Scope } from "effec
 import { TestClock } from "effect/testing"
 import { Computer } from "../../../../src/application/computer/Computer.ts"
 import { type LineReader, makeLineReader } from "../../../../src/adapters/terminal/LineReader.ts"
-import { complete } from "../../../../src/main/cli/repl/replCommands.ts"
+import { complete, quoteWord, splitWords } from "../../../../src/main/cli/repl/replCommands.ts"
 import { runRepl } from "../../../../src/main/cli/repl/runRepl.ts"
-import { quoteWord, splitWords } from "../../../../src/main/cli/repl/splitWords.ts"
 import { desk, print } from "../../desk.ts"
 
 describe("splitWords", () => {
