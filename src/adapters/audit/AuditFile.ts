@@ -186,6 +186,55 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
   return { append, close }
 }
 
+/** Events that wait for a write. Those beyond the bounds are lost, and counted. */
+const makeAuditQueue = (maxQueued: number) => {
+  let events: Array<AuditEvent> = []
+  let bytes = 0
+  let lost = 0
+  return {
+    /** Adds an event; false when it is lost. */
+    add: (event: AuditEvent): boolean => {
+      const size = queuedBytesOf(event)
+      if (events.length >= maxQueued || bytes + size > maxQueuedBytes) {
+        lost += 1
+        return false
+      }
+      bytes += size
+      events.push(event)
+      return true
+    },
+    /** Removes the events of the next write. */
+    takeBatch: (): ReadonlyArray<AuditEvent> => {
+      let count = 0
+      let taken = 0
+      for (const event of events) {
+        if (count === batch.events || taken > batch.bytes) break
+        count += 1
+        taken += queuedBytesOf(event)
+      }
+      bytes -= taken
+      const [first, rest] = [events.slice(0, count), events.slice(count)]
+      events = rest
+      return first
+    },
+    /** Counts events that could not be written. */
+    lose: (count: number): void => void (lost += count),
+    length: () => events.length,
+    lostCount: () => lost
+  }
+}
+
+/** Makes the warning of lost events and failed rotations, which is logged once in {@link warningInterval}. */
+const makeLossWarning = (file: string) => {
+  let lastWarningAt = Number.NEGATIVE_INFINITY
+  return Effect.fnUntraced(function* (now: number, dropped: number, reason: string) {
+    // The clock may have been set back.
+    if (Math.abs(now - lastWarningAt) < warningInterval) return
+    lastWarningAt = now
+    yield* Effect.logWarning(dropped > 0 ? "audit events dropped" : "audit write problem", { file, dropped, reason })
+  })
+}
+
 const make = Effect.fnUntraced(function* ({
   file,
   maxQueued = defaultMaxQueued,
@@ -197,50 +246,17 @@ const make = Effect.fnUntraced(function* ({
     catch: (error) => new AuditFileError({ message: `The audit ${file} cannot be written: ${errorMessage(error)}` })
   })
   const hasEvents = yield* Latch.make()
-  let queue: Array<AuditEvent> = []
-  let queuedBytes = 0
-  let lost = 0
+  const queue = makeAuditQueue(maxQueued)
+  const warnLoss = makeLossWarning(file)
   let lostReported = 0
   let mustReopen = false
-  let lastWarningAt = Number.NEGATIVE_INFINITY
-
-  const record = (event: AuditEvent) => {
-    const size = queuedBytesOf(event)
-    if (queue.length >= maxQueued || queuedBytes + size > maxQueuedBytes) {
-      lost += 1
-      return
-    }
-    queuedBytes += size
-    queue.push(event)
-    hasEvents.openUnsafe()
-  }
-
-  const takeBatch = (): ReadonlyArray<AuditEvent> => {
-    let count = 0
-    let bytes = 0
-    for (const event of queue) {
-      if (count === batch.events || bytes > batch.bytes) break
-      count += 1
-      bytes += queuedBytesOf(event)
-    }
-    queuedBytes -= bytes
-    const taken = queue.slice(0, count)
-    queue = queue.slice(count)
-    return taken
-  }
-
-  const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
-    // The clock may have been set back.
-    if (Math.abs(now - lastWarningAt) < warningInterval) return
-    lastWarningAt = now
-    yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", { file, dropped: lost, reason })
-  })
 
   const writeBatch = Effect.fnUntraced(function* () {
     const now = yield* Clock.currentTimeMillis
-    const events = takeBatch()
-    const missing = lost - lostReported
-    const gap = missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
+    const events = queue.takeBatch()
+    const total = queue.lostCount()
+    const missing = total - lostReported
+    const gap = missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total } })
     const isReopening = mustReopen
     mustReopen = false
     const written = yield* Effect.result(
@@ -250,18 +266,18 @@ const make = Effect.fnUntraced(function* ({
       })
     )
     if (Result.isFailure(written)) {
-      lost += events.length
-      yield* warnLoss(now, written.failure)
+      queue.lose(events.length)
+      yield* warnLoss(now, queue.lostCount(), written.failure)
       return false
     }
     lostReported += missing
     const problem = written.success ?? (missing > 0 ? "the queue was full" : undefined)
-    if (problem !== undefined) yield* warnLoss(now, problem)
+    if (problem !== undefined) yield* warnLoss(now, queue.lostCount(), problem)
     return true
   }, Effect.uninterruptible)
 
   const writeAll = Effect.fnUntraced(function* () {
-    while (queue.length > 0 || lost > lostReported || mustReopen) {
+    while (queue.length() > 0 || queue.lostCount() > lostReported || mustReopen) {
       if (!(yield* writeBatch())) return false
     }
     return true
@@ -270,8 +286,8 @@ const make = Effect.fnUntraced(function* ({
   yield* Effect.addFinalizer(
     Effect.fnUntraced(function* () {
       if (!(yield* writeAll())) {
-        lost += queue.length
-        yield* Effect.logError("audit closed with dropped events", { file, dropped: lost })
+        queue.lose(queue.length())
+        yield* Effect.logError("audit closed with dropped events", { file, dropped: queue.lostCount() })
       }
       yield* Effect.ignore(Effect.tryPromise(() => target.close()))
     })
@@ -289,7 +305,12 @@ const make = Effect.fnUntraced(function* ({
     Effect.forever,
     Effect.forkScoped
   )
-  return AuditLog.of({ record, lostCount: () => lost })
+  return AuditLog.of({
+    record: (event) => {
+      if (queue.add(event)) hasEvents.openUnsafe()
+    },
+    lostCount: queue.lostCount
+  })
 })
 
 /** Writes the audit in batches to a file that only its owner may read, and flushes it when the layer closes. */

@@ -8,7 +8,8 @@ import {
   type McpInfo,
   type McpMethod,
   type McpPage,
-  type McpSession
+  type McpSession,
+  type McpWatchOptions
 } from "../../application/ports/McpSession.ts"
 import { type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -66,6 +67,35 @@ const paginate = (
   })
 }
 
+/** Makes the changes of a server, and the subscriptions to them. */
+const makeChanges = Effect.fnUntraced(function* (isSupported: boolean) {
+  const hub = yield* PubSub.sliding<McpChange>(maxQueuedChanges)
+  const subscribed: Array<string> = []
+  return {
+    subscribed,
+    notify: (change: McpChange) => Effect.asVoid(PubSub.publish(hub, change)),
+    /** Watches until the session has ended. */
+    watch: Effect.fnUntraced(function* (wanted: McpWatchOptions, ended: Deferred.Deferred<McpSessionError>) {
+      const { uris } = wanted
+      if (uris.length > 0 && !isSupported) {
+        return yield* new McpSessionError({ reason: "unsupported", message: "subscriptions are not supported" })
+      }
+      const subscription = yield* PubSub.subscribe(hub)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => void subscribed.push(...uris)),
+        () =>
+          Effect.sync(() => {
+            for (const uri of uris) subscribed.splice(subscribed.indexOf(uri), 1)
+          })
+      )
+      return Stream.fromSubscription(subscription).pipe(
+        Stream.filter((change) => isWatched(wanted, change)),
+        Stream.interruptWhen(Deferred.await(ended))
+      )
+    })
+  }
+})
+
 /** Makes a server in memory, for tests and for hosts. Behaves like a server in a process. */
 export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   answer,
@@ -77,8 +107,6 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
 }: MemoryMcpServerOptions = {}): Effect.fn.Return<MemoryMcpServer> {
   const tools = yield* Ref.make(initialTools)
   const resources = yield* Ref.make(initialResources)
-  const hub = yield* PubSub.sliding<McpChange>(maxQueuedChanges)
-  const subscribed: Array<string> = []
   const sessions = new Set<Deferred.Deferred<McpSessionError>>()
   const info: McpInfo = {
     name,
@@ -87,6 +115,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     capabilities: { tools: true, resources: true, subscribe: true, ...capabilities },
     instructions: undefined
   }
+  const { notify, subscribed, watch } = yield* makeChanges(info.capabilities.subscribe)
 
   const call = Effect.fnUntraced(function* (tool: string, params: JsonObject, options: McpCallOptions) {
     const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
@@ -130,31 +159,13 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
           answer?.(method, params) ??
             Effect.fail(new McpSessionError({ reason: "unsupported", message: `${method} is not supported` }))
         ),
-      watch: Effect.fnUntraced(function* (wanted) {
-        const { uris } = wanted
-        if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* new McpSessionError({ reason: "unsupported", message: "subscriptions are not supported" })
-        }
-        const subscription = yield* PubSub.subscribe(hub)
-        yield* Effect.acquireRelease(
-          Effect.sync(() => void subscribed.push(...uris)),
-          () =>
-            Effect.sync(() => {
-              for (const uri of uris) subscribed.splice(subscribed.indexOf(uri), 1)
-            })
-        )
-        return Stream.fromSubscription(subscription).pipe(
-          Stream.filter((change) => isWatched(wanted, change)),
-          Stream.interruptWhen(Deferred.await(ended))
-        )
-      }),
+      watch: (wanted) => watch(wanted, ended),
       ping: whileOpen(Effect.void),
       closed: Deferred.await(ended)
     }
     return session
   })
 
-  const notify = (change: McpChange) => Effect.asVoid(PubSub.publish(hub, change))
   return {
     connect,
     notify,

@@ -32,11 +32,9 @@ const isInside = (folder: string, path: string): boolean => path === folder || p
 
 const notFound = (path: string) => new SkillFileError({ reason: "not_found", message: `${path} does not exist` })
 
-/** Makes a file system in memory, for tests and for hosts without files. */
-export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(function* () {
+/** Makes the entries of a file system, and resolves paths among them. */
+const makeEntries = () => {
   const entries = new Map<string, Entry>()
-  const changed = yield* PubSub.sliding<string>(maxQueuedChanges)
-  let versions = 0
 
   /** Resolves `.`, `..` and links; a path that does not exist also resolves. */
   const resolve = (path: string, links = 0): string => {
@@ -55,6 +53,15 @@ export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(
 
   const isFolder = (path: string): boolean => [...entries.keys()].some((one) => one.startsWith(`${path}/`))
 
+  const listFolders = (folder: string): ReadonlyArray<string> => {
+    const root = resolve(folder)
+    const names = [...entries.keys()].flatMap((path) =>
+      path.startsWith(`${root}/`) ? (path.slice(root.length + 1).split("/", 1)[0] ?? []) : []
+    )
+    const isListed = (name: string) => isSkillFolder(name) && isFolder(resolve(`${root}/${name}`))
+    return [...new Set(names)].filter(isListed).toSorted()
+  }
+
   const resolveInside = (root: string, below: string) =>
     Effect.suspend(() => {
       const realRoot = resolve(root)
@@ -63,6 +70,14 @@ export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(
       const message = `a link leads from ${below} out of its root`
       return Effect.fail(new SkillFileError({ reason: "traversal", message }))
     })
+  return { entries, isFolder, listFolders, resolveInside }
+}
+
+/** Makes a file system in memory, for tests and for hosts without files. */
+export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(function* () {
+  const { entries, isFolder, listFolders, resolveInside } = makeEntries()
+  const changed = yield* PubSub.sliding<string>(maxQueuedChanges)
+  let versions = 0
 
   const put = (path: string, entry: Entry) =>
     Effect.andThen(
@@ -97,15 +112,7 @@ export const makeMemorySkillFiles: Effect.Effect<MemorySkillFiles> = Effect.gen(
   })
 
   const service = SkillFiles.of({
-    listFolders: (folder) =>
-      Effect.sync(() => {
-        const root = resolve(folder)
-        const names = [...entries.keys()].flatMap((path) =>
-          path.startsWith(`${root}/`) ? (path.slice(root.length + 1).split("/", 1)[0] ?? []) : []
-        )
-        const isListed = (name: string) => isSkillFolder(name) && isFolder(resolve(`${root}/${name}`))
-        return [...new Set(names)].filter(isListed).toSorted()
-      }),
+    listFolders: (folder) => Effect.sync(() => listFolders(folder)),
     resolveFolder: Effect.fnUntraced(function* (root, below) {
       const { path } = yield* resolveInside(root, below)
       return isFolder(path) ? path : yield* notFound(path)

@@ -1,4 +1,4 @@
-import { Context, Deferred, Duration, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, type Fiber, FiberSet, Layer, Result, Scope } from "effect"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
 import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import {
@@ -91,31 +91,11 @@ const awaitReply = (
     orElse: () => Effect.flatMap(onTimeout(), (more) => awaitReply(reply, more, onTimeout))
   })
 
-/** `maxBytes` limits the bodies that this end sends. */
-const makeMemoryLink = Effect.fnUntraced(function* (
-  id: string,
-  maxBytes: number,
-  [inbound, outbound]: readonly [Channel, Channel],
-  peer: () => MemoryLink,
-  close: (reason: string) => Effect.Effect<void>
-): Effect.fn.Return<MemoryLink, never, Scope.Scope> {
-  const handlers = yield* FiberSet.make<void>()
-  const run = yield* FiberSet.runtime(handlers)<never>()
-  const closed = yield* Deferred.make<string>()
+type Send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => ReturnType<typeof sendError>
+
+/** Makes the requests of one end of a link. `send` passes a message to the other end, which completes the reply. */
+const makeRequests = (send: Send, runFork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>) => {
   const pendingReplies = new Set<Deferred.Deferred<Reply, LinkClosed>>()
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  let onMessage: MessageHandler | undefined
-  let closeReason: string | undefined
-
-  const limitReply = (body: Body): Body =>
-    fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
-
-  const send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => {
-    const error = sendError(body, maxBytes, closeReason)
-    if (error === undefined) peer().deliver(event, copyBody(body), reply)
-    return error
-  }
-  const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
 
   const request: Link["request"] = (event, body, timeout, extend = () => Duration.zero) =>
     Effect.suspend(() => {
@@ -149,6 +129,38 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       fiber.interruptUnsafe()
     }
   }
+  /** Fails the requests without a reply. */
+  const failPending = (reason: string): void => {
+    for (const reply of pendingReplies) Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
+  }
+  return { request, startRequest, failPending }
+}
+
+/** `maxBytes` limits the bodies that this end sends. */
+const makeMemoryLink = Effect.fnUntraced(function* (
+  id: string,
+  maxBytes: number,
+  [inbound, outbound]: readonly [Channel, Channel],
+  peer: () => MemoryLink,
+  close: (reason: string) => Effect.Effect<void>
+): Effect.fn.Return<MemoryLink, never, Scope.Scope> {
+  const handlers = yield* FiberSet.make<void>()
+  const run = yield* FiberSet.runtime(handlers)<never>()
+  const closed = yield* Deferred.make<string>()
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let onMessage: MessageHandler | undefined
+  let closeReason: string | undefined
+
+  const limitReply = (body: Body): Body =>
+    fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
+
+  const send: Send = (event, body, reply) => {
+    const error = sendError(body, maxBytes, closeReason)
+    if (error === undefined) peer().deliver(event, copyBody(body), reply)
+    return error
+  }
+  const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
+  const { failPending, request, startRequest } = makeRequests(send, runFork)
 
   return {
     link: {
@@ -187,7 +199,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         onMessage = undefined
         closeReason ??= reason
-        for (const reply of pendingReplies) Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
+        failPending(reason)
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })

@@ -3,7 +3,7 @@ import { Effect, FiberSet, type Scope } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
 import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { type HttpReply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
-import { makeOperatorAccess } from "../http/operatorAccess.ts"
+import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
 import { pageErrorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
@@ -35,23 +35,11 @@ interface Route {
   readonly [method: string]: (request: IncomingMessage, response: ServerResponse) => Responding
 }
 
-/**
- * Makes the handler of `/office` and the paths below, which returns false for other requests. The page needs an operator,
- * where the Server requires credentials. Responses in progress end with the scope.
- */
-export const makeOfficePage = Effect.fnUntraced(function* ({
-  allowedHosts,
-  assets,
-  sandbox,
-  source
-}: OfficePageOptions) {
-  const access = yield* makeOperatorAccess
+/** Makes the routes below `/office/api/`. */
+const makeRoutes = Effect.fnUntraced(function* (access: OperatorAccess, { sandbox, source }: OfficePageOptions) {
   const sessions = yield* makePageSessions
-  const run = yield* FiberSet.makeRuntime<never>()
-  const serveAsset = makePageAssets(assets)
   const { fetchSession, signIn, signOut } = makeSessionRoutes(access, sessions, source, sandbox)
   const { calls, commands, events } = makeWatchRoutes(source)
-  const isOpen = !access.requiresCredentials
 
   /** Runs a handler with the session of the request. */
   const inSession =
@@ -73,12 +61,25 @@ export const makeOfficePage = Effect.fnUntraced(function* ({
       )
     }
 
-  const routes: ReadonlyMap<string, Route> = new Map([
+  return new Map<string, Route>([
     ["session", { GET: fetchSession, POST: signIn, DELETE: signOut }],
     ["events", { GET: inSession(events) }],
     ["commands", { POST: inSession(commands) }],
     ["calls", { POST: inSession(calls) }]
   ])
+})
+
+/**
+ * Makes the handler of `/office` and the paths below, which returns false for other requests. The page needs an operator,
+ * where the Server requires credentials. Responses in progress end with the scope.
+ */
+export const makeOfficePage = Effect.fnUntraced(function* (options: OfficePageOptions) {
+  const { allowedHosts, assets, sandbox } = options
+  const access = yield* makeOperatorAccess
+  const routes = yield* makeRoutes(access, options)
+  const run = yield* FiberSet.makeRuntime<never>()
+  const serveAsset = makePageAssets(assets)
+  const isOpen = !access.requiresCredentials
 
   const notFound = pageErrorReply(404, "Not found")
 

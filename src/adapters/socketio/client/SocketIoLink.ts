@@ -19,23 +19,9 @@ type Ack = (...values: ReadonlyArray<Body>) => void
 
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
-/** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
-export const makeSocketIoLink = Effect.fnUntraced(function* (
-  socket: Socket,
-  maxBytes: () => number,
-  onClosed: (reason: string) => void
-) {
-  const handlers = yield* FiberSet.make<void>()
-  const runFork = yield* FiberSet.runtime(handlers)<never>()
-  const closed = yield* Deferred.make<string>()
+/** Makes the requests of a link. `check` gives the reason why a body cannot be sent. */
+const makeRequests = (socket: Socket, check: (body: Body) => ReturnType<typeof sendError>) => {
   const pendingRequests = new Set<(exit: ReplyExit) => void>()
-  let closeReason: string | undefined
-
-  const post: Link["post"] = (event, body) => {
-    const error = sendError(body, maxBytes(), closeReason)
-    if (error === undefined) socket.emit(event, body)
-    return error
-  }
 
   const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -52,7 +38,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
       else finish(Exit.fail(new RequestTimeout({ timeout })))
     }
     pendingRequests.add(finish)
-    const error = sendError(body, maxBytes(), closeReason)
+    const error = check(body)
     // The caller gets the cancel function before the failure.
     if (error !== undefined) queueMicrotask(() => finish(Exit.fail(error)))
     else {
@@ -65,6 +51,32 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
       })
     }
     return () => void end()
+  }
+  /** Fails the requests without a reply. */
+  const failPending = (reason: string): void => {
+    for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
+  }
+  return { startRequest, failPending }
+}
+
+/** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
+export const makeSocketIoLink = Effect.fnUntraced(function* (
+  socket: Socket,
+  maxBytes: () => number,
+  onClosed: (reason: string) => void
+) {
+  const handlers = yield* FiberSet.make<void>()
+  const runFork = yield* FiberSet.runtime(handlers)<never>()
+  const closed = yield* Deferred.make<string>()
+  let closeReason: string | undefined
+
+  const check = (body: Body) => sendError(body, maxBytes(), closeReason)
+  const { failPending, startRequest } = makeRequests(socket, check)
+
+  const post: Link["post"] = (event, body) => {
+    const error = check(body)
+    if (error === undefined) socket.emit(event, body)
+    return error
   }
 
   const handle = (handler: MessageHandler, event: string, body: Body, ack: Ack | undefined) =>
@@ -93,7 +105,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
       if (closeReason !== undefined) return Effect.void
       closeReason = reason
       onClosed(reason)
-      for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
+      failPending(reason)
       Deferred.doneUnsafe(closed, Exit.succeed(reason))
       return FiberSet.clear(handlers)
     })
