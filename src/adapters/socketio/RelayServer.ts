@@ -1,12 +1,18 @@
 import { Effect, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import * as webSockets from "ws"
-import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
+import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { listen, listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
-import { closeLinksWithScope, makeConnectionContext, type MessageOptions } from "./connection/ConnectionContext.ts"
+import {
+  closeLinksWithScope,
+  makeConnectionContext,
+  type MessageOptions,
+  type ServeArguments,
+  transportServerLayer
+} from "./connection/ConnectionContext.ts"
 import type { KeepaliveOptions } from "./connection/engineOptions.ts"
 import { canSendFrames } from "./internals.ts"
 import { maxConfigurableMessageBytes } from "./limits.ts"
@@ -26,24 +32,13 @@ export interface RelayServerOptions extends MessageOptions, RouteOptions, Keepal
 
 /** Serves Socket.IO with an engine that forwards bodies as the bytes that arrived (spec §1, §2). */
 export const layer = (options: RelayServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
-  Layer.effect(
-    TransportServer,
-    Effect.map(ServerMetrics, (metrics) =>
-      TransportServer.of({
-        serve: (accept, onBacklogChange = () => undefined) => serve(options, metrics, accept, onBacklogChange)
-      })
-    )
-  )
+  transportServerLayer((...given) => serve(options, ...given))
 
 /** Serves Socket.IO on a Unix socket in a private folder, to processes of the same user. */
 export const layerOnSocket = (socketPath: string): Layer.Layer<TransportServer> =>
-  Layer.succeed(
-    TransportServer,
-    TransportServer.of({
-      serve: (accept, onBacklogChange = () => undefined) =>
-        serve({ socketPath, maxMessageBytes: maxConfigurableMessageBytes }, noMetrics, accept, onBacklogChange)
-    })
-  )
+  transportServerLayer((...given) =>
+    serve({ socketPath, maxMessageBytes: maxConfigurableMessageBytes }, ...given)
+  ).pipe(Layer.provide(Layer.succeed(ServerMetrics, noMetrics)))
 
 /** Options of a Server for processes of the same user. */
 interface ServeOptions extends RelayServerOptions {
@@ -54,18 +49,11 @@ interface ServeOptions extends RelayServerOptions {
 const unsupportedRuntime =
   "This runtime replaces the package ws, which sends the frames of a Server: run the Server in Node or Deno"
 
-type MakeContext = Parameters<typeof makeConnectionContext>
-
-const serve = Effect.fnUntraced(function* (
-  options: ServeOptions,
-  metrics: MakeContext[1],
-  accept: MakeContext[2],
-  onBacklogChange: MakeContext[3]
-) {
+const serve = Effect.fnUntraced(function* (options: ServeOptions, ...given: ServeArguments) {
   if (!canSendFrames(webSockets)) return yield* new ListenError({ message: unsupportedRuntime })
   const { host = "127.0.0.1", port = 0, tls } = options
   const check = yield* makeRequestCheck(options)
-  const context = yield* makeConnectionContext(options, metrics, accept, onBacklogChange)
+  const context = yield* makeConnectionContext(options, ...given)
   const http = yield* makeTlsServer(tls)
   const engine = new RelayEngine(options)
   routeOwnRequests(http, engine, check, options)

@@ -1,13 +1,13 @@
 import type { Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Effect, Layer } from "effect"
+import { Effect, type Layer } from "effect"
 import { Server as Engine } from "engine.io"
 import { Server as SocketIo } from "socket.io"
-import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
-import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { ListenError, type TransportServer } from "../../application/ports/Transport.ts"
+import type { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { listen, listeningUrl } from "../http/httpServer.ts"
 import { makeTlsServer } from "../http/tlsServer.ts"
-import { makeConnectionContext } from "./connection/ConnectionContext.ts"
+import { makeConnectionContext, type ServeArguments, transportServerLayer } from "./connection/ConnectionContext.ts"
 import { makeEngineOptions } from "./connection/engineOptions.ts"
 import { defaultPath } from "./limits.ts"
 import type { RelayServerOptions } from "./RelayServer.ts"
@@ -30,16 +30,7 @@ export interface SocketIoServerOptions extends RelayServerOptions {
 
 /** Serves a namespace of Socket.IO with the `socket.io` package (spec §1, §2). */
 export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
-  Layer.effect(
-    TransportServer,
-    Effect.map(ServerMetrics, (metrics) =>
-      TransportServer.of({
-        serve: (accept, onBacklogChange = () => undefined) => serve(options, metrics, accept, onBacklogChange)
-      })
-    )
-  )
-
-type MakeContext = Parameters<typeof makeConnectionContext>
+  transportServerLayer((...given) => serve(options, ...given))
 
 /** The URL of an HTTP server; empty while it does not listen. */
 const urlOf = (http: HttpServer, path: string): string => {
@@ -49,15 +40,10 @@ const urlOf = (http: HttpServer, path: string): string => {
   return path === defaultPath ? base : `${base}${path}`
 }
 
-const serve = Effect.fnUntraced(function* (
-  options: SocketIoServerOptions,
-  metrics: MakeContext[1],
-  accept: MakeContext[2],
-  onBacklogChange: MakeContext[3]
-) {
+const serve = Effect.fnUntraced(function* (options: SocketIoServerOptions, ...given: ServeArguments) {
   const { host = "127.0.0.1", httpServer, io: hostIo, paths, port = 0, tls } = options
   const check = yield* makeRequestCheck(options)
-  const context = yield* makeConnectionContext(options, metrics, accept, onBacklogChange, hostIo === undefined)
+  const context = yield* makeConnectionContext({ ...options, isExclusive: hostIo === undefined }, ...given)
   if (hostIo !== undefined) {
     if (hostIo.engine === undefined) {
       return yield* new ListenError({ message: "Attach the Socket.IO server to an HTTP server before the office" })

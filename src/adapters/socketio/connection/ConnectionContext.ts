@@ -1,13 +1,29 @@
-import { Effect, FiberSet } from "effect"
-import type { TransportServer } from "../../../application/ports/Transport.ts"
+import { Effect, FiberSet, Layer } from "effect"
+import { TransportServer } from "../../../application/ports/Transport.ts"
 import { type BufferLimit, makeBufferLimit } from "../../../application/shared/BufferLimit.ts"
 import { Limits } from "../../../application/server/Limits.ts"
-import type { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
+import { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
 import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
 import type { PacketLimits } from "./parsePacket.ts"
 import type { ServerLinkContext, ServerLink } from "./ServerLink.ts"
 
 type Serve = TransportServer["Service"]["serve"]
+
+/** The metrics of a Server, and the arguments of the transport's `serve`. */
+export type ServeArguments = [metrics: ServerMetrics["Service"], ...given: Required<Parameters<Serve>>]
+
+/** The transport of a Server. */
+export const transportServerLayer = (
+  serve: (...given: ServeArguments) => ReturnType<Serve>
+): Layer.Layer<TransportServer, never, ServerMetrics> =>
+  Layer.effect(
+    TransportServer,
+    Effect.map(ServerMetrics, (metrics) =>
+      TransportServer.of({
+        serve: (accept, onBacklogChange = () => undefined) => serve(metrics, accept, onBacklogChange)
+      })
+    )
+  )
 
 /** Options of the messages of a Server. */
 export interface MessageOptions {
@@ -58,11 +74,13 @@ export const closeLink = ({ links }: ConnectionContext, link: ServerLink, reason
 
 /** Makes the shared state of the connections; the scope closes the sessions after `closeConnections` has run. */
 export const makeConnectionContext = Effect.fnUntraced(function* (
-  { maxMessageBytes = defaultMaxMessageBytes, namespace = defaultNamespace, ...options }: MessageOptions,
-  metrics: ServerMetrics["Service"],
-  accept: Parameters<Serve>[0],
-  onBacklogChange: ServerLinkContext["onBacklogChange"],
-  isExclusive = true
+  {
+    isExclusive = true,
+    maxMessageBytes = defaultMaxMessageBytes,
+    namespace = defaultNamespace,
+    ...options
+  }: MessageOptions & { readonly isExclusive?: boolean },
+  ...[metrics, accept, onBacklogChange]: ServeArguments
 ) {
   const { validate = false, validateBytes = defaultValidateBytes } = options
   const { connections: maxConnections, totalIncompleteBytes } = yield* Limits

@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto"
-import { chmod, chown, rename, rm, stat, writeFile } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import { Clock, Effect, type FileSystem, Result, Schedule, type Scope } from "effect"
 import { applyEdits, type JSONPath, modify } from "jsonc-parser"
 import { type ApiKeyEntry, decodeApiKeyEntries, generateApiKey } from "../../../adapters/auth/apiKeyEntries.ts"
@@ -8,7 +7,7 @@ import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { formatColumns } from "../output/format.ts"
 import { print, printError } from "../output/print.ts"
 import type { KeyCommandOptions } from "./flags.ts"
-import { replaceableFile } from "../../../adapters/credentials/replaceFile.ts"
+import { copyAccess, replaceableFile, replaceFile } from "../../../adapters/credentials/replaceFile.ts"
 import { errorMessage, systemErrorCode } from "../../../domain/errorMessage.ts"
 import { readTextFile } from "../../config/configFiles.ts"
 import { parseJsonc } from "../../config/jsonc.ts"
@@ -21,8 +20,6 @@ const lockRetry = Schedule.max([Schedule.spaced("100 millis"), Schedule.recurs(5
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (error) => new CommandFailed({ message: `${what}: ${errorMessage(error)}` }) })
-
-const isMissing = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
 
 /** Holds the lock of a file as long as the scope: two commands must not overwrite each other's keys. */
 const lock = (file: string): Effect.Effect<void, CommandFailed, Scope.Scope> => {
@@ -38,27 +35,6 @@ const lock = (file: string): Effect.Effect<void, CommandFailed, Scope.Scope> => 
     })
   )
   return Effect.asVoid(Effect.acquireRelease(acquire, () => Effect.promise(() => rm(lockFile, { force: true }))))
-}
-
-/** Replaces the file atomically. It keeps its owner and mode, so the Server can still read it; a new one gets 0600. */
-const replaceKeyFile = async (file: string, text: string): Promise<void> => {
-  const current = await stat(file).catch((error: unknown) => {
-    if (isMissing(error)) return undefined
-    throw error
-  })
-  const temporary = `${file}.${randomUUID()}.tmp`
-  try {
-    await writeFile(temporary, text, { flag: "wx", mode: 0o600, flush: true })
-    if (current !== undefined) {
-      const own = await stat(temporary)
-      if (own.uid !== current.uid || own.gid !== current.gid) await chown(temporary, current.uid, current.gid)
-      await chmod(temporary, current.mode & 0o777)
-    }
-    await rename(temporary, file)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }
 
 const editText = (text: string, path: JSONPath, value: unknown): string => {
@@ -96,7 +72,7 @@ const editKeyFile = Effect.fnUntraced(function* <A>(
   const next = editText(text, change.path, change.value)
   const decoded = decodeApiKeyEntries(parseJsonc(next).value)
   if (Result.isFailure(decoded)) return yield* failCommand(`${given} cannot be changed: ${decoded.failure[0]?.issue}`)
-  yield* attempt(`${given} cannot be written`, () => replaceKeyFile(file, next))
+  yield* attempt(`${given} cannot be written`, () => replaceFile(file, next, copyAccess))
   return change.result
 }, Effect.scoped)
 
