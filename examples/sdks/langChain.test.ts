@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { AIMessage, createAgent, ToolMessage } from "langchain"
 import { listLangChainTools } from "../../src/adapters/llm/langChainTools.ts"
 import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
-import { McpToolError } from "../../src/adapters/llm/McpToolError.ts"
+import { McpToolError } from "../../src/adapters/llm/McpClientError.ts"
 import { stayOffline } from "../../test/adapters/llm/offline.ts"
 import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 

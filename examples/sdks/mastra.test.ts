@@ -4,7 +4,7 @@ import { createTool } from "@mastra/core/tools"
 import { Effect } from "effect"
 import { listMastraTools } from "../../src/adapters/llm/mastraTools.ts"
 import { makeMcpClient } from "../../src/adapters/llm/McpClientLike.ts"
-import { McpToolError } from "../../src/adapters/llm/McpToolError.ts"
+import { McpToolError } from "../../src/adapters/llm/McpClientError.ts"
 import { stayOffline } from "../../test/adapters/llm/offline.ts"
 import { dot, giveUp, makeTools } from "../../test/adapters/llm/tools.ts"
 

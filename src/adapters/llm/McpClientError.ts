@@ -1,5 +1,7 @@
 import type { McpSessionError } from "../../application/ports/McpSession.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import type { McpToolResult } from "./mcpTypes.ts"
+import { modelTextOf } from "./modelContent.ts"
 
 /** The codes of failures without a code of the peer. */
 const codes: { readonly [R in McpSessionError["reason"]]: number } = {
@@ -53,3 +55,15 @@ export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
     : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, { cause: reason })
+
+/** A failed tool, for frameworks whose tools throw. The message is the text of the result. */
+export class McpToolError extends Error {
+  override readonly name = "McpToolError"
+  /** The result with `isError`, as the tool returned it. */
+  readonly result: McpToolResult
+
+  constructor(tool: string, result: McpToolResult) {
+    super(modelTextOf(result) || `tool '${tool}' failed`)
+    this.result = result
+  }
+}

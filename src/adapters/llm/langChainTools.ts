@@ -1,6 +1,6 @@
 import { definedOnly } from "../../domain/objects.ts"
 import type { McpClientLike, RequestOptions } from "./McpClientLike.ts"
-import { McpToolError } from "./McpToolError.ts"
+import { McpToolError } from "./McpClientError.ts"
 import type { McpTool, McpToolResult } from "./mcpTypes.ts"
 import { type ModelPart, modelPartsOf, onlyTextOf } from "./modelContent.ts"
 

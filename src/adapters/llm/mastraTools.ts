@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../domain/json.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { McpClientLike, RequestOptions } from "./McpClientLike.ts"
-import { McpToolError } from "./McpToolError.ts"
+import { McpToolError } from "./McpClientError.ts"
 import { decodeToolResult, type McpToolResult } from "./mcpTypes.ts"
 import { type ModelPart, modelPartsOf, onlyTextOf } from "./modelContent.ts"
 

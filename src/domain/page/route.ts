@@ -15,16 +15,17 @@ export const officeViews = [
 export type OfficeViewName = (typeof officeViews)[number]
 
 /** What a view shows, such as the chosen tool; each with its address. */
-export type RouteParameters = { readonly [name: string]: string }
+type RouteParameters = { readonly [name: string]: string }
 
-export type PageRoute =
-  | { readonly _tag: "Offices" }
-  | {
-      readonly _tag: "Office"
-      readonly address: OfficeAddress
-      readonly view: OfficeViewName
-      readonly parameters: RouteParameters
-    }
+/** A view of an office. */
+export interface OfficeRoute {
+  readonly _tag: "Office"
+  readonly address: OfficeAddress
+  readonly view: OfficeViewName
+  readonly parameters: RouteParameters
+}
+
+export type PageRoute = { readonly _tag: "Offices" } | OfficeRoute
 
 const decode = (text: string): string | undefined => {
   try {

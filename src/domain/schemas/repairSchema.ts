@@ -1,6 +1,5 @@
 import { asObject, asStrings, isJsonObject, type JsonObject, maxJsonDepth } from "../json.ts"
-import { resolveRef } from "./jsonSchema.ts"
-import { schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "./keywords.ts"
+import { resolveRef, schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "./jsonSchema.ts"
 
 /** Gives the value of a keyword in its right form; `undefined` leaves the keyword out. */
 type Repair = (value: unknown) => unknown

@@ -1,5 +1,5 @@
 import { findRoundedIntegers, isJsonObject, joinPointer, type JsonObject } from "../json.ts"
-import { schemaMapKeywords } from "./keywords.ts"
+import { schemaMapKeywords } from "./jsonSchema.ts"
 
 /** A value without rounded integers, and JSON pointers to the members that were left out. */
 interface ExactValue {

@@ -24,5 +24,5 @@ export {
   withSignal
 } from "../../adapters/llm/McpClientLike.ts"
 export { McpClientError } from "../../adapters/llm/McpClientError.ts"
-export { McpToolError } from "../../adapters/llm/McpToolError.ts"
+export { McpToolError } from "../../adapters/llm/McpClientError.ts"
 export type { McpContent, McpContents, McpResource, McpTool, McpToolResult } from "../../adapters/llm/mcpTypes.ts"

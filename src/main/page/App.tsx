@@ -1,9 +1,16 @@
+import type { ComponentType } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
 import { findPageOffice } from "../../domain/page/offices.ts"
-import type { OfficeAddress } from "../../domain/page/PageEvent.ts"
-import { officeHash, officesHash, type OfficeViewName, officeViews, type PageRoute } from "../../domain/page/route.ts"
+import {
+  officeHash,
+  type OfficeRoute,
+  officesHash,
+  type OfficeViewName,
+  officeViews,
+  type PageRoute
+} from "../../domain/page/route.ts"
 import { pageErrorOf, signOut } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs } from "./connection/storage.ts"
@@ -16,6 +23,7 @@ import {
   route,
   session
 } from "./connection/store.ts"
+import { SmallButton } from "./parts/controls.tsx"
 import { Sparkline } from "./parts/Sparkline.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
@@ -32,16 +40,19 @@ import { SignIn } from "./views/SignIn.tsx"
 import { ToolsView } from "./views/tools/ToolsView.tsx"
 import { TryView } from "./views/try/TryView.tsx"
 
-const viewTitles: { readonly [View in OfficeViewName]: string } = {
-  members: "Members",
-  inbox: "Inbox",
-  tools: "Tools",
-  prompts: "Prompts",
-  desktop: "Desktop",
-  calls: "Calls",
-  try: "Try",
-  documents: "Documents",
-  parts: "Devices and packs"
+/** The views of an office. {@link officeViews} has their order. */
+const views: {
+  readonly [View in OfficeViewName]: { readonly title: string; readonly View: ComponentType<OfficeRoute> }
+} = {
+  members: { title: "Members", View: MembersView },
+  inbox: { title: "Inbox", View: InboxView },
+  tools: { title: "Tools", View: ToolsView },
+  prompts: { title: "Prompts", View: PromptsView },
+  desktop: { title: "Desktop", View: DesktopView },
+  calls: { title: "Calls", View: CallsView },
+  try: { title: "Try", View: TryView },
+  documents: { title: "Documents", View: DocumentsView },
+  parts: { title: "Devices and packs", View: PartsView }
 }
 
 /** The length of an office id in the title of the page. */
@@ -52,23 +63,16 @@ const titleOf = (current: PageRoute, approvals: number): string => {
   const title =
     current._tag === "Offices"
       ? "Offices · A2C-SMCP"
-      : `${visibleLine(truncate(current.address.office, maxTitleLength))} · ${viewTitles[current.view]} · A2C-SMCP`
+      : `${visibleLine(truncate(current.address.office, maxTitleLength))} · ${views[current.view].title} · A2C-SMCP`
   return approvals === 0 ? title : `(${formatCount(approvals)}) ${title}`
 }
 
-const describeConnection = (state: ConnectionState): string => {
-  switch (state._tag) {
-    case "Connecting":
-      return "Connecting"
-    case "SignIn":
-      return "Not signed in"
-    case "Connected":
-      return "Connected"
-    case "Reconnecting":
-      return "Reconnecting"
-    case "Unavailable":
-      return "Server unavailable, trying again"
-  }
+const connectionTexts: { readonly [State in ConnectionState["_tag"]]: string } = {
+  Connecting: "Connecting",
+  SignIn: "Not signed in",
+  Connected: "Connected",
+  Reconnecting: "Reconnecting",
+  Unavailable: "Server unavailable, trying again"
 }
 
 const StatusLine = () => {
@@ -77,7 +81,7 @@ const StatusLine = () => {
   return (
     <footer>
       <span role="status" class={`connection connection-${state._tag}`}>
-        {describeConnection(state)}
+        {connectionTexts[state._tag]}
       </span>
       {omittedCalls > 0 && <span>{formatCount(omittedCalls)} calls were counted, but are not listed</span>}
       {droppedEvents > 0 && (
@@ -100,9 +104,7 @@ const SignOutButton = () => {
   }
   return (
     <>
-      <button type="button" class="small" onClick={end}>
-        Sign out
-      </button>
+      <SmallButton onPress={end}>Sign out</SmallButton>
       <span role="alert" class="error">
         {error}
       </span>
@@ -136,7 +138,7 @@ const Header = () => {
   )
 }
 
-const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; readonly view: OfficeViewName }) => {
+const OfficeNavigation = ({ address, view }: OfficeRoute) => {
   const element = useRef<HTMLElement>(null)
   // A narrow page does not show all links at once.
   useEffect(() => {
@@ -147,7 +149,8 @@ const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; 
     <nav ref={element} aria-label="Office" class="tabs">
       {officeViews.map((one) => (
         <a key={one} href={officeHash(address, one)} {...(one === view && { "aria-current": "page" })}>
-          {one === "inbox" && approvals > 0 ? `${viewTitles[one]} (${formatCount(approvals)})` : viewTitles[one]}
+          {views[one].title}
+          {one === "inbox" && approvals > 0 && ` (${formatCount(approvals)})`}
         </a>
       ))}
     </nav>
@@ -155,7 +158,7 @@ const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; 
 }
 
 /** The members and the calls of an office in a line. */
-const OfficeSummary = ({ address }: { readonly address: OfficeAddress }) => {
+const OfficeSummary = ({ address }: OfficeRoute) => {
   const { agents, callsPerSecond, computers, history } = findPageOffice(pageState.value, address)
   return (
     <p class="summary note">
@@ -166,33 +169,9 @@ const OfficeSummary = ({ address }: { readonly address: OfficeAddress }) => {
   )
 }
 
-type OfficeRoute = Extract<PageRoute, { readonly _tag: "Office" }>
-
-const OfficeContent = ({ address, parameters, view }: OfficeRoute) => {
-  switch (view) {
-    case "members":
-      return <MembersView address={address} />
-    case "inbox":
-      return <InboxView address={address} />
-    case "tools":
-      return <ToolsView address={address} parameters={parameters} />
-    case "prompts":
-      return <PromptsView address={address} parameters={parameters} />
-    case "desktop":
-      return <DesktopView address={address} />
-    case "calls":
-      return <CallsView address={address} parameters={parameters} />
-    case "try":
-      return <TryView address={address} parameters={parameters} />
-    case "documents":
-      return <DocumentsView address={address} parameters={parameters} />
-    case "parts":
-      return <PartsView address={address} />
-  }
-}
-
 const OfficePage = (current: OfficeRoute) => {
   const { address, view } = current
+  const { title, View } = views[view]
   return (
     <>
       <div class="title">
@@ -201,12 +180,12 @@ const OfficePage = (current: OfficeRoute) => {
           <span class="tag">
             line <Name of={address.line} />
           </span>{" "}
-          <span class="hidden">{viewTitles[view]}</span>
+          <span class="hidden">{title}</span>
         </h1>
-        <OfficeSummary address={address} />
+        <OfficeSummary {...current} />
       </div>
-      <OfficeNavigation address={address} view={view} />
-      <OfficeContent key={officeHash(address, view)} {...current} />
+      <OfficeNavigation {...current} />
+      <View key={officeHash(address, view)} {...current} />
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks"
+import { Select } from "./parts/controls.tsx"
 import { readSetting, writeSetting } from "./connection/storage.ts"
 
 const themes = ["system", "light", "dark"] as const
@@ -25,13 +26,12 @@ export const ThemeSwitch = () => {
   return (
     <label>
       <span class="theme-label">Colours</span>{" "}
-      <select class="small" value={theme} onChange={(event) => choose(event.currentTarget.value)}>
-        {themes.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
+      <Select
+        attributes={{ class: "small" }}
+        value={theme}
+        options={themes.map((one) => [one, one])}
+        onSelect={choose}
+      />
     </label>
   )
 }

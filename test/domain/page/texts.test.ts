@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../src/domain/text/format.ts"
-import { stripAnsi } from "../../../src/domain/text/stripAnsi.ts"
+import { stripAnsi } from "../../../src/domain/text/escapeForTerminal.ts"
 import { changedWindows, isFullscreenUri, parseDesktop } from "../../../src/domain/page/windows.ts"
 import { splitText, truncate, visibleLine, visibleText } from "../../../src/main/page/parts/visibleText.ts"
 

@@ -1,6 +1,11 @@
 import { isJsonObject, type JsonObject, maxJsonDepth } from "../../json.ts"
-import { schemaListKeywords, schemaMapKeywords, singleSchemaKeywords } from "../../schemas/keywords.ts"
-import { decodePointerSegment, resolveRef } from "../../schemas/jsonSchema.ts"
+import {
+  decodePointerSegment,
+  resolveRef,
+  schemaListKeywords,
+  schemaMapKeywords,
+  singleSchemaKeywords
+} from "../../schemas/jsonSchema.ts"
 
 /** Limit of subschemas in one schema; the rest becomes `{}`. */
 const maxSchemas = 10_000

@@ -8,8 +8,7 @@ import { didYouMean } from "../../config/didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
 import { serverCommands } from "./serverCommands.ts"
 import { type PromptUser, type ReplCommand, type ReplServices, usage } from "./ReplCommand.ts"
-import { promptCommands } from "./promptCommands.ts"
-import { toolCommands } from "./toolCommands.ts"
+import { promptCommands, toolCommands } from "./toolCommands.ts"
 
 const opensJson = (char: string | undefined): boolean => char === "{" || char === "["
 const isSpace = (char: string | undefined): boolean => char !== undefined && /\s/.test(char)

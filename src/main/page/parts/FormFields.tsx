@@ -1,6 +1,7 @@
 import { useId } from "preact/hooks"
 import { absent, type Draft, initialDraft } from "../../../domain/page/form/formDraft.ts"
 import type { FormField } from "../../../domain/schemas/schemaForm.ts"
+import { Select, SmallButton } from "./controls.tsx"
 import { LongText, Name } from "./Text.tsx"
 import { truncate, visibleLine } from "./visibleText.ts"
 
@@ -37,21 +38,13 @@ const isLongText = (text: string): boolean => text.includes("\n") || text.length
 const TextField = ({ draft, field, onChange, required, suggestions, ...rest }: FieldProps<FieldOf<"Text">>) => {
   const attributes = controlAttributes(rest)
   const text = draft._tag === "Text" ? draft.text : ""
-  const change = (next: string) => onChange(next === "" && !required ? absent : { _tag: "Text", text: next })
+  const onInput = ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
+    onChange(value === "" && !required ? absent : { _tag: "Text", text: value })
   if (field.isSecret === true) {
-    return (
-      <input
-        {...attributes}
-        value={text}
-        autocomplete="off"
-        type="password"
-        onInput={(event) => change(event.currentTarget.value)}
-      />
-    )
+    return <input {...attributes} value={text} autocomplete="off" type="password" onInput={onInput} />
   }
-  return isLongText(text) ? (
-    <textarea {...attributes} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
-  ) : (
+  if (isLongText(text)) return <textarea {...attributes} value={text} rows={6} onInput={onInput} />
+  return (
     <>
       <input
         {...attributes}
@@ -59,7 +52,7 @@ const TextField = ({ draft, field, onChange, required, suggestions, ...rest }: F
         value={text}
         placeholder={field.format ?? ""}
         {...(suggestions !== undefined && { list: `${rest.id}-values` })}
-        onInput={(event) => change(event.currentTarget.value)}
+        onInput={onInput}
       />
       {suggestions !== undefined && (
         <datalist id={`${rest.id}-values`}>
@@ -87,35 +80,47 @@ const NumberField = ({ draft, field, onChange, required, ...rest }: FieldProps<F
   />
 )
 
+interface OptionFieldProps extends Pick<FieldProps, "onChange" | "required"> {
+  readonly options: ReadonlyArray<string>
+  /** The index of the chosen option. */
+  readonly chosen: number | undefined
+  readonly draftOf: (index: number) => Draft
+  readonly attributes: { readonly [name: string]: string | boolean }
+}
+
+/** A choice among options. What is optional, or not chosen yet, may have no value. */
+const OptionField = ({ attributes, chosen, draftOf, onChange, options, required }: OptionFieldProps) => (
+  <Select
+    attributes={attributes}
+    value={chosen ?? ""}
+    options={[
+      ...(!required || chosen === undefined ? [["", "not set"] as const] : []),
+      ...options.map((label, index) => [index, label] as const)
+    ]}
+    onSelect={(value) => onChange(value === "" ? absent : draftOf(Number(value)))}
+  />
+)
+
 const FlagField = ({ draft, onChange, required, ...rest }: FieldProps<FieldOf<"Flag">>) => (
-  <select
-    {...controlAttributes(rest)}
-    value={draft._tag === "Flag" ? String(draft.value) : ""}
-    onChange={({ currentTarget: { value } }) =>
-      onChange(value === "" ? absent : { _tag: "Flag", value: value === "true" })
-    }
-  >
-    {(!required || draft._tag !== "Flag") && <option value="">not set</option>}
-    <option value="true">true</option>
-    <option value="false">false</option>
-  </select>
+  <OptionField
+    attributes={controlAttributes(rest)}
+    options={["true", "false"]}
+    chosen={draft._tag === "Flag" ? Number(!draft.value) : undefined}
+    draftOf={(index) => ({ _tag: "Flag", value: index === 0 })}
+    onChange={onChange}
+    required={required}
+  />
 )
 
 const ChoiceField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Choice">>) => (
-  <select
-    {...controlAttributes(rest)}
-    value={draft._tag === "Choice" ? String(draft.index) : ""}
-    onChange={({ currentTarget: { value } }) =>
-      onChange(value === "" ? absent : { _tag: "Choice", index: Number(value) })
-    }
-  >
-    {(!required || draft._tag !== "Choice") && <option value="">not set</option>}
-    {field.values.map((value, index) => (
-      <option key={index} value={String(index)}>
-        {formatChoice(value, field.labels?.[index])}
-      </option>
-    ))}
-  </select>
+  <OptionField
+    attributes={controlAttributes(rest)}
+    options={field.values.map((value, index) => formatChoice(value, field.labels?.[index]))}
+    chosen={draft._tag === "Choice" ? draft.index : undefined}
+    draftOf={(index) => ({ _tag: "Choice", index })}
+    onChange={onChange}
+    required={required}
+  />
 )
 
 const JsonField = ({ draft, onChange, required, ...rest }: FieldProps) => (
@@ -146,24 +151,14 @@ const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">
             required
             onChange={(changed) => change(items.with(index, changed))}
           />
-          <button
-            type="button"
-            class="small"
-            aria-label={visibleLine(`Remove ${label} ${index + 1}`)}
-            onClick={() => change(items.toSpliced(index, 1))}
-          >
+          <SmallButton description={`Remove ${label} ${index + 1}`} onPress={() => change(items.toSpliced(index, 1))}>
             Remove
-          </button>
+          </SmallButton>
         </div>
       ))}
-      <button
-        type="button"
-        class="small"
-        aria-label={visibleLine(`Add to ${label}`)}
-        onClick={() => change([...items, initialDraft(field.item)])}
-      >
+      <SmallButton description={`Add to ${label}`} onPress={() => change([...items, initialDraft(field.item)])}>
         Add
-      </button>
+      </SmallButton>
     </div>
   )
 }
@@ -173,26 +168,17 @@ const VariantsField = ({ draft, field, id, label, onChange, required }: FieldPro
   const chosen = field.variants[index]
   return (
     <div class="nested">
-      <select
-        id={id}
-        aria-label={visibleLine(`Kind of ${label}`)}
-        value={index < 0 ? "" : String(index)}
-        onChange={({ currentTarget: { value } }) => {
-          const variant = field.variants[Number(value)]
-          onChange(
-            value === "" || variant === undefined
-              ? absent
-              : { _tag: "Variant", index: Number(value), draft: initialDraft(variant) }
-          )
+      <OptionField
+        attributes={{ id, "aria-label": visibleLine(`Kind of ${label}`) }}
+        options={field.variants.map(({ _tag, title }, at) => visibleLine(title ?? `${at + 1}: ${variantNames[_tag]}`))}
+        chosen={draft._tag === "Variant" ? draft.index : undefined}
+        draftOf={(at) => {
+          const variant = field.variants[at]
+          return variant === undefined ? absent : { _tag: "Variant", index: at, draft: initialDraft(variant) }
         }}
-      >
-        {(!required || index < 0) && <option value="">not set</option>}
-        {field.variants.map((variant, at) => (
-          <option key={at} value={String(at)}>
-            {visibleLine(variant.title ?? `${at + 1}: ${variantNames[variant._tag]}`)}
-          </option>
-        ))}
-      </select>
+        onChange={onChange}
+        required={required}
+      />
       {chosen !== undefined && draft._tag === "Variant" && (
         <Field
           key={index}
@@ -330,26 +316,16 @@ const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
         {description}
         {shownProblem}
         {draft._tag === "Absent" ? (
-          <button
-            type="button"
-            class="small"
-            aria-label={visibleLine(`Add ${label}`)}
-            onClick={() => onChange(initialDraft(field))}
-          >
+          <SmallButton description={`Add ${label}`} onPress={() => onChange(initialDraft(field))}>
             Add
-          </button>
+          </SmallButton>
         ) : (
           <>
             <Control {...props} id={id} />
             {!required && (
-              <button
-                type="button"
-                class="small"
-                aria-label={visibleLine(`Leave out ${label}`)}
-                onClick={() => onChange(absent)}
-              >
+              <SmallButton description={`Leave out ${label}`} onPress={() => onChange(absent)}>
                 Leave out
-              </button>
+              </SmallButton>
             )}
           </>
         )}

@@ -1,5 +1,6 @@
-import type { ComponentChildren, TargetedKeyboardEvent } from "preact"
+import type { ComponentChildren, RefObject, TargetedKeyboardEvent } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { Name } from "./Text.tsx"
 
 interface VirtualListProps<A> {
   readonly label: string
@@ -22,19 +23,23 @@ const showRow = (box: HTMLElement, index: number): void => {
   if (top + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight - box.clientHeight
 }
 
-/**
- * A list box of which only the visible rows exist. Arrow keys, Page Up, Page Down, Home and End move the selection. A
- * list that is scrolled keeps its rows in their place while items are added above them.
- */
-export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: VirtualListProps<A>) => {
-  const box = useRef<HTMLDivElement>(null)
+/** The rows that a box shows. Items that are added above them do not move them. */
+const useVisibleRows = <A,>(
+  box: RefObject<HTMLDivElement | null>,
+  { items, keyOf }: Pick<VirtualListProps<A>, "items" | "keyOf">
+) => {
   const topItem = useRef<string>(undefined)
   const latest = useRef(items)
   latest.current = items
-  const id = useId()
   const [view, setView] = useState({ top: 0, height: 400 })
-  const index = items.findIndex((item) => keyOf(item) === selected)
 
+  const measure = (): void => {
+    const element = box.current
+    if (element === null) return
+    const item = latest.current[Math.floor(element.scrollTop / rowHeight)]
+    topItem.current = item === undefined ? undefined : keyOf(item)
+    setView({ top: element.scrollTop, height: element.clientHeight })
+  }
   useLayoutEffect(() => {
     const element = box.current
     if (element === null || element.scrollTop === 0 || topItem.current === undefined) return
@@ -44,14 +49,6 @@ export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selec
     if (after >= 0) element.scrollTop += (after - before) * rowHeight
     measure()
   }, [items])
-
-  const measure = (): void => {
-    const element = box.current
-    if (element === null) return
-    const item = latest.current[Math.floor(element.scrollTop / rowHeight)]
-    topItem.current = item === undefined ? undefined : keyOf(item)
-    setView({ top: element.scrollTop, height: element.clientHeight })
-  }
   useEffect(() => {
     const element = box.current
     if (element === null) return undefined
@@ -63,6 +60,36 @@ export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selec
       element.removeEventListener("scroll", measure)
     }
   }, [])
+  return {
+    first: Math.max(0, Math.floor(view.top / rowHeight) - overscan),
+    last: Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + overscan),
+    /** The rows that Page Up and Page Down skip. */
+    pageRows: Math.max(1, Math.floor(view.height / rowHeight) - 1)
+  }
+}
+
+/** The index to which a key moves the selection, perhaps beyond the ends; `undefined` for other keys. */
+const targetOfKey = (key: string, index: number, count: number, pageRows: number): number | undefined => {
+  const targets: { readonly [key: string]: number } = {
+    ArrowDown: index + 1,
+    ArrowUp: index < 0 ? 0 : index - 1,
+    PageDown: index + pageRows,
+    PageUp: index - pageRows,
+    Home: 0,
+    End: count - 1
+  }
+  return targets[key]
+}
+
+/**
+ * A list box of which only the visible rows exist. Arrow keys, Page Up, Page Down, Home and End move the selection. A
+ * list that is scrolled keeps its rows in their place while items are added above them.
+ */
+const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: VirtualListProps<A>) => {
+  const box = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const { first, last, pageRows } = useVisibleRows(box, { items, keyOf })
+  const index = items.findIndex((item) => keyOf(item) === selected)
 
   // The selection may also change outside of the list.
   const isListed = index >= 0
@@ -70,28 +97,13 @@ export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selec
     if (box.current !== null && isListed) showRow(box.current, index)
   }, [selected, isListed])
 
-  const select = (next: number): void => {
-    const item = items[Math.max(0, Math.min(items.length - 1, next))]
-    if (item !== undefined) onSelect(item)
-  }
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>): void => {
-    const page = Math.max(1, Math.floor(view.height / rowHeight) - 1)
-    const targets: { readonly [key: string]: number } = {
-      ArrowDown: index + 1,
-      ArrowUp: index < 0 ? 0 : index - 1,
-      PageDown: index + page,
-      PageUp: index - page,
-      Home: 0,
-      End: items.length - 1
-    }
-    const target = targets[event.key]
+    const target = targetOfKey(event.key, index, items.length, pageRows)
     if (target === undefined) return
     event.preventDefault()
-    select(target)
+    const item = items[Math.max(0, Math.min(items.length - 1, target))]
+    if (item !== undefined) onSelect(item)
   }
-
-  const first = Math.max(0, Math.floor(view.top / rowHeight) - overscan)
-  const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + overscan)
   // The selected row is referred to, so it exists only while it is visible.
   const active = index >= first && index < last ? `${id}-${index}` : undefined
   return (
@@ -129,3 +141,44 @@ export const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selec
     </div>
   )
 }
+
+interface ListWithDetailsProps<A> extends VirtualListProps<A> {
+  /** Names the details for screen readers. */
+  readonly detailsLabel: string
+  /** Stands instead of the details while nothing is chosen. */
+  readonly hint: string
+  readonly details: ComponentChildren
+}
+
+/** A list, and beside it the details of the chosen item. */
+export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: ListWithDetailsProps<A>) => (
+  <div class="columns">
+    <VirtualList {...list} />
+    <section class="card" aria-label={detailsLabel}>
+      {details ?? <p class="note">{hint}</p>}
+    </section>
+  </div>
+)
+
+interface OfferRowProps {
+  readonly name: string
+  readonly description: string
+  readonly computer: string
+  readonly children?: ComponentChildren
+}
+
+/** The row of a tool or a prompt. */
+export const OfferRow = ({ children, computer, description, name }: OfferRowProps) => (
+  <>
+    <span class="grow">
+      <Name of={name} />{" "}
+      <span class="note">
+        <Name of={description} length={120} />
+      </span>
+    </span>
+    {children}
+    <span class="tag">
+      <Name of={computer} length={40} />
+    </span>
+  </>
+)

@@ -1,5 +1,4 @@
-import { escapeForTerminal, escapeLinesForTerminal } from "../../../domain/text/escapeForTerminal.ts"
-import { stripAnsi } from "../../../domain/text/stripAnsi.ts"
+import { escapeForTerminal, escapeLinesForTerminal, stripAnsi } from "../../../domain/text/escapeForTerminal.ts"
 
 /** Shows a foreign text in one line: without control sequences, and with escapes for characters that hide or reorder it. */
 export const visibleLine = (text: string): string => escapeForTerminal(stripAnsi(text))

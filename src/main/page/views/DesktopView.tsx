@@ -1,13 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { findPageOffice } from "../../../domain/page/offices.ts"
-import type { PageReplies } from "../../../domain/page/PageCommand.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
 import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from "../../../domain/page/windows.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { pageState } from "../connection/store.ts"
 import { readSetting, writeSetting } from "../connection/storage.ts"
-import { type Fetched, useReplies } from "../connection/useReplies.ts"
-import { exampleCommand, Empty } from "../parts/Empty.tsx"
+import { useReplies } from "../connection/useReplies.ts"
+import { Empty, exampleCommand, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 
@@ -32,12 +31,13 @@ const useChanges = (windows: ReadonlyArray<ShownWindow>): ReadonlySet<string> =>
   return changed
 }
 
-interface WindowsProps {
+const Windows = ({
+  isMarkdown,
+  windows
+}: {
   readonly windows: ReadonlyArray<string>
   readonly isMarkdown: boolean
-}
-
-const Windows = ({ isMarkdown, windows }: WindowsProps) => {
+}) => {
   const shown = useMemo(() => parseDesktop(windows), [windows])
   const changed = useChanges(shown)
   if (shown.length === 0) return <p class="note">The desktop of this Computer is empty.</p>
@@ -61,27 +61,8 @@ const Windows = ({ isMarkdown, windows }: WindowsProps) => {
   )
 }
 
-const DesktopOf = ({
-  error,
-  isMarkdown,
-  reply
-}: Fetched<PageReplies["GetDesktop"]> & { readonly isMarkdown: boolean }) => {
-  if (error !== undefined) {
-    return (
-      <p class="error">
-        <Name of={error.message} length={1_000} /> ({error.code})
-      </p>
-    )
-  }
-  return reply === undefined ? (
-    <p class="note">loading</p>
-  ) : (
-    <Windows windows={reply.desktops} isMarkdown={isMarkdown} />
-  )
-}
-
 /** The windows of all Computers, as the Agent sees them. */
-export const DesktopView = ({ address }: { readonly address: OfficeAddress }) => {
+export const DesktopView = ({ address }: OfficeRoute) => {
   const [isMarkdown, setMarkdown] = useState(readSetting(formatKey) !== "text")
   const state = pageState.value
   const { computers } = findPageOffice(state, address)
@@ -107,12 +88,12 @@ export const DesktopView = ({ address }: { readonly address: OfficeAddress }) =>
     <>
       <fieldset class="inline">
         <legend>Show windows as</legend>
-        <label>
-          <input type="radio" name="format" checked={isMarkdown} onChange={() => choose(true)} /> Markdown
-        </label>
-        <label>
-          <input type="radio" name="format" checked={!isMarkdown} onChange={() => choose(false)} /> Text
-        </label>
+        {[true, false].map((one) => (
+          <label key={String(one)}>
+            <input type="radio" name="format" checked={isMarkdown === one} onChange={() => choose(one)} />{" "}
+            {one ? "Markdown" : "Text"}
+          </label>
+        ))}
       </fieldset>
       <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
       {computers.map(({ name, sid }) => (
@@ -120,7 +101,9 @@ export const DesktopView = ({ address }: { readonly address: OfficeAddress }) =>
           <h2>
             <Name of={name} />
           </h2>
-          <DesktopOf {...replies.get(name)} isMarkdown={isMarkdown} />
+          <ReplyView {...replies.get(name)}>
+            {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
+          </ReplyView>
         </section>
       ))}
     </>

@@ -4,10 +4,10 @@ import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
 import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
 import { partKey } from "../../../domain/page/PageState.ts"
-import type { RouteParameters } from "../../../domain/page/route.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { pageState, replaceParameters } from "../connection/store.ts"
 import { useReplies } from "../connection/useReplies.ts"
-import { exampleCommand, Empty } from "../parts/Empty.tsx"
+import { Empty, exampleCommand, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatDateTime } from "../parts/time.ts"
@@ -24,7 +24,7 @@ interface PreviewProps {
 const Preview = ({ address, computer, uri }: PreviewProps) => {
   const command = { _tag: "GetDocument", line: address.line, office: address.office, computer, uri } as const
   const key = JSON.stringify([computer, uri])
-  const { error, reply } = useReplies<"GetDocument">([{ key, version: key, command }]).get(key) ?? {}
+  const fetched = useReplies<"GetDocument">([{ key, version: key, command }]).get(key)
   const element = useRef<HTMLElement>(null)
   // A narrow page shows the document below the list.
   useEffect(() => element.current?.scrollIntoView({ block: "nearest" }), [])
@@ -33,21 +33,17 @@ const Preview = ({ address, computer, uri }: PreviewProps) => {
       <h2>
         <Name of={uri} length={1_000} />
       </h2>
-      {error !== undefined && (
-        <p class="error">
-          <Name of={error.message} length={1_000} /> ({error.code})
-        </p>
-      )}
-      {error === undefined && reply === undefined && <p class="note">loading</p>}
-      {reply !== undefined && (
-        <>
-          <p class="note">
-            <Name of={reply.mimeType} />
-            {reply.isTruncated && ", only the first part"}
-          </p>
-          {/markdown/i.test(reply.mimeType) ? <Markdown text={reply.text} /> : <LongText text={reply.text} code />}
-        </>
-      )}
+      <ReplyView {...fetched}>
+        {({ isTruncated, mimeType, text }) => (
+          <>
+            <p class="note">
+              <Name of={mimeType} />
+              {isTruncated && ", only the first part"}
+            </p>
+            {/markdown/i.test(mimeType) ? <Markdown text={text} /> : <LongText text={text} code />}
+          </>
+        )}
+      </ReplyView>
     </article>
   )
 }
@@ -102,46 +98,44 @@ const ComputerDocuments = ({ address, chosen, computer, keywords, version }: Com
   const [offset, setOffset] = useState(0)
   const key = JSON.stringify([computer, keywords, offset])
   const command = { _tag: "FindDocuments", ...address, computer, keywords, offset } as const
-  const { error, reply } = useReplies<"FindDocuments">([{ key, version, command }]).get(key) ?? {}
+  const fetched = useReplies<"FindDocuments">([{ key, version, command }]).get(key)
   return (
     <section class="card">
       <h2>
         <Name of={computer} />
       </h2>
-      {error !== undefined && (
-        <p class="error">
-          <Name of={error.message} length={1_000} /> ({error.code})
-        </p>
-      )}
-      {error === undefined && reply === undefined && <p class="note">loading</p>}
-      {reply !== undefined && reply.totalCount === 0 && <p class="note">This Computer has no such documents.</p>}
-      {reply !== undefined && (
-        <ul class="plain rows">
-          {reply.documents.map((document) => (
-            <DocumentItem
-              key={document.docRef}
-              computer={computer}
-              document={document}
-              isChosen={document.uri === chosen}
-            />
-          ))}
-        </ul>
-      )}
-      {reply !== undefined && reply.totalCount > pageSize && (
-        <p class="pages">
-          <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
-            Previous
-          </button>
-          <span>{`${offset + 1} to ${offset + reply.documents.length} of ${formatCount(reply.totalCount)}`}</span>
-          <button
-            type="button"
-            disabled={offset + pageSize >= reply.totalCount}
-            onClick={() => setOffset(offset + pageSize)}
-          >
-            Next
-          </button>
-        </p>
-      )}
+      <ReplyView {...fetched}>
+        {({ documents, totalCount: total }) => (
+          <>
+            {total === 0 && <p class="note">This Computer has no such documents.</p>}
+            <ul class="plain rows">
+              {documents.map((document) => (
+                <DocumentItem
+                  key={document.docRef}
+                  computer={computer}
+                  document={document}
+                  isChosen={document.uri === chosen}
+                />
+              ))}
+            </ul>
+            {total > pageSize && (
+              <p class="pages">
+                <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
+                  Previous
+                </button>
+                <span>{`${offset + 1} to ${offset + documents.length} of ${formatCount(total)}`}</span>
+                <button
+                  type="button"
+                  disabled={offset + pageSize >= total}
+                  onClick={() => setOffset(offset + pageSize)}
+                >
+                  Next
+                </button>
+              </p>
+            )}
+          </>
+        )}
+      </ReplyView>
     </section>
   )
 }
@@ -165,13 +159,8 @@ const KeywordsField = ({ search }: { readonly search: string }) => {
   )
 }
 
-interface DocumentsViewProps {
-  readonly address: OfficeAddress
-  readonly parameters: RouteParameters
-}
-
 /** The documents of all Computers, with a search and a preview. */
-export const DocumentsView = ({ address, parameters }: DocumentsViewProps) => {
+export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
   const state = pageState.value
   const { computers } = findPageOffice(state, address)
   const search = parameters["q"] ?? ""

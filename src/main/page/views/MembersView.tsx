@@ -1,15 +1,17 @@
 import type { ComponentChildren } from "preact"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
-import { formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
+import { formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { InspectedServer, Inspection } from "../../../domain/page/Inspection.ts"
-import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
+import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { pageState, session } from "../connection/store.ts"
-import { exampleCommand, Empty } from "../parts/Empty.tsx"
+import { exampleCommand, Empty } from "../parts/missing.tsx"
+import { type Column, countColumn, Facts, State, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatDateTime, useServerTime } from "../parts/time.ts"
-import { DisconnectButton } from "./OfficesView.tsx"
+import { DisconnectButton, RoleTag } from "./OfficesView.tsx"
 
 const serverClasses: { readonly [State in InspectedServer["state"]]: string } = {
   starting: "waiting",
@@ -21,55 +23,36 @@ const serverClasses: { readonly [State in InspectedServer["state"]]: string } = 
   stopped: "idle"
 }
 
-const ServerRow = ({ now, server }: { readonly server: InspectedServer; readonly now: number }) => (
-  <tr>
-    <th scope="row">
-      <Name of={server.name} />
-    </th>
-    <td>
-      <span class={`state ${serverClasses[server.state]}`}>{server.state}</span>
-      {server.reason !== undefined && <LongText text={server.reason} />}
-    </td>
-    <td title={formatDateTime(server.since)}>{formatDuration(Math.max(0, now - server.since))}</td>
-    <td class="number">{formatCount(server.tools)}</td>
-    <td class="number">{formatCount(server.windows)}</td>
-    <td class="number">{formatCount(server.restarts)}</td>
-    <td>
-      {server.stderr !== undefined && server.stderr.length > 0 && (
+const serverColumns = (now: number): ReadonlyArray<Column<InspectedServer>> => [
+  { title: "MCP server", cell: ({ name }) => <Name of={name} /> },
+  {
+    title: "State",
+    cell: ({ reason, state }) => <State kind={serverClasses[state]} of={state} reason={reason} />
+  },
+  {
+    title: "For",
+    cell: ({ since }) => formatDuration(Math.max(0, now - since)),
+    hint: ({ since }) => formatDateTime(since)
+  },
+  countColumn("Tools", ({ tools }) => tools),
+  countColumn("Windows", ({ windows }) => windows),
+  countColumn("Restarts", ({ restarts }) => restarts),
+  {
+    title: "Error output",
+    cell: ({ stderr = [] }) =>
+      stderr.length > 0 && (
         <details>
-          <summary>{formatNumberOf(server.stderr.length, "line")}</summary>
-          <LongText text={server.stderr.join("\n")} code />
+          <summary>{formatNumberOf(stderr.length, "line")}</summary>
+          <LongText text={stderr.join("\n")} code />
         </details>
-      )}
-    </td>
-  </tr>
-)
+      )
+  }
+]
 
-const Servers = ({ inspection, label }: { readonly inspection: Inspection; readonly label: string }) => {
-  const now = useServerTime(5_000)
-  if (inspection.servers.length === 0) return <p class="note">This Computer has no MCP servers.</p>
-  return (
-    <div class="scroll wide" tabIndex={0} role="group" aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">MCP server</th>
-            <th scope="col">State</th>
-            <th scope="col">For</th>
-            <th scope="col">Tools</th>
-            <th scope="col">Windows</th>
-            <th scope="col">Restarts</th>
-            <th scope="col">Error output</th>
-          </tr>
-        </thead>
-        <tbody>
-          {inspection.servers.map((server) => (
-            <ServerRow key={server.name} server={server} now={now} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
+const Servers = ({ servers }: Pick<Inspection, "servers">) => {
+  const columns = serverColumns(useServerTime(5_000))
+  if (servers.length === 0) return <p class="note">This Computer has no MCP servers.</p>
+  return <Table label="MCP servers" width="wide" columns={columns} rows={servers} keyOf={({ name }) => name} />
 }
 
 /** The inspection of a Computer, or the reason why it is missing. */
@@ -94,44 +77,33 @@ export const InspectionOf = ({
   )
 }
 
-const Fact = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
-
 const MemberSection = ({ member }: { readonly member: PageMember }) => (
   <section class="card">
     <div class="card-title">
       <h2>
-        <span class={`tag role-${member.role}`}>{member.role === "agent" ? "Agent" : "Computer"}</span>{" "}
-        <Name of={member.name} />
+        <RoleTag role={member.role} /> <Name of={member.name} />
       </h2>
       <DisconnectButton member={member} />
     </div>
     {session.value?.office === undefined && (
-      <dl class="facts">
-        <Fact name="Protocol version">
-          <Name of={member.version} />
-        </Fact>
-        <Fact name="Subject">{member.subject === "" ? "none" : <Name of={member.subject} />}</Fact>
-        <Fact name="Joined">{formatDateTime(member.joinedAt)}</Fact>
-        <Fact name="Node">
-          <Name of={member.node} />
-        </Fact>
-      </dl>
+      <Facts
+        isRow
+        facts={[
+          ["Protocol version", <Name of={member.version} />],
+          ["Subject", member.subject === "" ? "none" : <Name of={member.subject} />],
+          ["Joined", formatDateTime(member.joinedAt)],
+          ["Node", <Name of={member.node} />]
+        ]}
+      />
     )}
     {member.role === "computer" && (
-      <InspectionOf member={member}>
-        {(inspection) => <Servers inspection={inspection} label="MCP servers" />}
-      </InspectionOf>
+      <InspectionOf member={member}>{({ servers }) => <Servers servers={servers} />}</InspectionOf>
     )}
   </section>
 )
 
 /** The members of an office, with the MCP servers of its Computers. */
-export const MembersView = ({ address }: { readonly address: OfficeAddress }) => {
+export const MembersView = ({ address }: OfficeRoute) => {
   const { agents, computers } = findPageOffice(pageState.value, address)
   const members = [...agents, ...computers]
   if (members.length === 0) {

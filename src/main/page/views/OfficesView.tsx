@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks"
 import { countByOffice } from "../../../domain/page/calls/openApprovals.ts"
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts"
@@ -6,11 +7,48 @@ import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
 import { openApprovals, pageState, session } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
-import { Empty } from "../parts/Empty.tsx"
-import { Introduction } from "./Introduction.tsx"
+import { Empty } from "../parts/missing.tsx"
 import { Sparkline } from "../parts/Sparkline.tsx"
+import { type Column, countColumn, State, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatClock, formatDateTime, useServerTime } from "../parts/time.ts"
+import { readSetting, writeSetting } from "../connection/storage.ts"
+
+const setting = "a2c.introduction"
+
+/** Explains the system until it is closed. */
+const Introduction = () => {
+  const [isOpen, setOpen] = useState(() => readSetting(setting) !== "closed")
+  return (
+    <details
+      class="card introduction"
+      open={isOpen}
+      onToggle={({ currentTarget: { open } }) => {
+        setOpen(open)
+        writeSetting(setting, open ? "open" : "closed")
+      }}
+    >
+      <summary>What is this?</summary>
+      <p>
+        This Server connects <strong>Agents</strong>, the hosts of language models, with <strong>Computers</strong>. A
+        Computer runs MCP servers, and offers their tools, windows and documents. Members meet in an{" "}
+        <strong>office</strong>: one Agent, and any number of Computers.
+      </p>
+      <ul>
+        <li>
+          Choose an office to see its members and MCP servers, its tools, the desktop that the Agent sees, its calls,
+          documents, devices and tool packs.
+        </li>
+        <li>
+          Under Try, call a tool yourself. The members see the call under the name of the operator. The Computer asks
+          for consent as it does for an Agent.
+        </li>
+        <li>In the inbox of an office, decide about calls that wait for an approval, where the Computer allows it.</li>
+        <li>Otherwise this page only observes. It is not a member of an office.</li>
+      </ul>
+    </details>
+  )
+}
 
 /** Members and rejections that are listed; a Server may have more. */
 const maxListedMembers = 50
@@ -32,82 +70,71 @@ export const DisconnectButton = ({ member }: { readonly member: PageMember }) =>
     </CommandButton>
   )
 
-const MemberItem = ({ member }: { readonly member: PageMember }) => (
-  <li>
-    <span class={`tag role-${member.role}`}>{member.role === "agent" ? "Agent" : "Computer"}</span>
-    <span class="grow">
-      <Name of={member.name} />
-    </span>
-    <DisconnectButton member={member} />
-  </li>
+export const RoleTag = ({ role }: Pick<PageMember, "role">) => (
+  <span class={`tag role-${role}`}>{role === "agent" ? "Agent" : "Computer"}</span>
 )
 
-const OfficeRow = ({ approvals, office }: { readonly approvals: number; readonly office: OfficeSummary }) => {
+const Members = ({ office }: { readonly office: OfficeSummary }) => {
   const members = [...office.agents, ...office.computers]
   return (
-    <tr>
-      <th scope="row">
-        <a href={officeHash(office, "members")}>
-          <Name of={office.office} />
-        </a>
-      </th>
-      <td>
-        <Name of={office.line} />
-      </td>
-      <td>
-        <details>
-          <summary>{`${formatNumberOf(office.agents.length, "Agent")}, ${formatNumberOf(office.computers.length, "Computer")}`}</summary>
-          <ul class="plain members">
-            {members.slice(0, maxListedMembers).map((member) => (
-              <MemberItem key={member.sid} member={member} />
-            ))}
-          </ul>
-          {members.length > maxListedMembers && <a href={officeHash(office, "members")}>all members</a>}
-        </details>
-      </td>
-      <td class="number">
-        {approvals > 0 && (
-          <a href={officeHash(office, "inbox")} aria-label={formatNumberOf(approvals, "open approval")}>
-            {formatCount(approvals)}
-          </a>
-        )}
-      </td>
-      <td class="number">{formatCount(office.callsPerSecond)}</td>
-      <td>
-        <Sparkline values={office.history} />
-      </td>
-      <td class={office.failed > 0 ? "number bad" : "number"}>{formatCount(office.failed)}</td>
-    </tr>
+    <details>
+      <summary>{`${formatNumberOf(office.agents.length, "Agent")}, ${formatNumberOf(office.computers.length, "Computer")}`}</summary>
+      <ul class="plain members">
+        {members.slice(0, maxListedMembers).map((member) => (
+          <li key={member.sid}>
+            <RoleTag role={member.role} />
+            <span class="grow">
+              <Name of={member.name} />
+            </span>
+            <DisconnectButton member={member} />
+          </li>
+        ))}
+      </ul>
+      {members.length > maxListedMembers && <a href={officeHash(office, "members")}>all members</a>}
+    </details>
   )
 }
 
+const OpenApprovals = ({ count, office }: { readonly count: number; readonly office: OfficeSummary }) =>
+  count > 0 && (
+    <a href={officeHash(office, "inbox")} aria-label={formatNumberOf(count, "open approval")}>
+      {formatCount(count)}
+    </a>
+  )
+
+const officeColumns = (approvals: ReadonlyMap<string, number>): ReadonlyArray<Column<OfficeSummary>> => [
+  {
+    title: "Office",
+    cell: (office) => (
+      <a href={officeHash(office, "members")}>
+        <Name of={office.office} />
+      </a>
+    )
+  },
+  { title: "Protocol line", cell: ({ line }) => <Name of={line} /> },
+  { title: "Members", cell: (office) => <Members office={office} /> },
+  {
+    title: "Open approvals",
+    cell: (office) => <OpenApprovals count={approvals.get(officeKey(office)) ?? 0} office={office} />,
+    kind: "number"
+  },
+  countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
+  { title: "Last minute", cell: ({ history }) => <Sparkline values={history} /> },
+  {
+    title: "Failed calls",
+    cell: ({ failed }) => formatCount(failed),
+    kind: ({ failed }) => (failed > 0 ? "number bad" : "number")
+  }
+]
+
 const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }) => {
-  const approvals = countByOffice(openApprovals.value)
+  const columns = officeColumns(countByOffice(openApprovals.value))
   return offices.length === 0 ? (
     <Empty command={"a2c computer --office team --config mcp.json\na2c agent --office team tools"}>
       No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
     </Empty>
   ) : (
-    <div class="scroll wide" tabIndex={0} role="group" aria-label="Offices">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Office</th>
-            <th scope="col">Protocol line</th>
-            <th scope="col">Members</th>
-            <th scope="col">Open approvals</th>
-            <th scope="col">Calls per second</th>
-            <th scope="col">Last minute</th>
-            <th scope="col">Failed calls</th>
-          </tr>
-        </thead>
-        <tbody>
-          {offices.map((office) => (
-            <OfficeRow key={officeKey(office)} office={office} approvals={approvals.get(officeKey(office)) ?? 0} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="Offices" width="wide" columns={columns} rows={offices} keyOf={officeKey} />
   )
 }
 
@@ -128,122 +155,66 @@ const nodeClasses: { readonly [State in PageNode["state"]]: string } = {
   unavailable: "bad"
 }
 
-const NodeRow = ({ node, now }: { readonly node: PageNode; readonly now: number }) => (
-  <tr>
-    <th scope="row">
-      <Name of={node.node} />
-      <div class="note">
-        <Name of={node.version} />, lines <Name of={node.lines.join(", ")} />
-      </div>
-    </th>
-    <td>
-      <span class={`state ${nodeClasses[node.state]}`}>{node.state}</span>
-      {node.reason !== undefined && <LongText text={node.reason} />}
-    </td>
-    <td>
-      <Components components={node.components} />
-    </td>
-    <td>
-      {node.latency === undefined
-        ? "no calls"
-        : `${formatDuration(node.latency.p50)} / ${formatDuration(node.latency.p90)} / ${formatDuration(node.latency.p99)}`}
-    </td>
-    <td class="number">{formatCount(node.callsPerSecond)}</td>
-    <td class="number">{formatCount(node.callsInFlight)}</td>
-    <td class="number">{formatCount(node.connections)}</td>
-    <td class="number">{node.state !== "unavailable" && formatBytes(node.memoryBytes)}</td>
-    <td title={formatDateTime(node.startedAt)}>
-      {node.state !== "unavailable" && formatDuration(Math.max(0, now - node.startedAt))}
-    </td>
-    <td>
-      {node.state === "ready" && (
-        <CommandButton
-          label="Drain"
-          description={`Drain the node ${node.node}`}
-          title="Drain this node?"
-          command={{ _tag: "Drain", node: node.node }}
-        >
-          <p>
-            The node <Name of={node.node} /> rejects joins and new calls until it ends. Running calls continue. This
-            cannot be undone from the page.
-          </p>
-        </CommandButton>
-      )}
-    </td>
-  </tr>
+const NodeName = ({ lines, node, version }: PageNode) => (
+  <>
+    <Name of={node} />
+    <div class="note">
+      <Name of={version} />, lines <Name of={lines.join(", ")} />
+    </div>
+  </>
 )
 
-const nodeColumns = [
-  "Node",
-  "State",
-  "Components",
-  "Latency p50 / p90 / p99",
-  "Calls per second",
-  "Calls in flight",
-  "Connections",
-  "Memory",
-  "Uptime",
-  "Actions"
+const DrainButton = ({ node }: Pick<PageNode, "node">) => (
+  <CommandButton
+    label="Drain"
+    description={`Drain the node ${node}`}
+    title="Drain this node?"
+    command={{ _tag: "Drain", node }}
+  >
+    <p>
+      The node <Name of={node} /> rejects joins and new calls until it ends. Running calls continue. This cannot be
+      undone from the page.
+    </p>
+  </CommandButton>
+)
+
+const formatLatency = ({ latency }: PageNode): string =>
+  latency === undefined ? "no calls" : [latency.p50, latency.p90, latency.p99].map(formatDuration).join(" / ")
+
+const nodeColumns = (now: number): ReadonlyArray<Column<PageNode>> => [
+  { title: "Node", cell: (node) => <NodeName {...node} /> },
+  { title: "State", cell: ({ reason, state }) => <State kind={nodeClasses[state]} of={state} reason={reason} /> },
+  { title: "Components", cell: ({ components }) => <Components components={components} /> },
+  { title: "Latency p50 / p90 / p99", cell: formatLatency },
+  countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
+  countColumn("Calls in flight", ({ callsInFlight }) => callsInFlight),
+  countColumn("Connections", ({ connections }) => connections),
+  {
+    title: "Memory",
+    cell: ({ memoryBytes, state }) => state !== "unavailable" && formatBytes(memoryBytes),
+    kind: "number"
+  },
+  {
+    title: "Uptime",
+    cell: ({ startedAt, state }) => state !== "unavailable" && formatDuration(Math.max(0, now - startedAt)),
+    hint: ({ startedAt }) => formatDateTime(startedAt)
+  },
+  { title: "Actions", cell: ({ node, state }) => state === "ready" && <DrainButton node={node} /> }
 ]
 
 const Nodes = ({ nodes }: { readonly nodes: ReadonlyArray<PageNode> }) => {
-  const now = useServerTime(10_000)
-  return (
-    <div class="scroll widest" tabIndex={0} role="group" aria-label="Nodes">
-      <table>
-        <thead>
-          <tr>
-            {nodeColumns.map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {nodes.map((node) => (
-            <NodeRow key={node.node} node={node} now={now} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
+  const columns = nodeColumns(useServerTime(10_000))
+  return <Table label="Nodes" width="widest" columns={columns} rows={nodes} keyOf={({ node }) => node} />
 }
 
-const Rejections = ({ rejections }: { readonly rejections: ReadonlyArray<Rejection> }) => (
-  <div class="scroll wide" tabIndex={0} role="group" aria-label="Rejections">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Rejected</th>
-          <th scope="col">Code</th>
-          <th scope="col">Reason</th>
-          <th scope="col">Subject</th>
-          <th scope="col">Address</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rejections.slice(0, maxListedRejections).map(({ at, code, reason, remoteAddress, subject, what }, index) => (
-          <tr key={rejections.length - index}>
-            <td>{formatClock(at)}</td>
-            <td>{what}</td>
-            <td class="number">{code ?? ""}</td>
-            <td>
-              <LongText text={reason} />
-            </td>
-            <td>
-              <Name of={subject ?? ""} />
-            </td>
-            <td>
-              <Name of={remoteAddress ?? ""} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+const rejectionColumns: ReadonlyArray<Column<Rejection>> = [
+  { title: "Time", cell: ({ at }) => formatClock(at) },
+  { title: "Rejected", cell: ({ what }) => what },
+  { title: "Code", cell: ({ code }) => code ?? "", kind: "number" },
+  { title: "Reason", cell: ({ reason }) => <LongText text={reason} /> },
+  { title: "Subject", cell: ({ subject = "" }) => <Name of={subject} /> },
+  { title: "Address", cell: ({ remoteAddress = "" }) => <Name of={remoteAddress} /> }
+]
 
 const Totals = ({ nodes, offices }: OfficesAndNodes) => {
   const sum = (values: ReadonlyArray<number>): string => formatCount(values.reduce((total, one) => total + one, 0))
@@ -291,7 +262,14 @@ export const OfficesView = () => {
       {rejections.length === 0 ? (
         <p class="note">Nothing was rejected since this page was opened.</p>
       ) : (
-        <Rejections rejections={rejections} />
+        <Table
+          label="Rejections"
+          width="wide"
+          columns={rejectionColumns}
+          hasRowHeaders={false}
+          rows={rejections.slice(0, maxListedRejections)}
+          keyOf={(_, index) => rejections.length - index}
+        />
       )}
     </>
   )

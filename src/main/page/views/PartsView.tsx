@@ -1,9 +1,10 @@
 import { findPageOffice } from "../../../domain/page/offices.ts"
 import { formatNumberOf } from "../../../domain/text/format.ts"
 import type { InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
 import { pageState } from "../connection/store.ts"
-import { Empty } from "../parts/Empty.tsx"
+import { Empty } from "../parts/missing.tsx"
+import { type Column, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatClock } from "../parts/time.ts"
 import { InspectionOf } from "./MembersView.tsx"
@@ -27,48 +28,40 @@ const Faults = ({ faults }: { readonly faults: ReadonlyArray<InspectedFault> }) 
     </details>
   )
 
-const PartRow = ({ part }: { readonly part: InspectedPart }) => (
-  <tr>
-    <th scope="row">
-      <Name of={part.name} />
-    </th>
-    <td>{kinds[part.kind]}</td>
-    <td>
-      <Name of={part.state} />
-      {part.reason !== undefined && <LongText text={part.reason} />}
-      <Faults faults={part.faults ?? []} />
-    </td>
-    <td>
-      <Name of={part.offers.slice(0, maxOffers).join(", ")} length={4_000} />
-    </td>
-  </tr>
-)
+const partColumns: ReadonlyArray<Column<InspectedPart>> = [
+  { title: "Name", cell: ({ name }) => <Name of={name} /> },
+  { title: "Kind", cell: ({ kind }) => kinds[kind] },
+  {
+    title: "State",
+    cell: ({ faults = [], reason, state }) => (
+      <>
+        <Name of={state} />
+        {reason !== undefined && <LongText text={reason} />}
+        <Faults faults={faults} />
+      </>
+    )
+  },
+  {
+    title: "Services or tools",
+    cell: ({ offers }) => <Name of={offers.slice(0, maxOffers).join(", ")} length={4_000} />
+  }
+]
 
 const Parts = ({ parts }: { readonly parts: ReadonlyArray<InspectedPart> }) =>
   parts.length === 0 ? (
     <p class="note">This Computer has neither devices nor tool packs.</p>
   ) : (
-    <div class="scroll medium" tabIndex={0} role="group" aria-label="Devices and packs">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Kind</th>
-            <th scope="col">State</th>
-            <th scope="col">Services or tools</th>
-          </tr>
-        </thead>
-        <tbody>
-          {parts.map((part) => (
-            <PartRow key={`${part.kind} ${part.name}`} part={part} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Devices and packs"
+      width="medium"
+      columns={partColumns}
+      rows={parts}
+      keyOf={({ kind, name }) => `${kind} ${name}`}
+    />
   )
 
 /** The devices and tool packs behind the Computers of an office. */
-export const PartsView = ({ address }: { readonly address: OfficeAddress }) => {
+export const PartsView = ({ address }: OfficeRoute) => {
   const { computers } = findPageOffice(pageState.value, address)
   if (computers.length === 0) {
     return (

@@ -4,7 +4,7 @@ import { type AppContent, findApp, parseAppContent, type ToolApp } from "../../.
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../../domain/tools/appTools.ts"
-import { mcpRequest } from "../../connection/mcpRequest.ts"
+import { mcpRequest } from "../../connection/callOfficeTool.ts"
 import { pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"

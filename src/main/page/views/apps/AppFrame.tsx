@@ -1,10 +1,12 @@
+import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { JsonObject } from "../../../../domain/json.ts"
 import { formatAppDomains } from "../../../../domain/page/apps/appDomains.ts"
 import type { AppContent, ToolApp } from "../../../../domain/page/apps/findApp.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
-import { callToolOnce, mcpRequest } from "../../connection/mcpRequest.ts"
-import { ConfirmDialog } from "../../parts/Dialog.tsx"
+import { callToolOnce, mcpRequest } from "../../connection/callOfficeTool.ts"
+import { ConfirmDialog } from "../../parts/CommandButton.tsx"
+import { SmallButton } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 import { type AppBridge, AppRequestFailed, makeAppBridge } from "./appBridge.ts"
@@ -71,25 +73,56 @@ const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => ({
   platform: "web"
 })
 
-/** An app in its frame, the calls that it makes, and the links that it asks to open. */
-export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) => {
-  const frame = useRef<HTMLIFrameElement>(null)
-  const bridge = useRef<AppBridge>(undefined)
+/** The calls that an app makes, and the link that it asks to open. */
+const useAppRequests = ({ call: { target } }: AppFrameProps) => {
   const [activities, setActivities] = useState<ReadonlyArray<Activity>>([])
   const [link, setLink] = useState<LinkQuestion>()
-  const openQuestion = useRef<LinkQuestion>(undefined)
+  const open = useRef<LinkQuestion>(undefined)
 
   const ask = (question: LinkQuestion | undefined): void => {
-    openQuestion.current = question
+    open.current = question
     setLink(question)
   }
+  const note = (tool: string, outcome: string): void =>
+    setActivities((before) => [...before, { tool, outcome }].slice(-maxActivities))
 
+  const callTool = async (tool: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
+    try {
+      const result = toAppResult(await callToolOnce({ ...target, tool, params }, signal))
+      note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
+      return result
+    } catch (error) {
+      note(tool, error instanceof Error ? error.message : String(error))
+      throw error
+    }
+  }
+  const openLink = (url: URL) =>
+    new Promise<void>((resolve, reject) => {
+      if (open.current !== undefined) return reject(new AppRequestFailed("Another link is asked about"))
+      ask({
+        url,
+        answer: (isPermitted) => {
+          ask(undefined)
+          if (!isPermitted) return reject(new AppRequestFailed("The operator did not open the link"))
+          window.open(url, "_blank", "noopener,noreferrer")
+          resolve()
+        }
+      })
+    })
+  return { activities, link, callTool, openLink, dismissLink: () => open.current?.answer(false) }
+}
+
+/** Loads the app into its frame, and connects the two. Gives the bridge. */
+const useAppBridge = (
+  frame: RefObject<HTMLIFrameElement | null>,
+  { app, call, content, onStop, origin }: AppFrameProps,
+  { callTool, openLink }: ReturnType<typeof useAppRequests>
+) => {
+  const bridge = useRef<AppBridge>(undefined)
   useEffect(() => {
     const element = frame.current
     if (element === null) return
     const abort = new AbortController()
-    const note = (tool: string, outcome: string): void =>
-      setActivities((before) => [...before, { tool, outcome }].slice(-maxActivities))
     const made = makeAppBridge({
       app,
       html: content.html,
@@ -98,31 +131,10 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
       params: call.params,
       result: call.result,
       send: (message) => element.contentWindow?.postMessage(JSON.stringify(message), origin),
-      callTool: async (tool, params) => {
-        try {
-          const result = toAppResult(await callToolOnce({ ...call.target, tool, params }, abort.signal))
-          note(tool, result["isError"] === true ? "the tool returned an error" : "the tool succeeded")
-          return result
-        } catch (error) {
-          note(tool, error instanceof Error ? error.message : String(error))
-          throw error
-        }
-      },
+      callTool: (tool, params) => callTool(tool, params, abort.signal),
       readResource: (uri) =>
         mcpRequest(call.target, { method: "resources/read", server: app.server, params: { uri } }, abort.signal),
-      openLink: (url) =>
-        new Promise((resolve, reject) => {
-          if (openQuestion.current !== undefined) return reject(new AppRequestFailed("Another link is asked about"))
-          ask({
-            url,
-            answer: (isPermitted) => {
-              ask(undefined)
-              if (!isPermitted) return reject(new AppRequestFailed("The operator did not open the link"))
-              window.open(url, "_blank", "noopener,noreferrer")
-              resolve()
-            }
-          })
-        }),
+      openLink,
       onHeight: (wanted) =>
         void (element.style.height = `${Math.min(height.max, Math.max(height.min, Math.ceil(wanted)))}px`),
       onTornDown: () => onStop(""),
@@ -145,6 +157,30 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
       abort.abort()
     }
   }, [])
+  return bridge
+}
+
+const ToolsOfApp = ({ app: { tools } }: Pick<AppFrameProps, "app">) => (
+  <p class="note">
+    Tools of the app:{" "}
+    {tools.size === 0
+      ? "none"
+      : [...tools.values()].map((tool, index) => (
+          <>
+            {index > 0 && ", "}
+            <Name of={tool} />
+          </>
+        ))}
+  </p>
+)
+
+/** An app in its frame, the calls that it makes, and the links that it asks to open. */
+export const AppFrame = (props: AppFrameProps) => {
+  const { app, call, onStop } = props
+  const frame = useRef<HTMLIFrameElement>(null)
+  const requests = useAppRequests(props)
+  const bridge = useAppBridge(frame, props, requests)
+  const { activities, dismissLink, link } = requests
 
   const stop = (): void => {
     bridge.current?.tearDown()
@@ -155,9 +191,7 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
     <>
       <p class="note">
         An app of an MCP server, in a sandbox. It may call the tools below as you. Do not enter secrets.{" "}
-        <button type="button" class="small" onClick={stop}>
-          Stop the app
-        </button>
+        <SmallButton onPress={stop}>Stop the app</SmallButton>
       </p>
       <iframe
         ref={frame}
@@ -167,17 +201,7 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
         allow=""
         referrerpolicy="no-referrer"
       />
-      <p class="note">
-        Tools of the app:{" "}
-        {app.tools.size === 0
-          ? "none"
-          : [...app.tools.values()].map((tool, index) => (
-              <>
-                {index > 0 && ", "}
-                <Name of={tool} />
-              </>
-            ))}
-      </p>
+      <ToolsOfApp app={app} />
       {activities.length > 0 && (
         <ul class="note" aria-label="Calls of the app">
           {activities.map(({ outcome, tool }, index) => (
@@ -193,7 +217,7 @@ export const AppFrame = ({ app, call, content, onStop, origin }: AppFrameProps) 
           action="Open"
           error={undefined}
           onConfirm={() => link.answer(true)}
-          onClose={() => openQuestion.current?.answer(false)}
+          onClose={dismissLink}
         >
           <p>
             Host: <Name of={link.url.host} length={300} />

@@ -48,30 +48,22 @@ const invalidParams = (message: string) => new AppRequestFailed(message, jsonRpc
 
 const teardownId = "teardown"
 
-/**
- * The page's end of the protocol of MCP Apps. `receive` takes the data of each message event of the frame, whose source and
- * origin the caller has checked.
- */
-export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () => performance.now()) => {
-  const { app, callTool, context, csp, html, onHeight, onTornDown, onViolation, openLink, readResource, send } = options
-  const isWithinRate = makeAppRate(now())
-  let isLoaded = false
-  let isInitialized = false
-  let isEnded = false
+/** Makes the function that serves the requests of an app. */
+const makeRequestHandler = ({ app, callTool, context, csp, openLink, readResource }: AppBridgeOptions) => {
   let running = 0
 
-  const post = (message: JsonObject): void => {
-    if (!isEnded) send({ jsonrpc: "2.0", ...message })
+  /** Runs a request that asks the Computer or the operator. */
+  const whileRunning = async (request: () => Promise<JsonObject>): Promise<JsonObject> => {
+    if (running >= maxRunningRequests) throw new AppRequestFailed("Too many requests in progress")
+    running += 1
+    try {
+      return await request()
+    } finally {
+      running -= 1
+    }
   }
 
-  const initialize = (): JsonObject => ({
-    protocolVersion: appProtocolVersion,
-    hostInfo: { name: "a2c-office-page", version: "1" },
-    hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox: { csp } },
-    hostContext: context
-  })
-
-  const callOwnTool = (params: JsonObject): Promise<JsonObject> => {
+  const callOwnTool = async (params: JsonObject): Promise<JsonObject> => {
     const tool = app.tools.get(asString(params["name"]) ?? "")
     const { arguments: args = {} } = params
     if (tool === undefined) throw invalidParams("The app may not call this tool: only those of its MCP server for apps")
@@ -79,7 +71,7 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
     return callTool(tool, args)
   }
 
-  const readOwnResource = (params: JsonObject): Promise<JsonObject> => {
+  const readOwnResource = async (params: JsonObject): Promise<JsonObject> => {
     const uri = asString(params["uri"])
     if (uri === undefined) throw invalidParams("'uri' must be a string")
     return readResource(app.toComputerUri(uri))
@@ -93,27 +85,21 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
     return {}
   }
 
-  /** Runs a request that asks the Computer or the operator. */
-  const whileRunning = async (request: () => Promise<JsonObject>): Promise<JsonObject> => {
-    if (running >= maxRunningRequests) throw new AppRequestFailed("Too many requests in progress")
-    running += 1
-    try {
-      return await request()
-    } finally {
-      running -= 1
-    }
-  }
-
-  const handle = async (method: string, params: JsonObject): Promise<JsonObject> => {
+  return async (method: string, params: JsonObject): Promise<JsonObject> => {
     switch (method) {
       case "ui/initialize":
-        return initialize()
+        return {
+          protocolVersion: appProtocolVersion,
+          hostInfo: { name: "a2c-office-page", version: "1" },
+          hostCapabilities: { openLinks: {}, serverTools: {}, serverResources: {}, sandbox: { csp } },
+          hostContext: context
+        }
       case "ping":
         return {}
       case "tools/call":
-        return whileRunning(async () => callOwnTool(params))
+        return whileRunning(() => callOwnTool(params))
       case "resources/read":
-        return whileRunning(async () => readOwnResource(params))
+        return whileRunning(() => readOwnResource(params))
       case "ui/open-link":
         return whileRunning(() => openCheckedLink(params))
       case "ui/request-display-mode":
@@ -121,6 +107,22 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
       default:
         throw new AppRequestFailed("The office page does not support this request", jsonRpcCodes.methodNotFound)
     }
+  }
+}
+
+/**
+ * The page's end of the protocol of MCP Apps. `receive` takes the data of each message event of the frame, whose source and
+ * origin the caller has checked.
+ */
+export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () => performance.now()) => {
+  const handle = makeRequestHandler(options)
+  const isWithinRate = makeAppRate(now())
+  let isLoaded = false
+  let isInitialized = false
+  let isEnded = false
+
+  const post = (message: JsonObject): void => {
+    if (!isEnded) options.send({ jsonrpc: "2.0", ...message })
   }
 
   const answer = (id: string | number, method: string, params: JsonObject): void => {
@@ -136,14 +138,14 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
   const onNotification = (method: string, params: JsonObject): void => {
     if (method === sandboxMethods.ready && !isLoaded) {
       isLoaded = true
-      post({ method: sandboxMethods.load, params: { html } })
+      post({ method: sandboxMethods.load, params: { html: options.html } })
     } else if (method === "ui/notifications/initialized" && !isInitialized) {
       isInitialized = true
       post({ method: "ui/notifications/tool-input", params: { arguments: options.params } })
       post({ method: "ui/notifications/tool-result", params: options.result })
     } else if (method === "ui/notifications/size-changed") {
       const { height } = asObject(params)
-      if (typeof height === "number" && Number.isFinite(height)) onHeight(height)
+      if (typeof height === "number" && Number.isFinite(height)) options.onHeight(height)
     }
   }
 
@@ -154,17 +156,17 @@ export const makeAppBridge = (options: AppBridgeOptions, now: () => number = () 
       if (isEnded) return
       if (!isWithinRate(now())) {
         isEnded = true
-        return onViolation("It was stopped because it sent too many messages.")
+        return options.onViolation("It was stopped because it sent too many messages.")
       }
       const message = parseAppMessage(data)
       if (message?._tag === "Request") answer(message.id, message.method, message.params)
       else if (message?._tag === "Notification") onNotification(message.method, message.params)
-      else if (message?.id === teardownId) onTornDown()
+      else if (message?.id === teardownId) options.onTornDown()
     },
     /** Asks the app to end. */
     tearDown: (): void => {
       if (isInitialized) post({ id: teardownId, method: "ui/resource-teardown", params: {} })
-      else onTornDown()
+      else options.onTornDown()
     },
     /** Sends nothing more. */
     end: (): void => {

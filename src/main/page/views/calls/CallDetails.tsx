@@ -6,7 +6,9 @@ import type { TrackedCall } from "../../../../domain/page/PageState.ts"
 import { session } from "../../connection/store.ts"
 import { useReplies } from "../../connection/useReplies.ts"
 import { CommandButton } from "../../parts/CommandButton.tsx"
-import { CopyButton } from "../../parts/CopyButton.tsx"
+import { CopyButton } from "../../parts/controls.tsx"
+import { ErrorText } from "../../parts/missing.tsx"
+import { Facts } from "../../parts/Table.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
 import { useOfficeTools } from "../tools/useOfficeTools.ts"
@@ -15,15 +17,57 @@ import { formatDateTime } from "../../parts/time.ts"
 /** The timeout of the calls of an app. */
 const appTimeoutSeconds = 60
 
-const Fact = ({ name, value }: { readonly name: string; readonly value: string | undefined }) =>
-  value === undefined || value === "" ? null : (
+/** The facts of a call. Its only phase stands above them. */
+const factsOf = ({ call, phases }: TrackedCall, now: number) =>
+  [
+    ["Duration", formatDuration(durationOf(call, now))],
+    ["Started", formatDateTime(call.startedAt)],
+    ["Ended", call.endedAt === undefined ? undefined : formatDateTime(call.endedAt)],
+    [
+      "Phases",
+      (phases.length < 2 ? [] : phases)
+        .map(({ at, phase }) => `${phase} after ${formatDuration(Math.max(0, at - call.startedAt))}`)
+        .join(", ")
+    ],
+    ["Decision", describeStatus(call.decision)],
+    ["Computer", call.computer],
+    ["Agent", call.agent],
+    ["Subject", call.subject],
+    ["Event", call.event],
+    ["Request id", call.reqId],
+    ["Trace id", call.traceId],
+    ["Node", call.node]
+  ].map(([name = "", text]) => [name, text && <Name of={text} length={1_000} />] as const)
+
+const CancelButton = ({ id, name }: { readonly id: string; readonly name: string }) => (
+  <p>
+    <CommandButton
+      label="Cancel call"
+      description={`Cancel the call of ${name}`}
+      title="Cancel this call?"
+      command={{ _tag: "CancelCall", id }}
+    >
+      <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
+    </CommandButton>
+  </p>
+)
+
+const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
+  if (call.tool === undefined) return null
+  const command = copyAsCommand({ ...call, tool: call.tool }, params)
+  return (
     <>
-      <dt>{name}</dt>
-      <dd>
-        <Name of={value} length={1_000} />
-      </dd>
+      <h3>As a command</h3>
+      <LongText text={command} code />
+      <p>
+        <CopyButton label="Copy the command" text={command} />
+        {params === undefined && (
+          <span class="note"> The arguments are missing: the Server does not capture them by default.</span>
+        )}
+      </p>
     </>
   )
+}
 
 interface CallAppProps {
   readonly call: TrackedCall["call"]
@@ -43,20 +87,14 @@ const CallApp = ({ call: { computer, id, line, office, tool }, params, result }:
 }
 
 /** The details of a call, with its arguments and its result where the Server captures them. */
-export const CallDetails = ({
-  entry: { call, phases },
-  now
-}: {
-  readonly entry: TrackedCall
-  readonly now: number
-}) => {
+export const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now: number }) => {
+  const { call } = entry
   const phase = phaseOf(call)
   const isRunning = call.endedAt === undefined
   const hasBodies = session.value?.hasBodies === true
   const wanted = { key: call.id, version: String(isRunning), command: { _tag: "GetCallBody", id: call.id } } as const
   const { error, reply } = useReplies<"GetCallBody">(hasBodies ? [wanted] : []).get(call.id) ?? {}
   const params = parseJsonObject(reply?.params)
-  const command = call.tool === undefined ? undefined : copyAsCommand(call, params)
   return (
     <article>
       <h2>
@@ -66,59 +104,10 @@ export const CallDetails = ({
         <span class={`phase phase-${phase}`}>{phase}</span>{" "}
         <Name of={isRunning ? describeStatus(call.status) : describeFailure(call.outcome)} length={1_000} />
       </p>
-      {isRunning && (
-        <p>
-          <CommandButton
-            label="Cancel call"
-            description={`Cancel the call of ${call.tool ?? call.event}`}
-            title="Cancel this call?"
-            command={{ _tag: "CancelCall", id: call.id }}
-          >
-            <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
-          </CommandButton>
-        </p>
-      )}
-      <dl>
-        <Fact name="Duration" value={formatDuration(durationOf(call, now))} />
-        <Fact name="Started" value={formatDateTime(call.startedAt)} />
-        <Fact name="Ended" value={call.endedAt === undefined ? undefined : formatDateTime(call.endedAt)} />
-        <Fact
-          name="Phases"
-          // The only phase of a call is stated above.
-          value={
-            phases.length < 2
-              ? undefined
-              : phases
-                  .map(({ at, phase: one }) => `${one} after ${formatDuration(Math.max(0, at - call.startedAt))}`)
-                  .join(", ")
-          }
-        />
-        <Fact name="Decision" value={describeStatus(call.decision)} />
-        <Fact name="Computer" value={call.computer} />
-        <Fact name="Agent" value={call.agent} />
-        <Fact name="Subject" value={call.subject} />
-        <Fact name="Event" value={call.event} />
-        <Fact name="Request id" value={call.reqId} />
-        <Fact name="Trace id" value={call.traceId} />
-        <Fact name="Node" value={call.node} />
-      </dl>
-      {command !== undefined && (
-        <>
-          <h3>As a command</h3>
-          <LongText text={command} code />
-          <p>
-            <CopyButton label="Copy the command" text={command} />
-            {params === undefined && (
-              <span class="note"> The arguments are missing: the Server does not capture them by default.</span>
-            )}
-          </p>
-        </>
-      )}
-      {error !== undefined && (
-        <p class="error">
-          <Name of={error.message} length={1_000} /> ({error.code})
-        </p>
-      )}
+      {isRunning && <CancelButton id={call.id} name={call.tool ?? call.event} />}
+      <Facts facts={factsOf(entry, now)} />
+      <AsCommand call={call} params={params} />
+      {error !== undefined && <ErrorText error={error} />}
       {reply !== undefined && (
         <>
           <h3>Arguments</h3>

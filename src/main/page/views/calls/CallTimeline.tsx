@@ -4,6 +4,7 @@ import { arrangeLanes, type CallLane, callsBetween, segmentsOf } from "../../../
 import { describeStatus, durationOf, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import { formatDuration } from "../../../../domain/text/format.ts"
 import type { TrackedCall } from "../../../../domain/page/PageState.ts"
+import { Select } from "../../parts/controls.tsx"
 import { Name } from "../../parts/Text.tsx"
 import { truncate, visibleLine } from "../../parts/visibleText.ts"
 
@@ -61,29 +62,27 @@ const CallBar = ({ entry, from, now, row }: CallBarProps) => {
   )
 }
 
-const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => {
-  return (
-    <svg
-      class="lane"
-      role="img"
-      aria-label={`${lane.calls.length} calls`}
-      viewBox={`0 0 ${width} ${lane.rows * rowHeight}`}
-      preserveAspectRatio="none"
-      height={lane.rows * rowHeight}
-    >
-      {lane.calls.slice(-maxBars).map(({ entry, row }) => (
-        <g
-          key={entry.call.id}
-          class={entry.call.id === selected ? "call selected" : "call"}
-          onClick={() => onSelect(entry.call.id)}
-        >
-          <title>{titleOf(entry, now)}</title>
-          <CallBar entry={entry} row={row} from={from} now={now} />
-        </g>
-      ))}
-    </svg>
-  )
-}
+const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => (
+  <svg
+    class="lane"
+    role="img"
+    aria-label={`${lane.calls.length} calls`}
+    viewBox={`0 0 ${width} ${lane.rows * rowHeight}`}
+    preserveAspectRatio="none"
+    height={lane.rows * rowHeight}
+  >
+    {lane.calls.slice(-maxBars).map(({ entry, row }) => (
+      <g
+        key={entry.call.id}
+        class={entry.call.id === selected ? "call selected" : "call"}
+        onClick={() => onSelect(entry.call.id)}
+      >
+        <title>{titleOf(entry, now)}</title>
+        <CallBar entry={entry} row={row} from={from} now={now} />
+      </g>
+    ))}
+  </svg>
+)
 
 interface CallTimelineProps extends Pick<BarsProps, "now" | "onSelect" | "selected"> {
   readonly calls: ReadonlyArray<TrackedCall>
@@ -106,13 +105,12 @@ export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallT
         {children}
         <label>
           Span{" "}
-          <select class="small" value={span} onChange={(event) => setSpan(Number(event.currentTarget.value))}>
-            {spans.map((seconds) => (
-              <option key={seconds} value={seconds}>
-                {formatDuration(seconds * 1000)}
-              </option>
-            ))}
-          </select>
+          <Select
+            attributes={{ class: "small" }}
+            value={span}
+            options={spans.map((seconds) => [seconds, formatDuration(seconds * 1000)])}
+            onSelect={(value) => setSpan(Number(value))}
+          />
         </label>
       </div>
       {lanes.map((lane) => (

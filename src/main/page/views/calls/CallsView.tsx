@@ -5,15 +5,15 @@ import { quoteForShell } from "../../../../domain/text/quoteForShell.ts"
 import { callsOfOffice, latencyOf } from "../../../../domain/page/calls/officeCalls.ts"
 import { formatDuration, formatNumberOf } from "../../../../domain/text/format.ts"
 import { findPageOffice } from "../../../../domain/page/offices.ts"
-import type { OfficeAddress, PageCall } from "../../../../domain/page/PageEvent.ts"
+import type { PageCall } from "../../../../domain/page/PageEvent.ts"
 import type { PageState, TrackedCall } from "../../../../domain/page/PageState.ts"
-import type { RouteParameters } from "../../../../domain/page/route.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { pageState, replaceParameters } from "../../connection/store.ts"
-import { Empty } from "../../parts/Empty.tsx"
+import { Empty } from "../../parts/missing.tsx"
 import { Name } from "../../parts/Text.tsx"
 import { formatClock, useServerTime } from "../../parts/time.ts"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { VirtualList } from "../../parts/VirtualList.tsx"
+import { ListWithDetails } from "../../parts/VirtualList.tsx"
 import { CallDetails } from "./CallDetails.tsx"
 import { CallTimeline } from "./CallTimeline.tsx"
 
@@ -55,13 +55,8 @@ const Legend = () => (
   </ul>
 )
 
-interface CallsViewProps {
-  readonly address: OfficeAddress
-  readonly parameters: RouteParameters
-}
-
 /** The calls of an office: timeline, list, filter and details. */
-export const CallsView = ({ address, parameters }: CallsViewProps) => {
+export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const [paused, setPaused] = useState<{ readonly state: PageState; readonly now: number }>()
   const current = useServerTime(tick)
   const state = paused?.state ?? pageState.value
@@ -110,24 +105,18 @@ export const CallsView = ({ address, parameters }: CallsViewProps) => {
           <CallTimeline calls={shown} computers={computers} now={now} selected={chosen?.call.id} onSelect={select}>
             <Legend />
           </CallTimeline>
-          <div class="columns">
-            <VirtualList
-              label="Calls"
-              items={shown}
-              keyOf={({ call }) => call.id}
-              selected={chosen?.call.id}
-              onSelect={({ call }) => select(call.id)}
-            >
-              {({ call }) => <CallRow call={call} now={now} />}
-            </VirtualList>
-            <section class="card" aria-label="Call">
-              {chosen === undefined ? (
-                <p class="note">Choose a call to see its details.</p>
-              ) : (
-                <CallDetails key={chosen.call.id} entry={chosen} now={now} />
-              )}
-            </section>
-          </div>
+          <ListWithDetails
+            label="Calls"
+            items={shown}
+            keyOf={({ call }) => call.id}
+            selected={chosen?.call.id}
+            onSelect={({ call }) => select(call.id)}
+            detailsLabel="Call"
+            hint="Choose a call to see its details."
+            details={chosen && <CallDetails key={chosen.call.id} entry={chosen} now={now} />}
+          >
+            {({ call }) => <CallRow call={call} now={now} />}
+          </ListWithDetails>
         </>
       )}
     </>

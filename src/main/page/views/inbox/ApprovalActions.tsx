@@ -2,6 +2,7 @@ import type { ComponentChildren, TargetedMouseEvent } from "preact"
 import { useId, useState } from "preact/hooks"
 import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { serverNow } from "../../connection/store.ts"
+import { Select } from "../../parts/controls.tsx"
 import { truncate, visibleLine } from "../../parts/visibleText.ts"
 
 /** The answer of a command. */
@@ -83,17 +84,12 @@ export const ApprovalActions = ({ children, isSending, isSteady, onAnswer, tool 
         />
         <span class="answer">
           <AnswerButton {...common} label="Allow this tool in this office" onPress={allowTool} />
-          <select
-            aria-label="How long the tool is allowed"
+          <Select
+            attributes={{ "aria-label": "How long the tool is allowed" }}
             value={period}
-            onChange={(event) => setPeriod(Number(event.currentTarget.value))}
-          >
-            {periods.map(({ label }, index) => (
-              <option key={label} value={index}>
-                {label}
-              </option>
-            ))}
-          </select>
+            options={periods.map(({ label }, index) => [index, label])}
+            onSelect={(value) => setPeriod(Number(value))}
+          />
         </span>
       </div>
       <div class="field">

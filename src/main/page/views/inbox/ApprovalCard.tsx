@@ -1,31 +1,82 @@
-import type { ComponentChildren } from "preact"
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
-import type { ListedApproval } from "../../../../domain/page/calls/openApprovals.ts"
+import type { RefObject } from "preact"
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
+import type { ListedApproval, OpenApproval } from "../../../../domain/page/calls/openApprovals.ts"
 import { formatDuration } from "../../../../domain/text/format.ts"
 import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf, sendCommand } from "../../connection/api.ts"
-import { pageState } from "../../connection/store.ts"
+import { pageState, session } from "../../connection/store.ts"
 import { useReplies } from "../../connection/useReplies.ts"
+import { SmallButton } from "../../parts/controls.tsx"
+import { Facts } from "../../parts/Table.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
-import { formatClock, useServerTime } from "../../parts/time.ts"
-import { type Answer, ApprovalActions } from "./ApprovalActions.tsx"
+import { formatClock, formatDateTime, useServerTime } from "../../parts/time.ts"
+import { type Answer, ApprovalActions, type ApprovalActionsProps } from "./ApprovalActions.tsx"
 import type { Draft } from "../../../../domain/page/form/formDraft.ts"
 import { ApprovalDetails } from "./ApprovalDetails.tsx"
-import { describeDecision, describeEnd } from "./describeOutcome.ts"
 import { QuestionForm } from "./QuestionForm.tsx"
+import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
+import { describeFailure, describeStatus, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
+import type { PageCall } from "../../../../domain/page/PageEvent.ts"
+import { findPageOffice } from "../../../../domain/page/offices.ts"
+
+/** States the decision that the Computer has confirmed. */
+const describeDecision = ({ decidedBy, denialReason, input, scope, state, until }: ApprovalView): string => {
+  const by = decidedBy === undefined ? "" : ` by ${decidedBy}`
+  if (input !== undefined && state === "allowed") return `answered${by}`
+  if (input !== undefined && state === "denied") return `declined${by}`
+  if (state === "denied") return `denied${by}${denialReason === undefined ? "" : `: ${denialReason}`}`
+  if (state !== "allowed") return state
+  if (scope !== "tool") return `allowed once${by}`
+  const end = until === undefined ? "until it is revoked" : `until ${formatDateTime(until)}`
+  return `this tool is allowed in this office${by}, ${end}`
+}
+
+/** States how the wait of a call ended, as far as the page has seen it. */
+const describeEnd = (call: PageCall): string => {
+  if (call.status?._tag === "Decided") return describeStatus(call.status)
+  if (call.decision !== undefined) return describeStatus(call.decision)
+  if (call.endedAt === undefined) return "the call does not wait for this approval any more"
+  if (phaseOf(call) === "cancelled") return "the call was cancelled before a decision"
+  const failure = describeFailure(call.outcome)
+  return `the call ended without a decision${failure === "" ? "" : `: ${failure}`}`
+}
+
+/** True when the operator may decide: the Computer lets operators, or its MCP server asks about a call of this operator. */
+export const canDecide = ({ approval, call }: OpenApproval): boolean => {
+  const isCaller = call.agent === `operator:${session.value?.subject ?? ""}`
+  if (approval.isQuestion === true && isCaller && session.value?.mayCall === true) return true
+  const { computers } = findPageOffice(pageState.value, call)
+  return computers.some(({ features, name }) => name === call.computer && features.approvals)
+}
+
+/** How long buttons must have stood still before they take a click, in milliseconds. */
+const steadyMillis = 500
+
+/** False for a moment after the size of an element has changed: what it contains may have moved under the pointer. */
+export const useSteady = (element: RefObject<HTMLElement | null>): boolean => {
+  const [isSteady, setSteady] = useState(false)
+  useEffect(() => {
+    if (element.current === null) return undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const observer = new ResizeObserver(() => {
+      setSteady(false)
+      clearTimeout(timer)
+      timer = setTimeout(() => setSteady(true), steadyMillis)
+    })
+    observer.observe(element.current)
+    return () => {
+      clearTimeout(timer)
+      observer.disconnect()
+    }
+  }, [])
+  return isSteady
+}
 
 /** A shorter time before the end is highlighted, in milliseconds. */
 const urgentMillis = 30_000
 
 /** An answer was too late: the approval has ended, or another approver was faster. */
 const isFinal = (error: PageError | undefined): boolean => error?.code === 404 || error?.code === 409
-
-const Fact = ({ children, name }: { readonly name: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 /** Counts down from the time that the reply states, which depends on no clock. */
 const TimeLeft = ({ expiresIn }: { readonly expiresIn: number }) => {
@@ -39,46 +90,32 @@ const TimeLeft = ({ expiresIn }: { readonly expiresIn: number }) => {
   )
 }
 
-const Facts = ({
-  entry: { approval, call },
-  view
-}: {
-  readonly entry: ListedApproval
-  readonly view: PageReplies["GetApproval"] | undefined
-}) => (
-  <dl class="facts">
-    <Fact name="Agent">
-      <Name of={call.agent} />
-    </Fact>
-    <Fact name="Computer">
-      <Name of={call.computer} />
-    </Fact>
-    <Fact name="MCP server">
-      <Name of={approval.server} />
-    </Fact>
-    <Fact name="Called at">{formatClock(call.startedAt)}</Fact>
-    {view !== undefined && (
-      <Fact name="Asked by">
-        <Name of={view.askedBy} />
-      </Fact>
-    )}
-    {view?.reason !== undefined && (
-      <Fact name="Reason">
-        <LongText text={view.reason} />
-      </Fact>
-    )}
-  </dl>
+interface ApprovalFactsProps extends Pick<ApprovalCardProps, "entry"> {
+  readonly view?: PageReplies["GetApproval"] | undefined
+}
+
+const ApprovalFacts = ({ entry: { approval, call }, view }: ApprovalFactsProps) => (
+  <Facts
+    isRow
+    facts={[
+      ["Agent", <Name of={call.agent} />],
+      ["Computer", <Name of={call.computer} />],
+      ["MCP server", <Name of={approval.server} />],
+      ["Called at", formatClock(call.startedAt)],
+      ["Asked by", view && <Name of={view.askedBy} />],
+      ["Reason", view?.reason === undefined ? undefined : <LongText text={view.reason} />]
+    ]}
+  />
 )
 
-interface AnswerableProps extends Pick<ApprovalCardProps, "entry" | "isSteady"> {
+interface AnswerableProps extends Omit<ApprovalActionsProps, "tool" | "children">, Pick<ApprovalCardProps, "entry"> {
   readonly error: PageError | undefined
-  readonly isSending: boolean
-  readonly onAnswer: (answer: Answer) => void
 }
 
 /** The details of an approval, and the answers, which need the details. */
-const AnswerableApproval = ({ entry, error: answerError, isSending, isSteady, onAnswer }: AnswerableProps) => {
+const AnswerableApproval = ({ entry, error: answerError, ...answering }: AnswerableProps) => {
   const { approval, call, key } = entry
+  const actions = { ...answering, tool: approval.tool }
   const [attempt, setAttempt] = useState(0)
   // Here, so that what the user has entered outlives a failed request for the details.
   const [draft, setDraft] = useState<Draft>()
@@ -98,40 +135,27 @@ const AnswerableApproval = ({ entry, error: answerError, isSending, isSteady, on
           <TimeLeft expiresIn={reply.expiresIn} />
         </p>
       )}
-      <Facts entry={entry} view={reply} />
+      <ApprovalFacts entry={entry} view={reply} />
       {error !== undefined && (
         <p>
           <span class="error" role="alert">
             <Name of={error.message} length={1_000} /> ({error.code})
           </span>{" "}
-          <button type="button" class="small" onClick={() => setAttempt(attempt + 1)}>
-            Try again
-          </button>
+          <SmallButton onPress={() => setAttempt(attempt + 1)}>Try again</SmallButton>
         </p>
       )}
       {reply?.input !== undefined && (
-        <QuestionForm
-          input={reply.input}
-          tool={approval.tool}
-          draft={draft}
-          onDraft={setDraft}
-          isSending={isSending}
-          isSteady={isSteady}
-          onAnswer={onAnswer}
-          error={answerError}
-        />
+        <QuestionForm {...actions} input={reply.input} draft={draft} onDraft={setDraft} error={answerError} />
       )}
       {reply !== undefined && <ApprovalDetails view={reply} />}
       {reply !== undefined && reply.input === undefined && (
-        <>
-          <ApprovalActions tool={approval.tool} isSending={isSending} isSteady={isSteady} onAnswer={onAnswer}>
-            {answerError !== undefined && (
-              <p class="error" role="alert">
-                <Name of={answerError.message} length={1_000} />
-              </p>
-            )}
-          </ApprovalActions>
-        </>
+        <ApprovalActions {...actions}>
+          {answerError !== undefined && (
+            <p class="error" role="alert">
+              <Name of={answerError.message} length={1_000} />
+            </p>
+          )}
+        </ApprovalActions>
       )}
       {reply === undefined && error === undefined && <p class="note">loading</p>}
     </>
@@ -194,7 +218,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
         <AnswerableApproval entry={entry} error={error} isSending={isSending} isSteady={isSteady} onAnswer={answer} />
       ) : (
         <>
-          <Facts entry={entry} view={undefined} />
+          <ApprovalFacts entry={entry} />
           <p class="note">
             The owner of this Computer does not let operators decide. <code>a2c computer --approvers page</code> lets
             them.

@@ -1,7 +1,37 @@
+import { useMemo } from "preact/hooks"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { formatDateTime } from "../../parts/time.ts"
-import { Diff } from "./Diff.tsx"
+import { diffLines, type DiffPart, groupDiff } from "../../../../domain/approvals/diffLines.ts"
+import { formatNumberOf } from "../../../../domain/text/format.ts"
+
+/** The words beside the lines of each kind. A foreign text cannot imitate them: it stands in another column. */
+const words: { readonly [Kind in Exclude<DiffPart["kind"], "omitted">]: string } = {
+  same: "unchanged",
+  removed: "− removed",
+  added: "+ added"
+}
+
+/** The lines in which two foreign texts differ. */
+const Diff = ({ after, before }: { readonly before: string; readonly after: string }) => {
+  const parts = useMemo(() => groupDiff(diffLines(before, after)), [before, after])
+  return (
+    <div class="diff">
+      {parts.map(({ count, kind, text }, index) =>
+        kind === "omitted" ? (
+          <p key={index} class="note">
+            … {formatNumberOf(count, "unchanged line")}
+          </p>
+        ) : (
+          <div key={index} class={`diff-part diff-${kind}`}>
+            <span class="diff-word">{words[kind]}</span>
+            <LongText text={text} code />
+          </div>
+        )
+      )}
+    </div>
+  )
+}
 
 type ToolChange = NonNullable<ApprovalView["change"]>
 

@@ -1,19 +1,40 @@
 import { useMemo, useRef } from "preact/hooks"
 import {
   approvalsOfOffice,
+  type DecidedCall,
   findDecidedCalls,
   type ListedApproval,
   updateListed
 } from "../../../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatNumberOf } from "../../../../domain/text/format.ts"
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
+import { officeHash, type OfficeRoute } from "../../../../domain/page/route.ts"
 import { openApprovals, pageState } from "../../connection/store.ts"
-import { Empty } from "../../parts/Empty.tsx"
-import { ApprovalCard } from "./ApprovalCard.tsx"
-import { canDecide } from "./canDecide.ts"
-import { DecidedCalls } from "./DecidedCalls.tsx"
-import { useSteady } from "./useSteady.ts"
+import { Empty } from "../../parts/missing.tsx"
+import { ApprovalCard, canDecide, useSteady } from "./ApprovalCard.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
+import { Name } from "../../parts/Text.tsx"
+import { formatDateTime } from "../../parts/time.ts"
+
+const decisionColumns: ReadonlyArray<Column<DecidedCall>> = [
+  {
+    title: "Tool",
+    cell: ({ call }) => (
+      <a href={officeHash(call, "calls", { call: call.id })}>
+        <Name of={call.tool ?? call.event} />
+      </a>
+    )
+  },
+  { title: "Agent", cell: ({ call }) => <Name of={call.agent} /> },
+  { title: "Computer", cell: ({ call }) => <Name of={call.computer} /> },
+  {
+    title: "Decision",
+    cell: ({ decision }) => (decision.isAllowed ? "allowed" : "denied"),
+    kind: ({ decision }) => (decision.isAllowed ? "good" : "bad")
+  },
+  { title: "By", cell: ({ decision }) => <Name of={decision.by} /> },
+  { title: "Time", cell: ({ at }) => formatDateTime(at) }
+]
 
 /** Approvals that are shown at once: each one fetches its arguments. */
 const maxCards = 20
@@ -26,7 +47,7 @@ const SoundSwitch = () => (
 )
 
 /** The calls of an office that wait for an approval, and the latest decisions. */
-export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
+export const InboxView = ({ address }: OfficeRoute) => {
   const state = pageState.value
   const open = approvalsOfOffice(openApprovals.value, address)
   const listed = useRef<ReadonlyArray<ListedApproval>>([])
@@ -59,7 +80,13 @@ export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
       {decided.length === 0 ? (
         <p class="note">No approver decided a call since this page was opened.</p>
       ) : (
-        <DecidedCalls calls={decided} />
+        <Table
+          label="Latest decisions"
+          width="wide"
+          columns={decisionColumns}
+          rows={decided}
+          keyOf={({ call }) => call.id}
+        />
       )}
     </>
   )

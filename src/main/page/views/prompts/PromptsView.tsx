@@ -1,21 +1,183 @@
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { promptsIn } from "../../../../domain/page/prompts.ts"
-import type { RouteParameters } from "../../../../domain/page/route.ts"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import {
+  completionsIn,
+  messagesIn,
+  type PromptMessage,
+  promptsIn,
+  type ServerPrompt
+} from "../../../../domain/page/prompts.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { replaceParameters } from "../../connection/store.ts"
-import { useComputerReplies } from "../../connection/useComputerReplies.ts"
-import { exampleCommand, Empty } from "../../parts/Empty.tsx"
-import { Name } from "../../parts/Text.tsx"
-import { VirtualList } from "../../parts/VirtualList.tsx"
+import { useComputerReplies } from "../../connection/useReplies.ts"
+import { Empty, ErrorText, exampleCommand } from "../../parts/missing.tsx"
+import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
-import { type ComputerPrompt, PromptForm } from "./PromptForm.tsx"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
+import { initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
+import type { PageCommandOf, PageError } from "../../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import { pageErrorOf, sendCommand } from "../../connection/api.ts"
+import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
+import { CopyButton } from "../../parts/controls.tsx"
+import { GroupFields } from "../../parts/FormFields.tsx"
+import { Facts } from "../../parts/Table.tsx"
+import { LongText, Name } from "../../parts/Text.tsx"
 
-interface PromptsViewProps {
+/** A prompt with its Computer. */
+interface ComputerPrompt {
+  /** Unique in the office. */
+  readonly key: string
+  readonly computer: string
+  readonly prompt: ServerPrompt
+}
+
+interface PromptFormProps {
   readonly address: OfficeAddress
-  readonly parameters: RouteParameters
+  readonly chosen: ComputerPrompt
+}
+
+/** Time without another change before values are suggested, in milliseconds. */
+const completionDelay = 250
+
+/** Messages that are shown. */
+const maxMessages = 100
+
+const requestOf = (
+  { address, chosen: { computer, prompt } }: PromptFormProps,
+  method: PageCommandOf<"SendMcpRequest">["method"],
+  params: JsonObject
+): PageCommandOf<"SendMcpRequest"> => ({
+  _tag: "SendMcpRequest",
+  ...address,
+  computer,
+  server: prompt.server,
+  method,
+  params
+})
+
+/** The values that the MCP server suggests for the argument that has the focus. */
+const useCompletions = (props: PromptFormProps, args: JsonObject, name: string | undefined) => {
+  const [suggestions, setSuggestions] = useState<ReadonlyMap<string, ReadonlyArray<string>>>(new Map())
+  const [error, setError] = useState<PageError>()
+  const { hasCompletions, name: prompt } = props.chosen.prompt
+  useEffect(() => {
+    if (!hasCompletions || name === undefined) return undefined
+    const abort = new AbortController()
+    const { [name]: value, ...others } = args
+    const timer = setTimeout(() => {
+      const params = {
+        ref: { type: "ref/prompt", name: prompt },
+        argument: { name, value: stringOrEmpty(value) },
+        context: { arguments: others }
+      }
+      sendCommand(requestOf(props, "completion/complete", params), abort.signal).then(
+        ({ result }) => {
+          setError(undefined)
+          setSuggestions((before) => new Map(before).set(name, completionsIn(result)))
+        },
+        (failure: unknown) => {
+          if (!abort.signal.aborted) setError(pageErrorOf(failure))
+        }
+      )
+    }, completionDelay)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [name, JSON.stringify(args)])
+  return { suggestions, error }
+}
+
+const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage> }) => (
+  <section aria-label="Messages">
+    <h3>Messages</h3>
+    {messages.slice(0, maxMessages).map(({ content, role }, index) => (
+      <div key={index} class="block">
+        <span class="tag">
+          <Name of={role} length={40} />
+        </span>
+        <ContentBlockView block={content} />
+      </div>
+    ))}
+    <CopyButton
+      label="Copy the texts"
+      text={messages.map(({ content }) => stringOrEmpty(content["text"])).join("\n\n")}
+    />
+  </section>
+)
+
+type Fetched =
+  | { readonly _tag: "Loading" }
+  | { readonly _tag: "Failed"; readonly error: PageError }
+  | { readonly _tag: "Got"; readonly messages: ReadonlyArray<PromptMessage> }
+
+/** One prompt: its arguments, with the values that its MCP server suggests, and its messages. */
+const PromptForm = (props: PromptFormProps) => {
+  const { computer, prompt } = props.chosen
+  const form = useMemo(() => formOfSchema(prompt.argumentsSchema), [JSON.stringify(prompt.argumentsSchema)])
+  const [draft, setDraft] = useState(() => initialDraft(form))
+  const [focused, setFocused] = useState<string>()
+  const [fetched, setFetched] = useState<Fetched>()
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+
+  const { problems, value } = valueOfDraft(form, draft)
+  const args = isJsonObject(value) ? value : {}
+  const { error, suggestions } = useCompletions(props, args, focused)
+
+  const get = (): void => {
+    abort.current?.abort()
+    const controller = (abort.current = new AbortController())
+    const show = (next: Fetched): void => {
+      if (!controller.signal.aborted) setFetched(next)
+    }
+    show({ _tag: "Loading" })
+    const request = requestOf(props, "prompts/get", { name: prompt.name, arguments: args })
+    sendCommand(request, controller.signal).then(
+      ({ result }) => show({ _tag: "Got", messages: messagesIn(result) }),
+      (failure: unknown) => show({ _tag: "Failed", error: pageErrorOf(failure) })
+    )
+  }
+  return (
+    <form
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault()
+        get()
+      }}
+    >
+      <h2>
+        <Name of={prompt.title === "" ? prompt.name : prompt.title} />
+      </h2>
+      <Facts
+        facts={[
+          ["Computer", <Name of={computer} />],
+          ["MCP server", <Name of={prompt.server} />],
+          ["Name", <Name of={prompt.name} />]
+        ]}
+      />
+      {prompt.description !== "" && <LongText text={prompt.description} />}
+      {form._tag !== "Group" && <p class="note">The prompt has too many arguments for a form.</p>}
+      {form._tag === "Group" && form.members.length === 0 && <p class="note">The prompt has no arguments.</p>}
+      {form._tag === "Group" && (
+        <GroupFields field={form} draft={draft} onChange={setDraft} suggestions={suggestions} onFocus={setFocused} />
+      )}
+      {error !== undefined && <ErrorText error={error} isAlert />}
+      <p>
+        <button type="submit" class="primary" disabled={problems.length > 0 || fetched?._tag === "Loading"}>
+          Get the messages
+        </button>
+      </p>
+      <div role="status">{fetched?._tag === "Loading" && "loading"}</div>
+      {fetched?._tag === "Failed" && <ErrorText error={fetched.error} isAlert />}
+      {fetched?._tag === "Got" && <Messages messages={fetched.messages} />}
+    </form>
+  )
 }
 
 /** The prompts of all MCP servers of an office, and the messages of one. */
-export const PromptsView = ({ address, parameters }: PromptsViewProps) => {
+export const PromptsView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, replies } = useComputerReplies<"SendMcpRequest">(address, (computer) => ({
     _tag: "SendMcpRequest",
     ...address,
@@ -51,36 +213,20 @@ export const PromptsView = ({ address, parameters }: PromptsViewProps) => {
         </Empty>
       )}
       {prompts.length > 0 && (
-        <div class="columns">
-          <VirtualList
-            label="Prompts"
-            items={prompts}
-            keyOf={({ key }) => key}
-            selected={chosen?.key}
-            onSelect={select}
-          >
-            {({ computer, prompt }) => (
-              <>
-                <span class="grow">
-                  <Name of={prompt.name} />{" "}
-                  <span class="note">
-                    <Name of={prompt.description} length={120} />
-                  </span>
-                </span>
-                <span class="tag">
-                  <Name of={computer} length={40} />
-                </span>
-              </>
-            )}
-          </VirtualList>
-          <section class="card" aria-label="Prompt">
-            {chosen === undefined ? (
-              <p class="note">Choose a prompt to get its messages.</p>
-            ) : (
-              <PromptForm key={chosen.key} address={address} chosen={chosen} />
-            )}
-          </section>
-        </div>
+        <ListWithDetails
+          label="Prompts"
+          items={prompts}
+          keyOf={({ key }) => key}
+          selected={chosen?.key}
+          onSelect={select}
+          detailsLabel="Prompt"
+          hint="Choose a prompt to get its messages."
+          details={chosen && <PromptForm key={chosen.key} address={address} chosen={chosen} />}
+        >
+          {({ computer, prompt }) => (
+            <OfferRow name={prompt.name} description={prompt.description} computer={computer} />
+          )}
+        </ListWithDetails>
       )}
     </>
   )

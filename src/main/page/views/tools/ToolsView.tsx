@@ -1,16 +1,61 @@
 import { useMemo } from "preact/hooks"
 import { formatCount } from "../../../../domain/text/format.ts"
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { officeHash, type RouteParameters } from "../../../../domain/page/route.ts"
+import { officeHash, type OfficeRoute } from "../../../../domain/page/route.ts"
 import { isAppOnly } from "../../../../domain/tools/appTools.ts"
 import { replaceParameters } from "../../connection/store.ts"
-import { exampleCommand, Empty } from "../../parts/Empty.tsx"
-import { Name } from "../../parts/Text.tsx"
+import { Empty, exampleCommand } from "../../parts/missing.tsx"
+import { JsonText, LongText, Name } from "../../parts/Text.tsx"
 import { truncate } from "../../parts/visibleText.ts"
-import { VirtualList } from "../../parts/VirtualList.tsx"
-import { ToolDetails } from "./ToolDetails.tsx"
+import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
 import { ToolNotes } from "./ToolNotes.tsx"
 import { type PageTool, useOfficeTools } from "./useOfficeTools.ts"
+import type { Tool } from "../../../../domain/model/Tool.ts"
+import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
+import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
+import { type Column, Facts, Table } from "../../parts/Table.tsx"
+
+type Parameter = ReturnType<typeof describeParameters>[number]
+
+const parameterColumns: ReadonlyArray<Column<Parameter>> = [
+  { title: "Name", cell: ([name]) => <Name of={name} /> },
+  { title: "Type", cell: ([, type]) => <Name of={type} /> },
+  { title: "Required", cell: ([, , required]) => required },
+  { title: "Default", cell: ([, , , initial]) => <Name of={initial} /> },
+  { title: "Description", cell: ([, , , , description]) => <LongText text={description} /> }
+]
+
+const Parameters = ({ tool }: { readonly tool: Tool }) => {
+  const rows = useMemo(() => describeParameters(tool.paramsSchema), [tool])
+  if (rows.length === 0) return <p class="note">The tool has no parameters.</p>
+  return <Table label="Parameters" width="medium" columns={parameterColumns} rows={rows} keyOf={(_, index) => index} />
+}
+
+/** One tool: description, parameters, annotations and schemas. */
+const ToolDetails = ({ of: { computer, consent, tool } }: { readonly of: PageTool }) => (
+  <article>
+    <h2>
+      <Name of={tool.name} />
+    </h2>
+    <Facts
+      facts={[
+        ["Computer", <Name of={computer.name} />],
+        ["MCP server", tool.bundleId && <Name of={tool.bundleId} />],
+        ["Consent", consent ?? "not known: the Computer does not report its rules"],
+        ...Object.entries(parseAnnotations(tool.meta) ?? {}).map(([name, value]) => {
+          const text = typeof value === "string" ? value : JSON.stringify(value)
+          return [<Name of={name} />, <Name of={text} />] as const
+        })
+      ]}
+    />
+    {tool.description !== "" && <LongText text={tool.description} />}
+    <h3>Parameters</h3>
+    <Parameters tool={tool} />
+    <details>
+      <summary>Schemas and metadata as JSON</summary>
+      <JsonText value={{ parameters: tool.paramsSchema, result: tool.returnSchema, meta: tool.meta ?? {} }} />
+    </details>
+  </article>
+)
 
 /** The part of a description that is searched and listed. */
 const searchedLength = 2_000
@@ -27,13 +72,8 @@ const searchTools = (tools: ReadonlyArray<PageTool>, search: string): ReadonlyAr
   })
 }
 
-interface ToolsViewProps {
-  readonly address: OfficeAddress
-  readonly parameters: RouteParameters
-}
-
 /** All tools of an office, with a search and the details of one. */
-export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
+export const ToolsView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
   const search = parameters["q"] ?? ""
   const found = useMemo(() => searchTools(tools, search), [tools, search])
@@ -62,24 +102,16 @@ export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
           No Computer of this office offers tools. The configuration of a Computer names its MCP servers:
         </Empty>
       ) : (
-        <div class="columns">
-          <VirtualList label="Tools" items={found} keyOf={({ key }) => key} selected={chosen?.key} onSelect={select}>
-            {({ computer, tool }) => (
-              <>
-                <span class="grow">
-                  <Name of={tool.name} /> <span class="note">{<Name of={tool.description} length={120} />}</span>
-                </span>
-                {isAppOnly(tool.meta) && <span class="tag">for its app</span>}
-                <span class="tag">
-                  <Name of={computer.name} length={40} />
-                </span>
-              </>
-            )}
-          </VirtualList>
-          <section class="card" aria-label="Tool">
-            {chosen === undefined ? (
-              <p class="note">Choose a tool to see its parameters.</p>
-            ) : (
+        <ListWithDetails
+          label="Tools"
+          items={found}
+          keyOf={({ key }) => key}
+          selected={chosen?.key}
+          onSelect={select}
+          detailsLabel="Tool"
+          hint="Choose a tool to see its parameters."
+          details={
+            chosen && (
               <>
                 <ToolDetails of={chosen} />
                 <p>
@@ -88,9 +120,15 @@ export const ToolsView = ({ address, parameters }: ToolsViewProps) => {
                   </a>
                 </p>
               </>
-            )}
-          </section>
-        </div>
+            )
+          }
+        >
+          {({ computer, tool }) => (
+            <OfferRow name={tool.name} description={tool.description} computer={computer.name}>
+              {isAppOnly(tool.meta) && <span class="tag">for its app</span>}
+            </OfferRow>
+          )}
+        </ListWithDetails>
       )}
     </>
   )

@@ -2,7 +2,7 @@ import type { OfficeAddress, PageMember } from "../../../../domain/page/PageEven
 import { computerKey } from "../../../../domain/page/PageState.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { pageState } from "../../connection/store.ts"
-import { type ComputerReplies, useComputerReplies } from "../../connection/useComputerReplies.ts"
+import { type ComputerReplies, useComputerReplies } from "../../connection/useReplies.ts"
 
 /** A tool with its Computer and the rule of consent, where it is known. */
 export interface PageTool {

@@ -3,6 +3,7 @@ import type { PageError, PageReplies } from "../../../../domain/page/PageCommand
 import { formatOutcome } from "../../../../domain/policy/Rule.ts"
 import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf, sendCommand } from "../../connection/api.ts"
+import { Select } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 
@@ -65,14 +66,12 @@ export const ExplainCall = ({ agents, command }: ExplainProps) => {
         {agents.length > 0 && (
           <>
             <label for="explain-caller">Caller</label>
-            <select id="explain-caller" value={subject} onChange={(event) => setSubject(event.currentTarget.value)}>
-              <option value="">you</option>
-              {agents.map((name) => (
-                <option key={name} value={name}>
-                  {visibleLine(name)}
-                </option>
-              ))}
-            </select>
+            <Select
+              attributes={{ id: "explain-caller" }}
+              value={subject}
+              options={[["", "you"], ...agents.map((name) => [name, visibleLine(name)] as const)]}
+              onSelect={setSubject}
+            />
           </>
         )}
         <button type="button" disabled={command === undefined} onClick={() => void explain()}>

@@ -2,29 +2,25 @@ import { useMemo, useState } from "preact/hooks"
 import { escapeLinesForTerminal } from "../../../../domain/text/escapeForTerminal.ts"
 import { isJsonObject, parseJson } from "../../../../domain/json.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
-import { formatDuration } from "../../../../domain/text/format.ts"
 import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
 import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
 import { findPageOffice } from "../../../../domain/page/offices.ts"
-import type { Tool } from "../../../../domain/model/Tool.ts"
 import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import type { RouteParameters } from "../../../../domain/page/route.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import { pageState, replaceParameters, session } from "../../connection/store.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
 import { GroupFields } from "../../parts/FormFields.tsx"
-import { CopyButton } from "../../parts/CopyButton.tsx"
-import { exampleCommand, Empty } from "../../parts/Empty.tsx"
+import { CopyButton, Select } from "../../parts/controls.tsx"
+import { exampleCommand, Empty } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { AppCard } from "../apps/AppCard.tsx"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
 import { type PageTool, useOfficeTools } from "../tools/useOfficeTools.ts"
-import { CallApproval } from "./CallApproval.tsx"
-import { CallResult } from "./CallResult.tsx"
+import { RunningCall } from "./RunningCall.tsx"
 import { ExplainCall } from "./Explanation.tsx"
-import { type PageToolCall, useToolCall } from "./useToolCall.ts"
+import { useToolCall } from "./useToolCall.ts"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -33,52 +29,6 @@ const defaultTimeoutSeconds = 60
 /** Lines of the arguments as JSON that are shown without scrolling. */
 const minRows = 5
 const maxRows = 16
-
-interface RunningCallProps {
-  readonly call: PageToolCall
-  readonly request: PageCallRequest
-  readonly tool: Tool
-}
-
-const RunningCall = ({ call, request, tool }: RunningCallProps) => {
-  switch (call._tag) {
-    case "Running":
-      return (
-        <>
-          <div role="status">
-            <p>
-              Running. <Name of={call.as} length={1_000} />
-            </p>
-            {call.status !== "" && (
-              <p>
-                <Name of={call.status} length={1_000} />
-              </p>
-            )}
-            {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
-          </div>
-          {call.approvalId !== undefined && <CallApproval key={call.approvalId} id={call.approvalId} />}
-        </>
-      )
-    case "Failed":
-      return (
-        <div class="error" role="alert">
-          <p>
-            Failed after {formatDuration(call.took)}
-            {call.error.code !== 0 && ` with code ${call.error.code}`}:
-          </p>
-          <LongText text={call.error.message} />
-        </div>
-      )
-    case "Ended":
-      return (
-        <>
-          <p class="note">Ended after {formatDuration(call.took)}</p>
-          <CallResult result={call.result} />
-          <AppCard target={request} tool={tool} params={request.params} result={call.result} />
-        </>
-      )
-  }
-}
 
 /** JSON text in which characters that hide or reorder others are escapes, with the same meaning. */
 const formatJson = (value: unknown): string => escapeLinesForTerminal(JSON.stringify(value, null, 2))
@@ -114,8 +64,77 @@ const useArguments = ({ key, tool }: PageTool) => {
   }
 }
 
+/** The arguments as a form, and as JSON beside it. */
+const ArgumentsEditor = ({
+  draft,
+  error,
+  form,
+  problems,
+  setDraft,
+  setText,
+  text
+}: ReturnType<typeof useArguments>) => (
+  <>
+    <div class="columns even">
+      <section class="card" aria-label="Form">
+        {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
+        {form._tag === "Group" ? (
+          <GroupFields field={form} draft={draft} onChange={setDraft} />
+        ) : (
+          <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
+        )}
+      </section>
+      <section class="card" aria-label="Arguments as JSON">
+        <div class="form-field">
+          <label for="json-arguments">Arguments as JSON</label>
+          <textarea
+            id="json-arguments"
+            class="code"
+            rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
+            spellcheck={false}
+            value={text}
+            aria-invalid={error !== undefined}
+            aria-describedby="json-error"
+            onInput={({ currentTarget: { value } }) => setText(value)}
+          />
+          <p id="json-error" class="error">
+            {error === undefined ? "" : visibleLine(error)}
+          </p>
+        </div>
+      </section>
+    </div>
+    {problems.length > 0 && (
+      <ul class="note" aria-label="Missing arguments">
+        {problems.map(({ message, path }) => (
+          <li key={path}>
+            <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
+          </li>
+        ))}
+      </ul>
+    )}
+  </>
+)
+
+const TimeoutField = ({ seconds, onChange }: { readonly seconds: number; readonly onChange: (s: number) => void }) => (
+  <>
+    <label for="call-timeout">Timeout in seconds</label>
+    <input
+      id="call-timeout"
+      type="number"
+      min={1}
+      max={maxTimeoutSeconds}
+      required
+      value={seconds}
+      onInput={({ currentTarget: { valueAsNumber } }) => {
+        if (Number.isInteger(valueAsNumber)) onChange(valueAsNumber)
+      }}
+    />
+  </>
+)
+
 const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
-  const { draft, error, form, params, problems, setDraft, setText, text } = useArguments(chosen)
+  const given = useArguments(chosen)
+  const { params } = given
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
   const { call, cancel, run } = useToolCall()
   const [request, setRequest] = useState<PageCallRequest>()
@@ -125,21 +144,17 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
   const isOfAgent = session.value?.office !== undefined
   const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
   const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
-  const start = () => {
+  const start = (event: Event) => {
+    event.preventDefault()
     if (params === undefined) return
-    writeInput(chosen.key, text)
+    writeInput(chosen.key, given.text)
     const next = { ...target, params, timeout }
     setRequest(next)
     void run(next)
   }
   return (
     <>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          start()
-        }}
-      >
+      <form onSubmit={start}>
         {!isPermitted && (
           <p class="error">
             This Computer does not run calls of operators while the office has an Agent.{" "}
@@ -147,56 +162,9 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
           </p>
         )}
         {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
-        <div class="columns even">
-          <section class="card" aria-label="Form">
-            {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
-            {form._tag === "Group" ? (
-              <GroupFields field={form} draft={draft} onChange={setDraft} />
-            ) : (
-              <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
-            )}
-          </section>
-          <section class="card" aria-label="Arguments as JSON">
-            <div class="form-field">
-              <label for="json-arguments">Arguments as JSON</label>
-              <textarea
-                id="json-arguments"
-                class="code"
-                rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
-                spellcheck={false}
-                value={text}
-                aria-invalid={error !== undefined}
-                aria-describedby="json-error"
-                onInput={({ currentTarget: { value } }) => setText(value)}
-              />
-              <p id="json-error" class="error">
-                {error === undefined ? "" : visibleLine(error)}
-              </p>
-            </div>
-          </section>
-        </div>
-        {problems.length > 0 && (
-          <ul class="note" aria-label="Missing arguments">
-            {problems.map(({ message, path }) => (
-              <li key={path}>
-                <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
-              </li>
-            ))}
-          </ul>
-        )}
+        <ArgumentsEditor {...given} />
         <div class="field">
-          <label for="call-timeout">Timeout in seconds</label>
-          <input
-            id="call-timeout"
-            type="number"
-            min={1}
-            max={maxTimeoutSeconds}
-            required
-            value={timeout}
-            onInput={({ currentTarget: { valueAsNumber } }) => {
-              if (Number.isInteger(valueAsNumber)) setTimeoutSeconds(valueAsNumber)
-            }}
-          />
+          <TimeoutField seconds={timeout} onChange={setTimeoutSeconds} />
           <button type="submit" class="primary" disabled={isRunning || params === undefined}>
             Run
           </button>
@@ -220,13 +188,8 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
   )
 }
 
-interface TryViewProps {
-  readonly address: OfficeAddress
-  readonly parameters: RouteParameters
-}
-
 /** Calls a tool with arguments from a form or from JSON. */
-export const TryView = ({ address, parameters }: TryViewProps) => {
+export const TryView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
   const chosen = tools.find(
     ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
@@ -248,14 +211,15 @@ export const TryView = ({ address, parameters }: TryViewProps) => {
       ) : (
         <div class="field">
           <label for="try-tool">Tool</label>
-          <select id="try-tool" value={chosen?.key ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
-            <option value="">{isLoading ? "loading" : "choose a tool"}</option>
-            {tools.map(({ computer, key, tool }) => (
-              <option key={key} value={key}>
-                {visibleLine(`${tool.name} at ${computer.name}`)}
-              </option>
-            ))}
-          </select>
+          <Select
+            attributes={{ id: "try-tool" }}
+            value={chosen?.key ?? ""}
+            options={[
+              ["", isLoading ? "loading" : "choose a tool"],
+              ...tools.map(({ computer, key, tool }) => [key, visibleLine(`${tool.name} at ${computer.name}`)] as const)
+            ]}
+            onSelect={choose}
+          />
         </div>
       )}
       {chosen === undefined && tools.length > 0 && (

@@ -79,5 +79,5 @@ export const useToolCall = () => {
       show({ _tag: "Failed", error: failure, took: performance.now() - start })
     }
   }
-  return { call, run, cancel: () => abort.current?.abort(), forget: () => setCall(undefined) }
+  return { call, run, cancel: () => abort.current?.abort() }
 }

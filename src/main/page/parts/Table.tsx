@@ -1,0 +1,108 @@
+import { type ComponentChildren, Fragment } from "preact"
+import { formatCount } from "../../../domain/text/format.ts"
+import { LongText } from "./Text.tsx"
+
+/** A column of a table: its title, and the cell of a row. */
+export interface Column<A> {
+  readonly title: string
+  readonly cell: (row: A) => ComponentChildren
+  /** The class of the cells. */
+  readonly kind?: string | ((row: A) => string)
+  /** Shown while the pointer is on a cell. */
+  readonly hint?: (row: A) => string
+}
+
+/** A column of numbers. */
+export const countColumn = <A,>(title: string, count: (row: A) => number): Column<A> => ({
+  title,
+  cell: (row) => formatCount(count(row)),
+  kind: "number"
+})
+
+interface TableProps<A> {
+  readonly label: string
+  /** The class of the smallest width. */
+  readonly width: "medium" | "wide" | "widest"
+  readonly columns: ReadonlyArray<Column<A>>
+  readonly rows: ReadonlyArray<A>
+  readonly keyOf: (row: A, index: number) => string | number
+  /** The first cell of a row names it. */
+  readonly hasRowHeaders?: boolean
+}
+
+/** A table that scrolls beside its page. */
+export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => (
+  <div class={`scroll ${width}`} tabIndex={0} role="group" aria-label={label}>
+    <table>
+      <thead>
+        <tr>
+          {columns.map(({ title }) => (
+            <th key={title} scope="col">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={keyOf(row, index)}>
+            {columns.map(({ cell, hint, kind, title }, at) => {
+              const attributes = {
+                ...(kind !== undefined && { class: typeof kind === "string" ? kind : kind(row) }),
+                ...(hint !== undefined && { title: hint(row) })
+              }
+              return at === 0 && hasRowHeaders ? (
+                <th key={title} scope="row">
+                  {cell(row)}
+                </th>
+              ) : (
+                <td key={title} {...attributes}>
+                  {cell(row)}
+                </td>
+              )
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** A state in its colour, and its reason. */
+export const State = ({ kind, of, reason }: { kind: string; of: string; reason: string | undefined }) => (
+  <>
+    <span class={`state ${kind}`}>{of}</span>
+    {reason !== undefined && <LongText text={reason} />}
+  </>
+)
+
+interface FactsProps {
+  /** Names and values; those without a value are left out. Foreign names are a `Name`. */
+  readonly facts: ReadonlyArray<readonly [name: ComponentChildren, value: ComponentChildren]>
+  /** Shows the facts side by side. */
+  readonly isRow?: boolean
+}
+
+/** A list of names and values. */
+export const Facts = ({ facts, isRow = false }: FactsProps) => {
+  const shown = facts.filter(([, value]) => value !== undefined && value !== "")
+  return isRow ? (
+    <dl class="facts">
+      {shown.map(([name, value], index) => (
+        <div key={index}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  ) : (
+    <dl>
+      {shown.map(([name, value], index) => (
+        <Fragment key={index}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  )
+}

@@ -1,0 +1,101 @@
+import { useRef } from "preact/hooks"
+import { formatDuration } from "../../../../domain/text/format.ts"
+import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
+import type { Tool } from "../../../../domain/model/Tool.ts"
+import { JsonText, LongText, Name } from "../../parts/Text.tsx"
+import { AppCard } from "../apps/AppCard.tsx"
+import type { PageToolCall } from "./useToolCall.ts"
+import { openApprovals } from "../../connection/store.ts"
+import { ApprovalCard, canDecide, useSteady } from "../inbox/ApprovalCard.tsx"
+import { type JsonObject, objectsIn } from "../../../../domain/json.ts"
+import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
+
+/** What a call of this view waits for, with the answers: the inbox is another view, and to leave this one cancels the call. */
+const CallApproval = ({ id }: { readonly id: string }) => {
+  const box = useRef<HTMLDivElement>(null)
+  const isSteady = useSteady(box)
+  const entry = openApprovals.value.find(({ approval }) => approval.id === id)
+  return (
+    <div ref={box}>
+      {entry !== undefined && canDecide(entry) && (
+        <ApprovalCard entry={{ ...entry, isOpen: true }} canDecide isSteady={isSteady} />
+      )}
+    </div>
+  )
+}
+
+/** Blocks of a result that are shown; the whole result is below as JSON. */
+const maxBlocks = 100
+
+/** The result of a tool: its blocks, and the whole as JSON. */
+const CallResult = ({ result }: { readonly result: JsonObject }) => {
+  const { content, isError, structuredContent } = result
+  const blocks = objectsIn(content)
+  return (
+    <div>
+      <p role="status" class={isError === true ? "error" : "good"}>
+        {isError === true ? "The tool returned an error" : "The tool succeeded"}
+      </p>
+      {blocks.slice(0, maxBlocks).map((block, index) => (
+        <ContentBlockView key={index} block={block} />
+      ))}
+      {structuredContent !== undefined && (
+        <>
+          <h2>Structured content</h2>
+          <JsonText value={structuredContent} />
+        </>
+      )}
+      <details>
+        <summary>Result as JSON</summary>
+        <JsonText value={result} />
+      </details>
+    </div>
+  )
+}
+
+interface RunningCallProps {
+  readonly call: PageToolCall
+  readonly request: PageCallRequest
+  readonly tool: Tool
+}
+
+/** A call from its start to its result, with the approval that it waits for. */
+export const RunningCall = ({ call, request, tool }: RunningCallProps) => {
+  switch (call._tag) {
+    case "Running":
+      return (
+        <>
+          <div role="status">
+            <p>
+              Running. <Name of={call.as} length={1_000} />
+            </p>
+            {call.status !== "" && (
+              <p>
+                <Name of={call.status} length={1_000} />
+              </p>
+            )}
+            {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
+          </div>
+          {call.approvalId !== undefined && <CallApproval key={call.approvalId} id={call.approvalId} />}
+        </>
+      )
+    case "Failed":
+      return (
+        <div class="error" role="alert">
+          <p>
+            Failed after {formatDuration(call.took)}
+            {call.error.code !== 0 && ` with code ${call.error.code}`}:
+          </p>
+          <LongText text={call.error.message} />
+        </div>
+      )
+    case "Ended":
+      return (
+        <>
+          <p class="note">Ended after {formatDuration(call.took)}</p>
+          <CallResult result={call.result} />
+          <AppCard target={request} tool={tool} params={request.params} result={call.result} />
+        </>
+      )
+  }
+}
