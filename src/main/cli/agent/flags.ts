@@ -52,12 +52,10 @@ const callTimeout = (defaultSeconds: number) =>
 
 export const startFlags = {
   ...targetComputerFlags,
-  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
-  words: Argument.String("arguments").pipe(
-    Argument.withDescription(
-      "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
-    ),
-    Argument.variadic()
+  tool: shared.word("tool", "name of the tool"),
+  words: shared.words(
+    "arguments",
+    "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
   ),
   args: shared.argsFlag,
   timeout: callTimeout(maxTimeoutSeconds)
@@ -68,7 +66,7 @@ export const callFlags = { ...startFlags, timeout: callTimeout(defaultToolTimeou
 export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
 
 export const taskFlags = {
-  id: Argument.String("id").pipe(Argument.withDescription("ID that start printed")),
+  id: shared.word("id", "ID that start printed"),
   status: flag.toggle("status", "print the state instead of the result"),
   cancel: flag.toggle("cancel", "cancel the call"),
   raw: shared.rawFlag
@@ -83,18 +81,15 @@ export const taskRules: ReadonlyArray<FlagRule<TaskOptions, "raw">> = [
 
 export const promptFlags = {
   ...queryFlags,
-  prompt: Argument.String("prompt").pipe(Argument.withDescription("name of the prompt")),
-  words: Argument.String("arguments").pipe(
-    Argument.withDescription("KEY=VALUE; or KEY=@FILE, a text file"),
-    Argument.variadic()
-  ),
+  prompt: shared.word("prompt", "name of the prompt"),
+  words: shared.words("arguments", "KEY=VALUE; or KEY=@FILE, a text file"),
   raw: shared.rawFlag
 }
 export type PromptOptions = AgentSharedOptions & Infer<typeof promptFlags>
 
 export const toolFlags = {
   ...queryFlags,
-  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))
+  tool: shared.word("tool", "name of the tool")
 }
 export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
 
@@ -114,16 +109,13 @@ export type ResourcesOptions = AgentSharedOptions & Infer<typeof resourcesFlags>
 
 export const dpeFlags = {
   ...targetComputerFlags,
-  uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document"))
+  uri: shared.word("uri", "dpe:// URI of a document")
 }
 export type DpeOptions = AgentSharedOptions & Infer<typeof dpeFlags>
 
 export const findFlags = {
   ...queryFlags,
-  keywords: Argument.String("keyword").pipe(
-    Argument.withDescription("words; a document matches when it contains any of them"),
-    Argument.variadic()
-  ),
+  keywords: shared.words("keyword", "words; a document matches when it contains any of them"),
   fileType: flag.text("file-type", "only files of this type"),
   limit: flag.int("limit", "maximum number of documents", { default: finderPageSizes.default }),
   offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
@@ -132,11 +124,8 @@ export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
 
 export const skillFlags = {
   ...queryFlags,
-  skill: Argument.String("skill").pipe(Argument.withDescription("name of the skill")),
-  path: Argument.String("path").pipe(
-    Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
-    Argument.withDefault(undefined)
-  ),
+  skill: shared.word("skill", "name of the skill"),
+  path: shared.optionalWord("path", "path of a file below the folder of the skill; SKILL.md by default"),
   output: flag.file("output", "write the file here instead of stdout"),
   raw: shared.rawFlag
 }
@@ -149,7 +138,7 @@ export const skillRules: ReadonlyArray<FlagRule<SkillOptions, "raw">> = [
 
 export const putFlags = {
   ...targetComputerFlags,
-  file: Argument.String("file").pipe(Argument.withDescription("file to send, or - for stdin")),
+  file: shared.word("file", "file to send, or - for stdin"),
   as: flag.text("as", "file name to suggest to the Computer; that of the file by default", { metavar: "NAME" })
 }
 export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
@@ -162,15 +151,10 @@ export const approvalsFlags = {
     ),
     Argument.withDefault("list")
   ),
-  id: Argument.String("id").pipe(
-    Argument.withDescription("ID of the approval, or its start"),
-    Argument.withDefault(undefined)
-  ),
-  words: Argument.String("words").pipe(
-    Argument.withDescription(
-      "allow: always, or a time such as 2h, for the tool in this office; deny: the reason; answer: KEY=VALUE, KEY:=JSON, @FILE, - or, at a terminal, nothing"
-    ),
-    Argument.variadic()
+  id: shared.optionalWord("id", "ID of the approval, or its start"),
+  words: shared.words(
+    "words",
+    "allow: always, or a time such as 2h, for the tool in this office; deny: the reason; answer: KEY=VALUE, KEY:=JSON, @FILE, - or, at a terminal, nothing"
   )
 }
 export type ApprovalsOptions = AgentSharedOptions & Infer<typeof approvalsFlags>
@@ -214,9 +198,7 @@ export const publishRules: ReadonlyArray<FlagRule<PublishOfficeOptions, keyof ty
 ]
 
 export const hostConfigFlags = {
-  host: Argument.String("host").pipe(
-    Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
-  ),
+  host: shared.word("host", "claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …"),
   url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process"),
   link: flag.toggle("link", "print a link that installs the entry, for cursor and vscode")
 }

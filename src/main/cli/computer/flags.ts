@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import { Argument, type Command, Flag } from "effect/cli"
+import { type Command, Flag } from "effect/cli"
 import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/lifecycle.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "../flags/flagRules.ts"
@@ -111,10 +111,7 @@ export const computerRules: ReadonlyArray<FlagRule<ComputerCommandOptions>> = [
 ]
 
 export const checkFlags = {
-  files: Argument.String("file").pipe(
-    Argument.withDescription("configuration, in any of the dialects"),
-    Argument.variadic({ min: 1 })
-  ),
+  files: shared.words("file", "configuration, in any of the dialects", 1),
   inputs: shared.inputValues,
   json: shared.jsonFlag
 }

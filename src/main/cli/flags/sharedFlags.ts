@@ -1,6 +1,6 @@
 import { hostname } from "node:os"
 import { Schema } from "effect"
-import { Flag } from "effect/cli"
+import { Argument, Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "./flagRules.ts"
 import { flag, setting } from "./setting.ts"
@@ -132,3 +132,12 @@ export const argsFlag = flag.text(
     metavar: "JSON|@FILE|-"
   }
 )
+
+/** A word of a command line; required. */
+export const word = (name: string, help: string) => Argument.withDescription(Argument.String(name), help)
+
+/** All words that follow, at least `min`. */
+export const words = (name: string, help: string, min = 0) => Argument.variadic(word(name, help), { min })
+
+/** A word that may be left out. */
+export const optionalWord = (name: string, help: string) => Argument.withDefault(word(name, help), undefined)

@@ -17,6 +17,7 @@ import {
   defaultServerUrl,
   jsonFlag,
   listenHostSetting,
+  optionalWord,
   originsFlag,
   parseHostPort,
   tlsCa
@@ -185,10 +186,7 @@ export const keyFlags = {
   add: flag.file("add", "add the entry to this file of keys, which is created if necessary"),
   list: flag.file("list", "list the keys of this file"),
   revoke: flag.file("revoke", "remove a key from this file, by its subject or id"),
-  key: Argument.String("key").pipe(
-    Argument.withDescription("with --revoke: the subject of the key, or its id in --list"),
-    Argument.withDefault(undefined)
-  ),
+  key: optionalWord("key", "with --revoke: the subject of the key, or its id in --list"),
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
   rights: flag.choices("right", "right that the key grants", Right.literals, { default: ["agent", "computer"] }),
   offices: flag.texts("office", "office that the key opens: 'team*'", {

@@ -1,19 +1,26 @@
 import { Duration } from "effect"
-import { Argument, type Command, Flag } from "effect/cli"
+import { type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag, rawRule } from "../flags/sharedFlags.ts"
+import {
+  argsFlag,
+  jsonFlag,
+  listenHostSetting,
+  originsFlag,
+  rawFlag,
+  rawRule,
+  word,
+  words
+} from "../flags/sharedFlags.ts"
 import { parseHostName } from "../../config/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
 
-const folders = Argument.String("dir").pipe(
-  Argument.withDescription(
-    "folder with packs of tools; its sibling AutoUp-MCP-Extension is also searched " +
-      `[env TOOLS_DIR; default: ${defaultFolder}]`
-  ),
-  Argument.variadic()
+const folders = words(
+  "dir",
+  "folder with packs of tools; its sibling AutoUp-MCP-Extension is also searched " +
+    `[env TOOLS_DIR; default: ${defaultFolder}]`
 )
 
 const dir = setting.text("dir", "folder with packs of tools", {
@@ -93,7 +100,7 @@ export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
 export const packCallFlags = {
-  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+  tool: word("tool", "name of the tool"),
   dir,
   args: argsFlag,
   ...runtimeFlags,
@@ -106,7 +113,7 @@ export type CallToolOptions = Command.Command.Config.Infer<typeof packCallFlags>
 export const packCallRules: ReadonlyArray<FlagRule<CallToolOptions>> = [...runtimeRules, rawRule]
 
 export const newFlags = {
-  name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),
+  name: word("name", "name of the pack, as text_counter"),
   dir
 }
 export type NewPackOptions = Command.Command.Config.Infer<typeof newFlags>

@@ -3,6 +3,8 @@ import { computerKey } from "../../../../domain/page/PageState.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { pageState } from "../../connection/store.ts"
 import { type ComputerReplies, useComputerReplies } from "../../connection/useReplies.ts"
+import { formatServerNames } from "../../../../domain/model/CallStatus.ts"
+import { Name } from "../../parts/Text.tsx"
 
 /** A tool with its Computer and the rule of consent, where it is known. */
 export interface PageTool {
@@ -13,7 +15,7 @@ export interface PageTool {
   readonly consent?: string
 }
 
-export interface PageTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
+interface PageTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
   readonly tools: ReadonlyArray<PageTool>
   /** MCP servers that start, with their Computers. */
   readonly starting: ReadonlyArray<{ readonly computer: string; readonly servers: ReadonlyArray<string> }>
@@ -43,3 +45,19 @@ export const useOfficeTools = (address: OfficeAddress): PageTools => {
     )
   }
 }
+
+/** States which tools are missing, and why. */
+export const ToolNotes = ({ errors, starting }: Pick<PageTools, "errors" | "starting">) => (
+  <>
+    {starting.map(({ computer, servers }) => (
+      <p key={`starting ${computer}`} class="note">
+        <Name of={computer} />: MCP servers start, their tools are missing: <Name of={formatServerNames(servers)} />
+      </p>
+    ))}
+    {errors.map(({ computer, error }) => (
+      <p key={`error ${computer}`} class="error">
+        <Name of={computer} />: <Name of={error.message} length={1_000} /> ({error.code})
+      </p>
+    ))}
+  </>
+)
