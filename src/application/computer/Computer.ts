@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Layer, type Scope, Semaphore, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
-import type { Grant } from "../../domain/approvals/grants.ts"
+import type { Grant } from "../../domain/approvals/standingApprovals.ts"
 import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
@@ -147,7 +147,7 @@ const make = Effect.fnUntraced(function* (
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, secrets, reporter, connection.place))
   const approvalRequests = yield* makeApprovalRequests(approvals, calls.tasks)
-  const callers = makeCallers(approvals.endAgentGrants)
+  const callers = makeCallers(approvals.forgetAgent)
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
@@ -221,7 +221,7 @@ const make = Effect.fnUntraced(function* (
     approvals: approvals.changes,
     decideApproval: (id, answer, by = "owner") =>
       withRedactedLogs(approvals.decide(id, answer, { _tag: "owner", name: by })),
-    grants: Effect.sync(approvals.grants),
+    grants: Effect.sync(approvals.standing),
     revokeGrant: (id) => withRedactedLogs(approvals.revoke(id)),
     explain: (request) => withRedactedLogs(calls.explain(request, callers.named(request.subject, true))),
     desktop: (request) => withRedactedLogs(desktop.show(request)),

@@ -48,6 +48,8 @@ export interface Question extends Approval {
   readonly input: InputRequest
 }
 
+export const isElicitation = (approval: Pick<Approval, "input">): approval is Question => approval.input !== undefined
+
 /** Of the content of an answer, in characters of its JSON text. */
 export const maxContentLength = 64 * 1024
 

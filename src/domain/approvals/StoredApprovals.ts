@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Caller } from "./Caller.ts"
 import { makeCodec } from "../validation.ts"
-import { type Grant, maxGrants } from "./grants.ts"
+import { type Grant, maxStandingApprovals } from "./standingApprovals.ts"
 import { maxPartLength, maxPins, type ToolPin } from "../tools/toolPins.ts"
 
 /** What a Computer keeps about approvals between its runs. */
@@ -43,7 +43,7 @@ const StoredPin = Schema.Struct({
 /** The approvals of one Computer in a file. */
 export const storedApprovalsCodec = makeCodec(
   Schema.Struct({
-    grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxGrants)),
+    grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxStandingApprovals)),
     pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
   })
 )

@@ -1,4 +1,4 @@
-import type { Grant } from "../approvals/grants.ts"
+import type { Grant } from "../approvals/standingApprovals.ts"
 import { matchesTool } from "./matchRule.ts"
 import type { PolicyCall, PolicyDecision } from "./Rule.ts"
 

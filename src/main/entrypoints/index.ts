@@ -119,7 +119,7 @@ export type {
   Question
 } from "../../domain/approvals/Approval.ts"
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
-export type { Grant } from "../../domain/approvals/grants.ts"
+export type { Grant } from "../../domain/approvals/standingApprovals.ts"
 export type { StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
 export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
 export {

@@ -14,7 +14,7 @@ export type {
   Question
 } from "../../domain/approvals/Approval.ts"
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
-export type { Grant } from "../../domain/approvals/grants.ts"
+export type { Grant } from "../../domain/approvals/standingApprovals.ts"
 export type { PolicyAction, PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type {

@@ -10,7 +10,7 @@ import type { ExplainRequest } from "../../application/computer/calls/CallConsen
 import type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 import type { McpInfo } from "../../application/ports/McpSession.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
-import type { Grant } from "../../domain/approvals/grants.ts"
+import type { Grant } from "../../domain/approvals/standingApprovals.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Caller } from "../../../src/domain/approvals/Caller.ts"
-import { type Grant, maxGrants } from "../../../src/domain/approvals/grants.ts"
+import { type Grant, maxStandingApprovals } from "../../../src/domain/approvals/standingApprovals.ts"
 import { type StoredApprovals, storedApprovalsCodec } from "../../../src/domain/approvals/StoredApprovals.ts"
 import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/tools/toolPins.ts"
 
@@ -24,7 +24,7 @@ const isValid = (stored: StoredApprovals): boolean => Result.isSuccess(storedApp
 
 describe("the file of approvals", () => {
   it("holds at most so many grants and pins", () => {
-    const grants = Array.from({ length: maxGrants }, () => grant)
+    const grants = Array.from({ length: maxStandingApprovals }, () => grant)
     const pins = Array.from({ length: maxPins }, () => pin)
     assert.isTrue(isValid({ grants, pins }))
     assert.isFalse(isValid({ grants: [...grants, grant], pins: [] }))

@@ -1,39 +1,41 @@
-import { Cause, Clock, Deferred, Duration, Effect, Exit, type Scope, Stream, SubscriptionRef } from "effect"
+import { Cause, Duration, Effect, type Scope, type Stream } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
   type ApprovalDecision,
   type DecidedApproval,
-  formatAnswerErrors,
-  formatDecision,
   fromInputAnswer,
-  maxContentLength,
   type Question,
-  toDecision,
   toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
-import { answerFormatProblems } from "../../../domain/approvals/answerFormats.ts"
-import { type CallPlace, coversCall, isExpired } from "../../../domain/approvals/grants.ts"
-import { sha256Hex } from "../../../domain/tools/toolPins.ts"
+import { elicitationProblem, findDecided, findOpen, previousCallOf } from "../../../domain/approvals/approvalsState.ts"
+import { type Approver, type Caller, callerName } from "../../../domain/approvals/Caller.ts"
+import {
+  type CallPlace,
+  coversCall,
+  type Grant,
+  isExpired,
+  isInForce
+} from "../../../domain/approvals/standingApprovals.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import { canonicalJson, findRoundedIntegers, roundedIntegersProblem } from "../../../domain/json.ts"
-import { type Approver, approverName, callerName } from "../../../domain/approvals/Caller.ts"
+import { canonicalJson } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
-import { badRequest, conflict, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { findPin, findToolChange, makePinnedDefinition, sha256Hex } from "../../../domain/tools/toolPins.ts"
 import type { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { type ApprovalMemory, makeApprovalMemory } from "./approvalMemory.ts"
-
-/** Decided approvals that are kept, the latest ones, to tell a late approver who decided. */
-const maxDecided = 100
+import { makeApprovalBook, type WaitLimit } from "./approvalBook.ts"
 
 /** Who decides for the hook `confirm` when its answer does not say so. */
 const hookApprover = "program"
+
+/** What asks for an elicitation, instead of a rule. */
+const askedByServer = "MCP server"
 
 /** A call that needs an approval. */
 export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "params" | "askedBy"> {
@@ -43,303 +45,226 @@ export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "pa
   readonly reason: string | undefined
 }
 
-/** A question of the MCP server of a call. */
-interface QuestionRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
-  readonly input: InputRequest
+/** An elicitation of the MCP server of a call. */
+interface ElicitationRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
+  readonly elicitation: InputRequest
   /** Answers beside the hook of the settings, by this name. */
-  readonly responder?: QuestionResponder | undefined
+  readonly responder?: ElicitationResponder | undefined
 }
 
-interface QuestionResponder {
+interface ElicitationResponder {
   readonly by: string
   readonly answer: (question: Question) => Effect.Effect<InputAnswer & { readonly by?: string }, unknown>
 }
 
-/** How long an approval may wait. */
-interface WaitLimit {
-  /** The wait at most, while the caller does not wait longer. */
-  readonly limit: Duration.Duration
-  /** The wait at most, when it does; the approval timeout by default. */
-  readonly extended?: Duration.Duration
-  /** Tells the caller that the call waits. True when the caller waits for the whole approval timeout. */
-  readonly announce: (approval: Approval) => Effect.Effect<boolean>
-}
-
-interface OpenApproval {
-  approval: Approval
-  readonly entry: CatalogueEntry
-  readonly config: ServerConfig | undefined
-  readonly outcome: Deferred.Deferred<Outcome>
-  isDecided: boolean
-}
-
-/** How an approval ended. The content of an answer is kept nowhere else. */
-interface Outcome {
-  readonly decision: ApprovalDecision
-  /** Missing when it ended without one. */
-  readonly answer?: ApprovalAnswer
-}
-
-/** The state of an approval: open, or decided. */
-interface FoundApproval {
-  readonly approval: Approval
-  /** Missing while it is open. */
-  readonly decision: ApprovalDecision | undefined
-}
-
-export interface Approvals
-  extends Pick<ApprovalMemory, "grants" | "revoke" | "grantFor" | "digestOf" | "endAgentGrants"> {
+export interface Approvals {
   /** Waits for the decision about a call. Interruption cancels the approval. */
   readonly request: (request: ApprovalRequest, wait: WaitLimit) => Effect.Effect<ApprovalDecision>
-  /** Waits for the answer to a question, as `request` does. A question that expires is cancelled. */
-  readonly ask: (
-    request: QuestionRequest,
+  /** Waits for the answer to an elicitation, as `request` does. One that expires is cancelled. */
+  readonly requestAnswer: (
+    request: ElicitationRequest,
     wait: WaitLimit
   ) => Effect.Effect<{ readonly decision: ApprovalDecision; readonly answer: InputAnswer }>
   /**
    * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
-   * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its question.
+   * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its elicitation.
    */
   readonly decide: (
     id: string,
     answer: ApprovalAnswer,
     approver: Approver
   ) => Effect.Effect<ApprovalDecision, ProtocolError>
-  readonly find: (id: string) => FoundApproval | undefined
+  /** An approval, without a decision while it is open. */
+  readonly find: (
+    id: string
+  ) => { readonly approval: Approval; readonly decision: ApprovalDecision | undefined } | undefined
   /** The open approvals, the oldest one first. */
   readonly open: () => ReadonlyArray<Approval>
   /** The open approvals now, then with every change. */
   readonly changes: Stream.Stream<ReadonlyArray<Approval>>
   /** The latest decided approvals, the oldest one first. */
   readonly decided: () => ReadonlyArray<DecidedApproval>
+  /** The standing approvals that are valid now. */
+  readonly standing: () => ReadonlyArray<Grant>
+  /** The standing approval that covers a call of a tool. */
+  readonly standingFor: (
+    entry: CatalogueEntry,
+    config: ServerConfig | undefined,
+    call: { readonly caller: Caller; readonly place: CallPlace | undefined }
+  ) => Grant | undefined
+  /** Ends a standing approval; false when none has this id. */
+  readonly revoke: (id: string) => Effect.Effect<boolean>
+  /** Ends the standing approvals that an Agent gave for its calls: its membership has ended. */
+  readonly forgetAgent: () => void
+  /** Identifies a tool with its definition and its MCP server. */
+  readonly digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => string
   /** True when an approver other than the hook can answer, or the hook. */
   readonly canAsk: boolean
 }
 
-/** What asks instead of a rule. */
-const askedByServer = "MCP server"
+/** Makes the definitions of tools with their digests, each once. */
+const makeDefiner = () => {
+  const definitions = new WeakMap<CatalogueEntry, ReturnType<typeof makePinnedDefinition>>()
+  return (entry: CatalogueEntry, config: ServerConfig | undefined) => {
+    const definition = definitions.get(entry) ?? makePinnedDefinition(entry, config)
+    definitions.set(entry, definition)
+    return definition
+  }
+}
 
-const isQuestion = (approval: Approval): approval is Question => approval.input !== undefined
+type Decide = Approvals["decide"]
 
-/** Lets approvers decide about calls and answer questions, and keeps what they allow. Open approvals end with the scope. */
+/** Gives the answer of a program, or another one when the program fails. */
+const answerOr = <A, B>(
+  asking: () => Effect.Effect<A, unknown>,
+  fallback: B,
+  log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
+): Effect.Effect<A | B> =>
+  Effect.catchCause(Effect.suspend(asking), (cause) =>
+    Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.as(log(cause), fallback)
+  )
+
+/** Asks the hook of the host about a call. Its failure is no consent. */
+const askHook = (
+  confirm: NonNullable<ComputerSettings["confirm"]>,
+  approval: Approval,
+  decide: Decide
+): Effect.Effect<never> =>
+  answerOr(
+    () => confirm(approval),
+    false,
+    (cause) => Effect.logWarning("confirmation failed", { tool: approval.tool }, cause)
+  ).pipe(
+    Effect.flatMap((confirmation) => {
+      const { by = hookApprover, ...answer }: ApprovalAnswer & { readonly by?: string } =
+        typeof confirmation !== "boolean"
+          ? confirmation
+          : confirmation
+            ? { action: "allow", scope: "once" }
+            : { action: "deny" }
+      return Effect.ignore(decide(approval.id, answer, { _tag: "owner", name: by }))
+    }),
+    Effect.andThen(Effect.never)
+  )
+
+/** Asks a responder for the answer to an elicitation. Its failure closes the elicitation. */
+const askResponder = (
+  { answer: ask, by: name }: ElicitationResponder,
+  question: Question,
+  decide: Decide
+): Effect.Effect<never> => {
+  const asking = (input: InputRequest) =>
+    answerOr(
+      () => ask({ ...question, input }),
+      { action: "cancel" as const },
+      (cause) => Effect.logWarning("question not answered", { tool: question.tool }, cause)
+    )
+  const submit = ({ by = name, ...answer }: InputAnswer & { readonly by?: string }) =>
+    decide(question.id, fromInputAnswer(answer), { _tag: "owner", name: by })
+  return Effect.andThen(Effect.ignore(askUntilValid(question.input, asking, submit, isInvalidAnswer)), Effect.never)
+}
+
+/** Makes the function that finds what an answer violates in the schema of its elicitation. */
+const makeAnswerValidator = Effect.map(
+  SchemaValidator,
+  (validator) =>
+    ({ input }: Approval, answer: ApprovalAnswer): Effect.Effect<ReadonlyArray<string>> => {
+      if (input?.mode !== "form" || answer.action !== "allow" || answer.scope === "tool") return Effect.succeed([])
+      if (answer.content === undefined || elicitationProblem(input, answer) !== undefined) return Effect.succeed([])
+      return Effect.catch(validator.check(input.schema, answer.content), ({ message: reason }) =>
+        Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])
+      )
+    }
+)
+
+/** What every approval states about its call. */
+const describeCall = Effect.fnUntraced(function* (
+  computer: string,
+  { caller, entry, params, place, reqId }: Omit<ApprovalRequest, "askedBy" | "reason">,
+  times: Pick<Approval, "requestedAt" | "expiresAt">
+) {
+  return {
+    id: yield* makeRequestId,
+    reqId,
+    computer,
+    server: entry.server,
+    tool: entry.tool.name,
+    shortName: entry.shortName,
+    caller,
+    requester: callerName(caller),
+    params,
+    argumentsDigest: sha256Hex(canonicalJson(params)),
+    ...times,
+    ...definedOnly({ office: place?.office, line: place?.line })
+  }
+})
+
+/** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
 export const makeApprovals = Effect.fnUntraced(function* (
   computer: string
 ): Effect.fn.Return<Approvals, never, Scope.Scope | ApprovalStore | SchemaValidator> {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
-  const clock = yield* Clock.Clock
-  const validator = yield* SchemaValidator
-  const memory = yield* makeApprovalMemory(computer)
-  const open = yield* SubscriptionRef.make<ReadonlyArray<OpenApproval>>([])
-  let decided: ReadonlyArray<DecidedApproval> = []
-  const now = () => clock.currentTimeMillisUnsafe()
-  const openNow = () => SubscriptionRef.getUnsafe(open)
-
-  /** Decides an approval unless it has a decision. The decision interrupts the hook, or the timer, that settles it. */
-  const settle = (one: OpenApproval, decision: ApprovalDecision, answer?: ApprovalAnswer): Effect.Effect<boolean> =>
-    Effect.suspend(() => {
-      if (one.isDecided) return Effect.succeed(false)
-      one.isDecided = true
-      const { approval } = one
-      decided = [...decided, { approval, decision }].slice(-maxDecided)
-      Deferred.doneUnsafe(one.outcome, Exit.succeed({ decision, ...definedOnly({ answer }) }))
-      return Effect.as(
-        SubscriptionRef.update(open, (all) => all.filter((other) => other !== one)),
-        true
-      )
-    }).pipe(Effect.uninterruptible)
-
-  /** Fails when an answer does not fit its question. */
-  const checkAnswer = Effect.fnUntraced(function* (
-    input: InputRequest,
-    answer: ApprovalAnswer
-  ): Effect.fn.Return<void, ProtocolError> {
-    if (answer.action !== "allow") return
-    if (answer.scope === "tool") return yield* badRequest("A question is answered once: its answer has no scope")
-    if (input.mode === "url") return
-    const { content } = answer
-    if (content === undefined) return yield* badRequest("The answer to a question has the content of its form")
-    if (JSON.stringify(content).length > maxContentLength) {
-      return yield* badRequest(`The content of an answer has at most ${maxContentLength} characters`)
-    }
-    const rounded = findRoundedIntegers(content).map((pointer) => `${pointer}: ${roundedIntegersProblem}`)
-    if (rounded.length > 0) return yield* badRequest(formatAnswerErrors(rounded))
-    const formatProblems = answerFormatProblems(input.schema, content)
-    if (formatProblems.length > 0) return yield* badRequest(formatAnswerErrors(formatProblems))
-    const errors = yield* Effect.catch(validator.check(input.schema, content), ({ message: reason }) =>
-      Effect.as(Effect.logWarning("schema of a question invalid, its answer not validated", { reason }), [])
-    )
-    if (errors.length > 0) return yield* badRequest(formatAnswerErrors(errors))
-  })
+  const { change, changes, dispatch, now, open, state, waitFor } = yield* makeApprovalBook(computer)
+  const findViolations = yield* makeAnswerValidator
+  const definitionOf = makeDefiner()
 
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
-  const decide: Approvals["decide"] = Effect.fnUntraced(function* (id, answer, approver) {
-    const at = now()
-    const by = approverName(approver)
-    if (answer.action === "allow" && answer.scope === "tool" && isExpired(answer, at)) {
-      return yield* badRequest("The time until which the tool is allowed has passed")
+  const decide: Decide = Effect.fnUntraced(function* (id, answer, approver) {
+    const asked = findOpen(state(), id)?.approval
+    const violations = asked === undefined ? [] : yield* findViolations(asked, answer)
+    for (const command of yield* dispatch({ _tag: "Answered", id, answer, approver, violations, at: now() })) {
+      if (command._tag === "Reject") return yield* command.error
+      if (command._tag === "End") return command.decision
     }
-    const one = openNow().find(({ approval }) => approval.id === id)
-    if (one?.approval.input !== undefined) yield* checkAnswer(one.approval.input, answer)
-    const decision = toDecision(answer, by, at)
-    if (one === undefined || !(yield* settle(one, decision, answer))) {
-      const past = decided.find(({ approval }) => approval.id === id)
-      if (past === undefined) return yield* notFound("The approval is not open any more")
-      const what = isQuestion(past.approval) ? "question" : "approval"
-      return yield* conflict(`The ${what} was ${formatDecision(past.decision, past.approval)}`)
-    }
-    if (answer.action !== "allow" || isQuestion(one.approval)) return decision
-    memory.remember(one, by)
-    if (answer.scope === "tool") {
-      const { line, office, server, tool, toolDigest } = one.approval
-      const { until } = answer
-      const given = { by, approver: approver._tag, at, ...definedOnly({ office, line, until }) }
-      // A task may be held by a later membership than the one that called.
-      const caller = approver._tag === "agent" ? approver.caller : one.approval.caller
-      const grant = { id, server, tool, toolDigest, caller, ...given }
-      memory.grant(grant)
-      yield* Effect.forEach(
-        openNow().filter(({ approval }) => !isQuestion(approval) && coversCall(grant, approval)),
-        (other) => settle(other, decision),
-        { discard: true }
-      )
-    }
-    yield* memory.save
-    return decision
+    return yield* Effect.die("an answer has an outcome")
   }, Effect.uninterruptible)
 
-  /** Asks the hook of the host, whose failure is no consent. */
-  const askHook = (approval: Approval): Effect.Effect<never> => {
-    if (confirm === undefined) return Effect.never
-    const asked = Effect.catchCause(
-      Effect.suspend(() => confirm(approval)),
-      (cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.interrupt
-          : Effect.as(Effect.logWarning("confirmation failed", { tool: approval.tool }, cause), false)
-    )
-    return asked.pipe(
-      Effect.flatMap((given) => {
-        const answer: ApprovalAnswer & { readonly by?: string } =
-          typeof given !== "boolean" ? given : given ? { action: "allow", scope: "once" } : { action: "deny" }
-        return Effect.ignore(decide(approval.id, answer, { _tag: "owner", name: answer.by ?? hookApprover }))
-      }),
-      Effect.andThen(Effect.never)
-    )
-  }
-
-  /** Asks a responder of a question. Its failure closes the question. */
-  const askResponder = (question: Question, { answer: ask, by: name }: QuestionResponder): Effect.Effect<never> => {
-    const asked = (input: InputRequest) =>
-      Effect.catchCause(
-        Effect.suspend(() => ask({ ...question, input })),
-        (cause) =>
-          Cause.hasInterruptsOnly(cause)
-            ? Effect.interrupt
-            : Effect.as(Effect.logWarning("question not answered", { tool: question.tool }, cause), {
-                action: "cancel" as const
-              })
-      )
-    const submit = ({ by = name, ...answer }: InputAnswer & { readonly by?: string }) =>
-      decide(question.id, fromInputAnswer(answer), { _tag: "owner", name: by })
-    return Effect.andThen(Effect.ignore(askUntilValid(question.input, asked, submit, isInvalidAnswer)), Effect.never)
-  }
-
-  /** What every approval states about its call. */
-  const describe = Effect.fnUntraced(function* (
-    { caller, config, entry, params, place, reqId }: Omit<ApprovalRequest, "askedBy" | "reason">,
-    limit: Duration.Duration
-  ) {
+  const timesOf = ({ limit }: WaitLimit) => {
     const requestedAt = now()
-    return {
-      id: yield* makeRequestId,
-      reqId,
-      computer,
-      server: entry.server,
-      tool: entry.tool.name,
-      shortName: entry.shortName,
-      caller,
-      requester: callerName(caller),
-      params,
-      argumentsDigest: sha256Hex(canonicalJson(params)),
-      toolDigest: memory.digestOf(entry, config),
-      requestedAt,
-      expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)),
-      ...definedOnly({ office: place?.office, line: place?.line })
-    }
-  })
-
-  /** Waits for the outcome of an approval, which the hooks and approvers decide. */
-  const waitFor = (
-    approval: Approval,
-    { config, entry }: Pick<OpenApproval, "config" | "entry">,
-    { announce, extended = approvalTimeout }: WaitLimit,
-    hooks: ReadonlyArray<Effect.Effect<never>>
-  ): Effect.Effect<Outcome> => {
-    const { requestedAt } = approval
-    const one: OpenApproval = { approval, entry, config, outcome: Deferred.makeUnsafe(), isDecided: false }
-
-    const announceWait = Effect.gen(function* () {
-      if (yield* announce(approval)) {
-        const expiresAt = requestedAt + Duration.toMillis(extended)
-        one.approval = { ...approval, expiresAt }
-        yield* SubscriptionRef.update(open, (all) => [...all])
-      }
-      return yield* Effect.never
-    })
-    const expire = Effect.gen(function* () {
-      for (let left = one.approval.expiresAt - now(); left > 0; left = one.approval.expiresAt - now()) {
-        yield* Effect.sleep(Duration.millis(left))
-      }
-      yield* settle(one, { state: "expired", at: now() })
-      return yield* Effect.never
-    })
-    return Effect.acquireUseRelease(
-      SubscriptionRef.update(open, (all) => [...all, one]),
-      () => Effect.raceAllFirst([Deferred.await(one.outcome), ...hooks, announceWait, expire]),
-      () => settle(one, { state: "cancelled", at: now() })
-    )
+    return { requestedAt, expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)) }
   }
-
-  const request: Approvals["request"] = Effect.fnUntraced(function* (asked, wait) {
-    const { askedBy, config, entry, reason } = asked
-    const approval: Approval = {
-      ...(yield* describe(asked, wait.limit)),
-      askedBy,
-      ...definedOnly({
-        reason,
-        change: memory.changeOf(entry, config),
-        ...memory.previousOf(entry)
-      })
-    }
-    return (yield* waitFor(approval, asked, wait, [askHook(approval)])).decision
-  })
-
-  const ask: Approvals["ask"] = Effect.fnUntraced(function* (asked, wait) {
-    const { input, responder } = asked
-    const question: Question = { ...(yield* describe(asked, wait.limit)), askedBy: askedByServer, input }
-    const responders = [responder, onInput && { by: hookApprover, answer: onInput }].filter((one) => one !== undefined)
-    const hooks = responders.map((one) => askResponder(question, one))
-    const { answer = { action: "cancel" }, decision } = yield* waitFor(question, asked, wait, hooks)
-    return { decision, answer: toInputAnswer(answer, input) }
-  })
+  const isValid = (standing: Grant): boolean => !isExpired(standing, now()) && isInForce(standing, approvers)
 
   return {
-    request,
-    ask,
+    request: Effect.fnUntraced(function* (asked, wait) {
+      const { askedBy, config, entry, reason } = asked
+      const { definition, digest: toolDigest } = definitionOf(entry, config)
+      const call = yield* describeCall(computer, asked, timesOf(wait))
+      const tool = findToolChange(findPin(state().stored.pins, entry), toolDigest, definition)
+      const optional = { ...definedOnly({ reason, change: tool }), ...previousCallOf(state(), entry) }
+      const approval: Approval = { ...call, toolDigest, askedBy, ...optional }
+      const hooks = confirm === undefined ? [] : [askHook(confirm, approval, decide)]
+      return (yield* waitFor({ approval, definition, originalName: entry.originalName }, wait, hooks)).decision
+    }),
+    requestAnswer: Effect.fnUntraced(function* (asked, wait) {
+      const { config, elicitation: input, entry, responder } = asked
+      const { definition, digest: toolDigest } = definitionOf(entry, config)
+      const call = yield* describeCall(computer, asked, timesOf(wait))
+      const approval: Question = { ...call, toolDigest, askedBy: askedByServer, input }
+      const hook = onInput && { by: hookApprover, answer: onInput }
+      const hooks = [responder, hook].flatMap((one) => (one === undefined ? [] : [askResponder(one, approval, decide)]))
+      const request = { approval, definition, originalName: entry.originalName }
+      const { answer = { action: "cancel" }, decision } = yield* waitFor(request, wait, hooks)
+      return { decision, answer: toInputAnswer(answer, input) }
+    }),
     decide,
     find: (id) => {
-      const one = openNow().find(({ approval }) => approval.id === id)
-      if (one !== undefined) return { approval: one.approval, decision: undefined }
-      return decided.find(({ approval }) => approval.id === id)
+      const asked = findOpen(state(), id)
+      return asked === undefined ? findDecided(state(), id) : { approval: asked.approval, decision: undefined }
     },
-    open: () => openNow().map(({ approval }) => approval),
-    changes: Stream.map(SubscriptionRef.changes(open), (all) => all.map(({ approval }) => approval)),
-    decided: () => decided,
-    grants: memory.grants,
-    revoke: memory.revoke,
-    grantFor: memory.grantFor,
-    digestOf: memory.digestOf,
-    endAgentGrants: memory.endAgentGrants,
+    open,
+    changes,
+    decided: () => state().decided,
+    standing: () => state().stored.grants.filter(isValid),
+    standingFor: (entry, config, { caller, place }) => {
+      const { grants } = state().stored
+      if (grants.length === 0) return undefined
+      const call = { toolDigest: definitionOf(entry, config).digest, caller, ...place }
+      return grants.find((standing) => isValid(standing) && coversCall(standing, call))
+    },
+    revoke: (id) => Effect.map(dispatch({ _tag: "Revoked", id }), (commands) => commands.length > 0),
+    forgetAgent: () => void change({ _tag: "AgentLeft" }),
+    digestOf: (entry, config) => definitionOf(entry, config).digest,
     canAsk: confirm !== undefined || approvers.length > 0
   }
 })

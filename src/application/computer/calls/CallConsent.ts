@@ -1,6 +1,6 @@
 import { Duration, Effect, Option } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
-import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"

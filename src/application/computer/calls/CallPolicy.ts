@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit } from "effect"
 import { type Caller, callerName } from "../../../domain/approvals/Caller.ts"
-import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
@@ -45,7 +45,7 @@ const findStrictest = (decisions: ReadonlyArray<PolicyDecision | undefined>): Po
 /** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and grants. */
 export const makeCallPolicy = Effect.fnUntraced(function* (
   computer: string,
-  { canAsk, grantFor }: Pick<Approvals, "canAsk" | "grantFor">,
+  { canAsk, standingFor }: Pick<Approvals, "canAsk" | "standingFor">,
   configOf: (server: string) => ServerConfig | undefined
 ) {
   const { approve } = yield* ComputerSettings
@@ -114,7 +114,7 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const standingConsent = (entry: CatalogueEntry, facts: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
-    grant: grantFor(entry, configOf(entry.server), facts)
+    grant: standingFor(entry, configOf(entry.server), facts)
   })
 
   return {

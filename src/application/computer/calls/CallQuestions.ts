@@ -1,6 +1,6 @@
 import { Clock, Deferred, Duration, Effect, Semaphore } from "effect"
 import { formatDecision } from "../../../domain/approvals/Approval.ts"
-import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import { callerName, isInOffice } from "../../../domain/approvals/Caller.ts"
 import {
   type InputAnswer,
@@ -43,7 +43,7 @@ export interface AskingCall {
 export const makeCallQuestions = Effect.fnUntraced(function* (
   computer: string,
   servers: Pick<ServerSupervisor, "find">,
-  approvals: Pick<Approvals, "ask" | "open">,
+  approvals: Pick<Approvals, "requestAnswer" | "open">,
   currentOffice: () => CallPlace | undefined,
   secrets: Secrets
 ) {
@@ -97,8 +97,17 @@ export const makeCallQuestions = Effect.fnUntraced(function* (
       const left = yield* timer.remaining
       const extended = Duration.min(approvalTimeout, Duration.subtract(maxExtension, Duration.millis(waitedMillis)))
       const unreachable = yield* Deferred.make<undefined>()
-      const asking = approvals.ask(
-        { reqId, caller, params, entry, config: servers.find(entry.server)?.config, place, input, responder: local },
+      const asking = approvals.requestAnswer(
+        {
+          reqId,
+          caller,
+          params,
+          entry,
+          config: servers.find(entry.server)?.config,
+          place,
+          elicitation: input,
+          responder: local
+        },
         {
           limit: Duration.subtract(left, timeAfterWait(left)),
           extended,

@@ -1,6 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } from "effect"
 import { type CallStatus, maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
-import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import { type Caller, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"

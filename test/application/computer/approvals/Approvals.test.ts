@@ -65,8 +65,8 @@ const deciding = Effect.fnUntraced(function* (
   const form: InputRequest = { mode: "form", message: "who?", schema: { type: "object" } }
   const startQuestion = Effect.tap(
     Effect.forkScoped(
-      approvals.ask(
-        { ...callOf(), input: form },
+      approvals.requestAnswer(
+        { ...callOf(), elicitation: form },
         { limit: Duration.minutes(1), announce: () => Effect.succeed(isExtended) }
       )
     ),
@@ -89,7 +89,7 @@ const deciding = Effect.fnUntraced(function* (
   })
   /** Tells whether a grant covers a call of a tool there. */
   const covers = (entry = write, place: typeof lab | "outside an office" = lab) =>
-    approvals.grantFor(entry, undefined, {
+    approvals.standingFor(entry, undefined, {
       caller: ada,
       place: place === "outside an office" ? undefined : place
     }) !== undefined
@@ -258,7 +258,7 @@ describe("the hook of a host", () => {
     Effect.gen(function* () {
       const { approvals, start } = yield* deciding({ confirm: () => Effect.succeed({ ...always, by: "terminal" }) })
       yield* start()
-      const grants = approvals.grants().map(({ by, tool }) => [by, tool])
+      const grants = approvals.standing().map(({ by, tool }) => [by, tool])
       assert.deepStrictEqual(grants, [["terminal", "write"]])
     })
   )
@@ -276,7 +276,7 @@ describe("a grant", () => {
       assert.isFalse(covers(write, "outside an office"))
       assert.isFalse(covers(toolNamed("erase")))
       assert.isFalse(covers(toolNamed("write", "", "other")))
-      const id = approvals.grants()[0]?.id ?? ""
+      const id = approvals.standing()[0]?.id ?? ""
       assert.isFalse(yield* approvals.revoke("ghost"))
       assert.isTrue(covers())
       assert.deepStrictEqual([yield* approvals.revoke(id), yield* approvals.revoke(id)], [true, false])
@@ -292,7 +292,7 @@ describe("a grant", () => {
       assert.isTrue(covers())
       yield* TestClock.adjust("1 millis")
       assert.isFalse(covers())
-      assert.isEmpty(approvals.grants())
+      assert.isEmpty(approvals.standing())
     })
   )
 
@@ -317,7 +317,7 @@ describe("a grant", () => {
     Effect.gen(function* () {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext(once)
-      assert.isEmpty(approvals.grants())
+      assert.isEmpty(approvals.standing())
     })
   )
 })
@@ -476,7 +476,7 @@ describe("the store of approvals", () => {
       const { load } = yield* ApprovalStore
       yield* decideNext(always, callOf(toolNamed("read")))
       yield* decideNext(always, callOf(), { _tag: "agent", caller: ada })
-      assert.lengthOf(approvals.grants(), 2)
+      assert.lengthOf(approvals.standing(), 2)
       const { grants, pins } = yield* load("pc")
       assert.deepStrictEqual([grants.map(({ tool }) => tool), pins.length], [["read"], 2])
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
@@ -490,7 +490,7 @@ describe("the store of approvals", () => {
       const ofAgent = { by: "agent ada", approver: "agent" as const }
       yield* save("pc", { ...stored, grants: stored.grants.map((grant) => ({ ...grant, ...ofAgent })) })
       const { approvals, covers } = yield* deciding({ approvers: ["agent"] })
-      assert.isEmpty(approvals.grants())
+      assert.isEmpty(approvals.standing())
       assert.isFalse(covers())
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
@@ -505,11 +505,11 @@ describe("the store of approvals", () => {
     Effect.gen(function* () {
       const grant = Effect.fnUntraced(function* ({ approvals, covers, decideNext }: Deciding) {
         yield* decideNext(always, callOf(), approver)
-        assert.deepStrictEqual([approvals.grants().length, covers()], [1, true])
+        assert.deepStrictEqual([approvals.standing().length, covers()], [1, true])
       })
       yield* inEarlierRun(grant, { approvers: ["page", "agent"] })
       const { approvals, covers } = yield* deciding({ approvers })
-      assert.deepStrictEqual([approvals.grants().length, covers()], [isHeld ? 1 : 0, isHeld])
+      assert.deepStrictEqual([approvals.standing().length, covers()], [isHeld ? 1 : 0, isHeld])
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
   )
 })

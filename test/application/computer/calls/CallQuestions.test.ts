@@ -12,7 +12,7 @@ import { makeServerSupervisor } from "../../../../src/application/computer/serve
 import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
 import type { ApprovalAnswer, Question } from "../../../../src/domain/approvals/Approval.ts"
-import type { CallPlace } from "../../../../src/domain/approvals/grants.ts"
+import type { CallPlace } from "../../../../src/domain/approvals/standingApprovals.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 import { textResult, tool } from "../../../conformance/members.ts"

@@ -158,7 +158,9 @@ describe("approvals and questions of one tool", () => {
         { startImmediately: true }
       )
     const requestInput = (reqId: string) =>
-      Effect.forkScoped(approvals.ask({ ...facts(reqId), input: form }, wait), { startImmediately: true })
+      Effect.forkScoped(approvals.requestAnswer({ ...facts(reqId), elicitation: form }, wait), {
+        startImmediately: true
+      })
     const idOf = (reqId: string) => approvals.open().find((one) => one.reqId === reqId)?.id ?? ""
     return { approvals, requestInput, idOf, prompts, request }
   })
@@ -195,7 +197,7 @@ describe("approvals and questions of one tool", () => {
       assert.isDefined(later)
       assert.isUndefined(later?.change)
       assert.isUndefined(later?.previousParams)
-      assert.isEmpty(approvals.grants())
+      assert.isEmpty(approvals.standing())
     })
   )
 

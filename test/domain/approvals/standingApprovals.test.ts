@@ -1,14 +1,14 @@
 import type { Approver, Caller } from "../../../src/domain/approvals/Caller.ts"
 import { assert, describe, it } from "@effect/vitest"
 import {
-  addGrant,
+  addStandingApproval,
   coversCall,
   type CallPlace,
   type Grant,
   isExpired,
   isInForce,
-  maxGrants
-} from "../../../src/domain/approvals/grants.ts"
+  maxStandingApprovals
+} from "../../../src/domain/approvals/standingApprovals.ts"
 
 const brain: Caller = { _tag: "Agent", name: "brain", membership: 1 }
 
@@ -125,14 +125,16 @@ describe("grant", () => {
       grant({ id: "f", office: "f" })
     ]
     assert.deepStrictEqual(
-      addGrant(known, grant(), 5).map(({ id }) => id),
+      addStandingApproval(known, grant(), 5).map(({ id }) => id),
       ["owner", "f", "g"]
     )
   })
 
   it("pushes the oldest one out beyond the limit", () => {
-    const many = Array.from({ length: maxGrants }, (_, index) => grant({ id: `${index}`, toolDigest: `${index}` }))
-    const all = addGrant(many, grant(), 0)
-    assert.deepStrictEqual([all.length, all[0]?.id, all.at(-1)?.id], [maxGrants, "1", "g"])
+    const many = Array.from({ length: maxStandingApprovals }, (_, index) =>
+      grant({ id: `${index}`, toolDigest: `${index}` })
+    )
+    const all = addStandingApproval(many, grant(), 0)
+    assert.deepStrictEqual([all.length, all[0]?.id, all.at(-1)?.id], [maxStandingApprovals, "1", "g"])
   })
 })

@@ -66,16 +66,16 @@ export interface Grant {
 }
 
 /** Grants of a Computer. The oldest ones are dropped first. */
-export const maxGrants = 1000
+export const maxStandingApprovals = 1000
 
 export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
 
 /** Adds a grant instead of the one of the same kind of approver for the same calls, and drops the expired ones. */
-export const addGrant = (
+export const addStandingApproval = (
   grants: ReadonlyArray<Grant>,
   added: Grant & { readonly caller: Caller },
   now: number
 ): ReadonlyArray<Grant> => {
   const isReplaced = (grant: Grant) => approverOf(grant) === approverOf(added) && coversCall(grant, added)
-  return [...grants.filter((grant) => !isExpired(grant, now) && !isReplaced(grant)), added].slice(-maxGrants)
+  return [...grants.filter((grant) => !isExpired(grant, now) && !isReplaced(grant)), added].slice(-maxStandingApprovals)
 }
