@@ -1,34 +1,23 @@
 import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
 import { callerKey, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import { maxJsonDepth } from "../../../domain/json.ts"
+import { estimateSize, findSurplus, type KeptResult } from "../../../domain/calls/keptResults.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"
 
-const limits = { ttlMillis: Duration.toMillis("5 minutes"), maxRequests: 256, maxCharacters: 32 * 1024 * 1024 }
+const limits = { count: 256, characters: 32 * 1024 * 1024, millis: Duration.toMillis("5 minutes") }
 
-interface CachedCall {
+interface CachedCall extends KeptResult {
   readonly caller: OfficeCaller
   readonly fingerprint: string
   readonly fiber: Fiber.Fiber<ToolResult>
-  /** Start of a running execution, end of a completed one, in milliseconds since 1970. */
-  updatedAt: number
-  /** Approximate size of the result in characters; 0 while the execution is running. */
-  size: number
 }
 
 /** Identifies the call behind a `req_id` without storing its parameters. */
 const fingerprintOf = ({ params, toolName }: ToolCallRequest): string => {
   const text = JSON.stringify(params)
   return JSON.stringify([toolName, text.length, Hash.string(text)])
-}
-
-/** Counts the characters of all strings in a result: they make up nearly all of its size. */
-export const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
-  if (typeof value === "string") return value.length
-  if (typeof value !== "object" || value === null || depth === 0) return 8
-  return Object.values(value).reduce<number>((sum, member) => sum + estimateSize(member, depth - 1), 0)
 }
 
 const keyOf = (reqId: string, caller: OfficeCaller): string =>
@@ -44,18 +33,6 @@ export const makeCallExecutions = Effect.gen(function* () {
   /** In order of `updatedAt`. */
   const cache = new Map<string, CachedCall>()
 
-  /** Evicts expired and surplus results, the oldest first, but no running execution. */
-  const evict = (now: number) => {
-    let characters = [...cache.values()].reduce((sum, { size }) => sum + size, 0)
-    for (const [key, { size, updatedAt }] of cache) {
-      const isOverLimit = cache.size > limits.maxRequests || characters > limits.maxCharacters
-      if (!isOverLimit && now - updatedAt < limits.ttlMillis) break
-      if (FiberMap.hasUnsafe(running, key)) continue
-      cache.delete(key)
-      characters -= size
-    }
-  }
-
   const startOrJoin = Effect.fnUntraced(function* (
     request: ToolCallRequest,
     caller: OfficeCaller,
@@ -64,7 +41,7 @@ export const makeCallExecutions = Effect.gen(function* () {
     const key = keyOf(request.reqId, caller)
     const fingerprint = fingerprintOf(request)
     const now = clock.currentTimeMillisUnsafe()
-    evict(now)
+    for (const surplus of findSurplus(cache, limits, now)) cache.delete(surplus)
     const existing = cache.get(key)
     if (existing !== undefined) {
       return existing.fingerprint === fingerprint
@@ -73,14 +50,13 @@ export const makeCallExecutions = Effect.gen(function* () {
     }
     // The execution starts after it is registered: its effects may cancel it.
     const fiber = yield* FiberMap.run(running, key, execution, { startImmediately: false })
-    const cached: CachedCall = { caller, fingerprint, fiber, updatedAt: now, size: 0 }
+    const cached: CachedCall = { caller, fingerprint, fiber, isRunning: true, updatedAt: now, size: 0 }
     cache.set(key, cached)
     fiber.addObserver((exit) => {
-      cached.size = Exit.isSuccess(exit) ? estimateSize(exit.value) : 0
-      cached.updatedAt = clock.currentTimeMillisUnsafe()
       if (cache.get(key) !== cached) return
+      const size = Exit.isSuccess(exit) ? estimateSize(exit.value) : 0
       cache.delete(key)
-      cache.set(key, cached)
+      cache.set(key, { ...cached, isRunning: false, updatedAt: clock.currentTimeMillisUnsafe(), size })
     })
     return fiber
   })

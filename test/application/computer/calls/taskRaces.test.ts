@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { type CallTasks, makeCallTasks, type TaskState } from "../../../../src/application/computer/calls/CallTasks.ts"
+import { type CallTasks, makeCallTasks } from "../../../../src/application/computer/calls/CallTasks.ts"
+import type { TaskState } from "../../../../src/domain/calls/tasksState.ts"
 import type { CallReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
