@@ -145,7 +145,9 @@ const make = Effect.fnUntraced(function* (
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
   const isExplained = operators.calls === true || approvers.includes("page")
   const approvals = yield* withRedactedLogs(makeApprovals(name))
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, secrets, reporter, connection.place))
+  const calls = yield* withRedactedLogs(
+    makeToolCalls({ approvals, computer: name, currentOffice: connection.place, reporter, secrets, servers })
+  )
   const approvalRequests = yield* makeApprovalRequests(approvals, calls.tasks)
   const callers = makeCallers(approvals.forgetAgent)
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))

@@ -122,7 +122,7 @@ const states = { Reported: "working", Completed: "completed", Cancelled: "cancel
 
 /**
  * Changes the task of an event. One is started once: a repeated start joins it. It works, and its status changes, until it
- * completes or is cancelled, whichever is first. Then it is kept for an hour, unless it is one of the oldest surplus ones.
+ * completes or is cancelled. Then it is kept for an hour, unless it is one of the oldest surplus ones.
  */
 export const transitionTasks = (tasks: TasksState, event: TasksEvent): Transition => {
   const { at, key } = event

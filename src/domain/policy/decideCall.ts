@@ -8,21 +8,28 @@ export interface StandingConsent {
   readonly autoApply: boolean
   /** Patterns of tools that run without a question: `SERVER/TOOL` or `TOOL`. */
   readonly approve: ReadonlyArray<string>
-  /** The lasting allowance of an approver for this tool in this office. */
-  readonly grant: Grant | undefined
+  /** The standing approval of this tool in this office. */
+  readonly standing: Grant | undefined
 }
 
-/** What decides by a grant: `grant of operator:ann`. */
-const byGrant = ({ by }: Grant): PolicyDecision => ({ action: "allow", by: `grant of ${by}` })
+const strictness: { readonly [A in PolicyDecision["action"]]: number } = { allow: 0, ask: 1, deny: 2 }
+
+/** The first decision unless a later one asks or denies more. */
+export const findStrictest = (decisions: ReadonlyArray<PolicyDecision | undefined>): PolicyDecision | undefined =>
+  decisions.reduce((strictest, decision) =>
+    decision !== undefined && strictness[decision.action] > strictness[strictest?.action ?? "allow"]
+      ? decision
+      : strictest
+  )
 
 /**
- * Decides a call: the policy takes precedence over `auto_apply` and approved patterns, and a grant answers the question of
- * a call that would need an approval.
+ * Decides a call: the policy takes precedence over `auto_apply` and approved patterns, and a standing approval answers the
+ * question of a call that would need an approval.
  */
 export const decideCall = (
   policy: PolicyDecision | undefined,
   call: PolicyCall,
-  { approve, autoApply, grant }: StandingConsent
+  { approve, autoApply, standing }: StandingConsent
 ): PolicyDecision => {
   const decision =
     policy ??
@@ -31,5 +38,7 @@ export const decideCall = (
       : matchesTool(approve, call)
         ? ({ action: "allow", by: "approved pattern" } as const)
         : ({ action: "ask", by: "default" } as const))
-  return decision.action === "ask" && grant !== undefined ? byGrant(grant) : decision
+  return decision.action === "ask" && standing !== undefined
+    ? { action: "allow", by: `grant of ${standing.by}` }
+    : decision
 }

@@ -71,14 +71,14 @@ describe("decideByRules", () => {
 })
 
 describe("decideCall", () => {
-  const standing = { approve: [], autoApply: false, grant: undefined }
+  const consent = { approve: [], autoApply: false, standing: undefined }
 
   it("needs consent by default", () => {
-    assert.deepStrictEqual(decideCall(undefined, call, standing), { action: "ask", by: "default" })
+    assert.deepStrictEqual(decideCall(undefined, call, consent), { action: "ask", by: "default" })
   })
 
   it("allows a tool that is marked auto_apply", () => {
-    assert.deepStrictEqual(decideCall(undefined, call, { ...standing, autoApply: true }), {
+    assert.deepStrictEqual(decideCall(undefined, call, { ...consent, autoApply: true }), {
       action: "allow",
       by: "auto_apply"
     })
@@ -86,25 +86,25 @@ describe("decideCall", () => {
 
   it("allows a tool that matches an approved pattern", () => {
     const allowed = { action: "allow", by: "approved pattern" }
-    assert.deepStrictEqual(decideCall(undefined, call, { ...standing, approve: ["notes/wr*"] }), allowed)
-    assert.strictEqual(decideCall(undefined, call, { ...standing, approve: ["other/*"] }).action, "ask")
+    assert.deepStrictEqual(decideCall(undefined, call, { ...consent, approve: ["notes/wr*"] }), allowed)
+    assert.strictEqual(decideCall(undefined, call, { ...consent, approve: ["other/*"] }).action, "ask")
   })
 
   it.each(["ask", "deny", "allow"] as const)("lets the policy decide before the standing consent: %s", (action) => {
     const decision = { action, by: "rule 1" }
-    assert.strictEqual(decideCall(decision, call, { autoApply: true, approve: ["*"], grant: undefined }), decision)
+    assert.strictEqual(decideCall(decision, call, { autoApply: true, approve: ["*"], standing: undefined }), decision)
   })
 
-  const grant = { id: "g", server: "notes", tool: "write", toolDigest: "d", by: "ann", at: 0 }
+  const standing = { id: "g", server: "notes", tool: "write", toolDigest: "d", by: "ann", at: 0 }
 
   it("answers by a grant what would need consent, by default or by a rule", () => {
     const allowed = { action: "allow", by: "grant of ann" }
-    assert.deepStrictEqual(decideCall(undefined, call, { ...standing, grant }), allowed)
-    assert.deepStrictEqual(decideCall({ action: "ask", by: "rule 1" }, call, { ...standing, grant }), allowed)
+    assert.deepStrictEqual(decideCall(undefined, call, { ...consent, standing }), allowed)
+    assert.deepStrictEqual(decideCall({ action: "ask", by: "rule 1" }, call, { ...consent, standing }), allowed)
   })
 
   it.each(["deny", "allow"] as const)("does not ask a grant when the policy decides: %s", (action) => {
     const decision = { action, by: "rule 1" }
-    assert.strictEqual(decideCall(decision, call, { ...standing, grant }), decision)
+    assert.strictEqual(decideCall(decision, call, { ...consent, standing }), decision)
   })
 })

@@ -1,23 +1,120 @@
-import { Duration } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Latch, Option } from "effect"
 import { type Caller, isInOffice, memberName } from "../../../domain/approvals/Caller.ts"
-import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import {
+  acceptCall,
+  type CallAct,
+  type CallCommand,
+  isPaused,
+  timeLeft,
+  transitionCall
+} from "../../../domain/calls/callState.ts"
+import type { CallReport, CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import type { CallReporter } from "./CallReporter.ts"
+
+/** Tells the caller of a call its status. */
+export interface CallReporter {
+  /** Best effort. */
+  readonly report: (report: CallReport) => Effect.Effect<void>
+  /**
+   * Announces that a call waits for an approval. True when the Server and the Agent wait on for that time, beyond the
+   * timeout of the call.
+   */
+  readonly announceWait: (report: CallReport) => Effect.Effect<boolean>
+}
+
+/** Reports nothing. */
+export const silentReporter: CallReporter = { report: () => Effect.void, announceWait: () => Effect.succeed(false) }
+
+/** A call that waits longer has its status reported: most calls are confirmed without a prompt. */
+export const reportDelay = Duration.millis(200)
 
 /** A call, from the office or from this Computer. */
-export type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
+export type CallRequest = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
   readonly caller: Caller
   readonly reporter: CallReporter
 }
 
-/** A report of the status of a call. */
-export const reportOf = ({ caller, reqId }: Pick<Call, "caller" | "reqId">, status: CallStatus) => ({
-  reqId,
-  status,
-  ...definedOnly({ agent: isInOffice(caller) ? memberName(caller) : undefined })
+/** A call in one of the states of {@link transitionCall}. */
+export interface Call extends Omit<CallRequest, "reporter"> {
+  /** Changes its state. */
+  readonly dispatch: (act: CallAct) => CallCommand | undefined
+  /** Begins a wait for an approval: for `limit`, or for `extension` where the caller waits longer. */
+  readonly awaitApproval: (tag: "ConsentAwaited" | "AnswerAwaited") => {
+    readonly limit: Duration.Duration
+    readonly extension: Duration.Duration
+  }
+  /** The time that it has left, never a negative one. */
+  readonly remaining: Effect.Effect<Duration.Duration>
+  /** Runs an effect until it ends or the time of the call is over, which gives none. */
+  readonly bound: <A, E, R>(running: Effect.Effect<A, E, R>) => Effect.Effect<Option.Option<A>, E, R>
+  readonly report: (status: CallStatus) => Effect.Effect<void>
+  readonly announceWait: (status: CallStatus) => Effect.Effect<boolean>
+}
+
+/** Starts the time of a call. */
+export const startCall = Effect.fnUntraced(function* (
+  { reporter, ...request }: CallRequest,
+  { approvalTimeout, timeout }: { readonly approvalTimeout: Duration.Duration; readonly timeout: Duration.Duration }
+): Effect.fn.Return<Call> {
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const { caller, reqId } = request
+  const counting = Latch.makeUnsafe(true)
+  let state = acceptCall(now(), Duration.toMillis(timeout), Duration.toMillis(approvalTimeout))
+
+  const dispatch = (act: CallAct): CallCommand | undefined => {
+    const [next, command] = transitionCall(state, { ...act, at: now() })
+    state = next
+    if (isPaused(next)) counting.closeUnsafe()
+    else counting.openUnsafe()
+    return command
+  }
+  const left = () => timeLeft(state, now())
+  const expired: Effect.Effect<void> = Effect.gen(function* () {
+    while (true) {
+      yield* counting.await
+      if (left() === 0) return
+      yield* Effect.sleep(Duration.millis(left()))
+    }
+  })
+  const reportOf = (status: CallStatus): CallReport => ({
+    reqId,
+    status,
+    ...definedOnly({ agent: isInOffice(caller) ? memberName(caller) : undefined })
+  })
+  return {
+    ...request,
+    dispatch,
+    awaitApproval: (_tag) => {
+      const command = dispatch({ _tag })
+      const { extension, limit } = command?._tag === "Wait" ? command : { extension: 0, limit: 0 }
+      return { extension: Duration.millis(extension), limit: Duration.millis(limit) }
+    },
+    remaining: Effect.sync(() => Duration.millis(left())),
+    bound: (running) => Effect.raceFirst(Effect.asSome(running), Effect.as(expired, Option.none())),
+    report: (status) => Effect.suspend(() => reporter.report(reportOf(status))),
+    announceWait: (status) => Effect.suspend(() => reporter.announceWait(reportOf(status)))
+  }
 })
 
-/** The time that a call leaves, after it has waited, to run the tool or to tell what it waited for. */
-export const timeAfterWait = (timeout: Duration.Duration): Duration.Duration =>
-  Duration.min(Duration.times(timeout, 0.1), Duration.seconds(2))
+/** Waits for MCP servers, and reports the status of a call once this takes long. */
+export const waitReporting = <A, E, R>(
+  call: Call,
+  waiting: Effect.Effect<A, E, R>,
+  status: () => CallStatus
+): Effect.Effect<A, E, R> =>
+  Effect.raceFirst(
+    waiting,
+    Effect.suspend(() => call.report(status())).pipe(Effect.delay(reportDelay), Effect.andThen(Effect.never))
+  )
+
+/** How the execution of a call ended, without a result when its time was over. */
+export const endOf = (exit: Exit.Exit<Option.Option<ToolResult>>): CallAct => {
+  if (Exit.isFailure(exit)) {
+    return { _tag: "Returned", outcome: Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "failed" }
+  }
+  if (Option.isNone(exit.value)) return { _tag: "TimePassed" }
+  return { _tag: "Returned", outcome: exit.value.value.isError ? "failed" : "done" }
+}

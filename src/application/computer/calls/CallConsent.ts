@@ -1,22 +1,20 @@
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect } from "effect"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
-import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
-import type { JsonObject } from "../../../domain/json.ts"
 import { type Caller, callerName, isInOffice, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
-import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { confirmationRequired, toolDisabled } from "../../../domain/tools/errorResults.ts"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
-import { startCountdown } from "../../shared/startCountdown.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { type Call, reportOf, timeAfterWait } from "./Call.ts"
-import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
-import { reportDelay } from "./CallReporter.ts"
-import { type AuditedDecision, auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
+import { type Call, reportDelay } from "./Call.ts"
+import { type CallFacts, isSuccess, makeCallPolicy } from "./CallPolicy.ts"
+import { type AuditedDecision, auditedDecision, type DecisionAudit } from "./decisionAudit.ts"
 
 /** A call to explain. */
 export interface ExplainRequest {
@@ -31,6 +29,24 @@ export interface ExplainRequest {
   readonly line?: string | undefined
 }
 
+const notInTime = (tool: string): ToolResult => confirmationRequired(`Tool '${tool}' was not confirmed in time`)
+
+const cannotAsk = (tool: string): ToolResult =>
+  confirmationRequired(
+    `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
+      "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
+  )
+
+/** The result of a call that the policy denies. */
+const denyByPolicy = (
+  { caller, toolName: tool }: Call,
+  { by, reason }: PolicyDecision
+): Effect.Effect<never, ToolResult> => {
+  const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+  const fields = { tool, agent: callerName(caller), by, reason }
+  return Effect.andThen(Effect.logInfo("call denied by the policy", fields), Effect.fail(confirmationRequired(text)))
+}
+
 const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefined => {
   switch (decision.state) {
     case "allowed":
@@ -41,165 +57,168 @@ const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefi
       )
     case "expired":
     case "cancelled":
-      return confirmationRequired(`Tool '${tool}' was not confirmed in time`)
+      return notInTime(tool)
   }
 }
 
-/** Obtains consent to calls: from the policy and standing consent, or else from an approver. Audits every decision. */
-export const makeCallConsent = Effect.fnUntraced(function* (
+/** Waits for a decision as long as its call has time. */
+const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.Effect<A, ToolResult> =>
+  isSuccess(deciding)
+    ? deciding
+    : Effect.flatMap(call.remaining, (duration) =>
+        Effect.timeoutOrElse(deciding, { duration, orElse: () => Effect.fail(notInTime(call.toolName)) })
+      )
+
+type Record = (decision: AuditedDecision) => void
+
+type CallPolicy = Effect.Success<ReturnType<typeof makeCallPolicy>>
+
+/** Makes the check that the policy, when it changes from now on, does not deny a call. */
+const makePolicyCheck = (
+  policy: CallPolicy,
+  {
+    call,
+    entry,
+    facts,
+    record
+  }: {
+    readonly call: Call
+    readonly entry: CatalogueEntry
+    readonly facts: CallFacts
+    readonly record: Record
+  }
+): Effect.Effect<void, ToolResult> => {
+  const revision = policy.revision()
+  return Effect.suspend(() =>
+    policy.revision() === revision
+      ? Effect.void
+      : Effect.flatMap(policy.decide(entry, facts), ({ action, by, reason }) => {
+          if (action !== "deny") return Effect.void
+          record({ action, by, reason })
+          return denyByPolicy(call, { action, by, reason })
+        })
+  )
+}
+
+/** Makes the function that waits for the decision of an approver about a call. */
+const makeApproverRequest = Effect.fnUntraced(function* (
   computer: string,
-  servers: ServerSupervisor,
-  approvals: Approvals,
-  currentOffice: () => CallPlace | undefined
+  approvals: Pick<Approvals, "request">,
+  configOf: (server: string) => ServerConfig | undefined
 ) {
   const { approvalTimeout } = yield* ComputerSettings
-  const configOf = (server: string) => servers.find(server)?.config
-  const policy = yield* makeCallPolicy(computer, approvals, configOf)
-  const auditDecision = yield* makeDecisionAudit(computer)
-  const digestOf = (entry: CatalogueEntry) => approvals.digestOf(entry, configOf(entry.server))
-  const isGone = (tool: string): boolean => !servers.snapshot().catalogue.entries.has(tool)
-
-  /** True while the tool is as it was with this digest. */
-  const isUnchanged = (tool: string, digest: string): boolean => {
-    const current = servers.snapshot().catalogue.entries.get(tool)
-    return current !== undefined && digestOf(current) === digest
-  }
-
-  /** Announces that a call waits for an approval. */
-  const announceApproval = (call: Call, { id, server, tool }: Approval): Effect.Effect<boolean> => {
-    const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
-    const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
-    return call.reporter.announceWait(reportOf(call, status))
-  }
-
-  /** Waits for the decision of an approver. `isExtended` tells whether the wait is no part of the execution time. */
-  const askApprovers = Effect.fnUntraced(function* (
+  const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
+  return Effect.fnUntraced(function* (
     call: Call,
     entry: CatalogueEntry,
     { by: askedBy, reason }: PolicyDecision,
-    place: CallPlace | undefined,
-    left: Duration.Duration
+    place: CallPlace | undefined
   ) {
     const { caller, params, reqId } = call
     let isAnnounced = false
-    let isExtended = false
+    const announce = Effect.fnUntraced(function* ({ id, server, tool }: Approval) {
+      if (!isInOffice(caller)) return true
+      yield* Effect.sleep(reportDelay)
+      // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
+      isAnnounced = true
+      const approval = { id, server, tool, waitSeconds }
+      const isExtended = yield* call.announceWait({ _tag: "WaitingForConsent", computer, approval })
+      if (isExtended) call.dispatch({ _tag: "Extended" })
+      return isExtended
+    })
+    const { limit } = call.awaitApproval("ConsentAwaited")
     const decision = yield* approvals.request(
       { reqId, caller, params, askedBy, reason, entry, config: configOf(entry.server), place },
-      {
-        limit: Duration.subtract(left, timeAfterWait(left)),
-        announce: Effect.fnUntraced(function* (approval) {
-          if (!isInOffice(caller)) return true
-          yield* Effect.sleep(reportDelay)
-          // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
-          isAnnounced = true
-          isExtended = yield* announceApproval(call, approval)
-          return isExtended
-        })
-      }
+      { limit, announce }
     )
+    call.dispatch({ _tag: "ConsentDecided" })
     if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
-      const { by, state } = decision
-      yield* call.reporter.report(reportOf(call, { _tag: "Decided", computer, isAllowed: state === "allowed", by }))
+      yield* call.report({ _tag: "Decided", computer, isAllowed: decision.state === "allowed", by: decision.by })
     }
-    return { decision, isExtended }
+    return decision
   })
+})
 
-  const notExtended = Duration.zero
+/** Obtains consent to calls: from the policy and standing consent, or else from an approver. Audits every decision. */
+export const makeCallConsent = Effect.fnUntraced(function* ({
+  approvals,
+  audit,
+  computer,
+  currentOffice,
+  servers
+}: {
+  readonly approvals: Approvals
+  readonly audit: DecisionAudit
+  readonly computer: string
+  readonly currentOffice: () => CallPlace | undefined
+  readonly servers: ServerSupervisor
+}) {
+  const configOf = (server: string) => servers.find(server)?.config
+  const policy = yield* makeCallPolicy(computer, approvals, configOf)
+  const askApprovers = yield* makeApproverRequest(computer, approvals, configOf)
+  const entryOf = (tool: string) => servers.snapshot().catalogue.entries.get(tool)
 
-  /** The result of a call that the policy denies. */
-  const denyByPolicy = (
-    { caller, toolName: tool }: Call,
-    { by, reason }: PolicyDecision
-  ): Effect.Effect<ToolResult> => {
-    const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
-    const fields = { tool, agent: callerName(caller), by, reason }
-    return Effect.as(Effect.logInfo("call denied by the policy", fields), confirmationRequired(text))
+  /** Makes the check that a tool is as it is now; or gone, where its server may restart. */
+  const makeToolCheck = (tool: string, entry: CatalogueEntry, mayBeGone = false): Effect.Effect<void, ToolResult> => {
+    const digestOf = (one: CatalogueEntry) => approvals.digestOf(one, configOf(one.server))
+    const digest = digestOf(entry)
+    return Effect.suspend(() => {
+      const current = entryOf(tool)
+      const isUnchanged = current === undefined ? mayBeGone : digestOf(current) === digest
+      return isUnchanged ? Effect.void : Effect.fail(toolDisabled(tool))
+    })
   }
 
-  /**
-   * Lets a call run, or gives the result in its place as `denial`; with the execution time that is left, and the time by
-   * which the caller waits longer at most. `denialNow` is the denial by a policy that has changed since.
-   */
+  /** Lets a call run, or fails with its result. Gives the check that the policy does not deny the call meanwhile. */
   const requireConsent = Effect.fnUntraced(function* (
     call: Call,
-    entry: CatalogueEntry,
-    remaining: Effect.Effect<Duration.Duration>
-  ) {
+    entry: CatalogueEntry
+  ): Effect.fn.Return<Effect.Effect<void, ToolResult>, ToolResult> {
     const { caller, params, toolName: tool } = call
     const place = currentOffice()
-    const audit = (decision: AuditedDecision) => auditDecision(call, entry, place?.office, decision)
-    const end = (
-      denial: ToolResult | undefined,
-      denialNow: Effect.Effect<ToolResult | undefined> = Effect.undefined
-    ) => ({
-      denial,
-      denialNow,
-      remaining,
-      extendedBy: notExtended
-    })
+    const record: Record = (decision) => audit(call, entry, place?.office, decision)
     if (caller._tag === "Owner") {
-      audit({ action: "allow", by: "owner" })
-      return end(undefined)
+      record({ action: "allow", by: "owner" })
+      return Effect.void
     }
-    const digest = digestOf(entry)
-    /** A decision covers the tool as it was decided about. One that is gone may be back soon: its server may restart. */
-    const changed = () => (isGone(tool) || isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
-    const revision = policy.revision()
-    const deciding = policy.decide(entry, { caller, place, params })
-    const decided = isSuccess(deciding)
-      ? Option.some(deciding.value)
-      : yield* Effect.timeoutOption(deciding, yield* remaining)
-    const late = () => confirmationRequired(`Tool '${tool}' was not confirmed in time`)
-    if (Option.isNone(decided)) return end(late())
-    const denialNow = Effect.suspend(() => {
-      if (policy.revision() === revision) return Effect.undefined
-      return Effect.flatMap(policy.decide(entry, { caller, place, params }), ({ action, by, reason }) => {
-        if (action !== "deny") return Effect.undefined
-        audit({ action, by, reason })
-        return denyByPolicy(call, { action, by, reason })
-      })
-    })
-    const { action, by, reason } = decided.value
-    if (action !== "ask") audit({ action, by, reason })
-    if (action === "allow") return end(changed(), denialNow)
-    if (action === "deny") return end(yield* denyByPolicy(call, decided.value))
+    const facts = { caller, place, params }
+    // A decision covers the tool as it was decided about.
+    const checkTool = makeToolCheck(tool, entry, true)
+    const checkPolicy = makePolicyCheck(policy, { call, entry, facts, record })
+    const decision = yield* inTime(call, policy.decide(entry, facts))
+    const { action, by, reason } = decision
+    if (action !== "ask") record({ action, by, reason })
+    if (action === "deny") return yield* denyByPolicy(call, decision)
+    if (action === "allow") return yield* Effect.as(checkTool, checkPolicy)
     if (!approvals.canAsk) {
-      audit({ action: "deny", by: "no approver" })
-      const text =
-        `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
-        "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
-      return end(confirmationRequired(text))
+      record({ action: "deny", by: "no approver" })
+      return yield* Effect.fail(cannotAsk(tool))
     }
-    const left = yield* remaining
-    const asking = Effect.onInterrupt(askApprovers(call, entry, decided.value, place, left), () =>
-      Effect.sync(() => audit({ action: "cancelled" }))
+    const approval = yield* Effect.onInterrupt(askApprovers(call, entry, decision, place), () =>
+      Effect.sync(() => record({ action: "cancelled" }))
     )
-    const { decision, isExtended } = yield* asking
-    yield* Effect.logInfo("call decided", { tool, agent: callerName(caller), decision: formatDecision(decision) })
-    audit(auditedDecision(decision))
-    const remainingAfter = isExtended ? yield* startCountdown(left) : remaining
-    const denied = denialOf(decision, tool) ?? changed()
-    const later = denied === undefined ? yield* Effect.timeoutOption(denialNow, yield* remainingAfter) : Option.none()
-    return {
-      denial: denied ?? Option.getOrElse(later, late),
-      denialNow,
-      remaining: remainingAfter,
-      extendedBy: isExtended ? approvalTimeout : notExtended
-    }
+    yield* Effect.logInfo("call decided", { tool, agent: callerName(caller), decision: formatDecision(approval) })
+    record(auditedDecision(approval))
+    const denial = denialOf(approval, tool)
+    if (denial !== undefined) return yield* Effect.fail(denial)
+    yield* checkTool
+    yield* inTime(call, checkPolicy)
+    return checkPolicy
   })
 
   return {
     requireConsent,
-    digestOf,
-    isUnchanged,
+    makeToolCheck,
     /** Tells how a call of this caller is decided; `undefined` for an unknown tool. */
     explain: ({ line, office, params, subject, tool }: ExplainRequest, inOffice: OfficeCaller) =>
       Effect.suspend(() => {
         const current = currentOffice()
         const place = office === undefined ? current : { office, line: line ?? current?.line ?? defaultLineName }
-        const entry = servers.snapshot().catalogue.entries.get(tool)
+        const entry = entryOf(tool)
         const caller: Caller = place === undefined ? { _tag: "Local", name: subject } : inOffice
         return entry === undefined ? Effect.succeed(undefined) : policy.explain(entry, { caller, place, params })
       })
   }
 })
+
+export type CallConsent = Effect.Success<ReturnType<typeof makeCallConsent>>

@@ -4,7 +4,7 @@ import type { CallPlace } from "../../../domain/approvals/standingApprovals.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
-import { decideCall } from "../../../domain/policy/decideCall.ts"
+import { decideCall, findStrictest } from "../../../domain/policy/decideCall.ts"
 import type { RuleExplanation } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
@@ -32,17 +32,31 @@ const failedPolicy: PolicyDecision = {
   reason: "the policy of this Computer failed"
 }
 
-const strictness: { readonly [A in PolicyDecision["action"]]: number } = { allow: 0, ask: 1, deny: 2 }
-
-/** The first decision unless a later one asks or denies more. */
-const findStrictest = (decisions: ReadonlyArray<PolicyDecision | undefined>): PolicyDecision | undefined =>
-  decisions.reduce((strictest, decision) =>
-    decision !== undefined && strictness[decision.action] > strictness[strictest?.action ?? "allow"]
-      ? decision
-      : strictest
+/** Denies a call when its policy fails. */
+const denyOnFailure = <A>(call: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
+  Effect.catchCause(answer, (cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.interrupt
+      : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
   )
 
-/** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and grants. */
+type PolicyEngine = NonNullable<Policy["Service"]>
+
+const decideOne = (policy: PolicyEngine, call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
+  if (policy.decideNow === undefined) return denyOnFailure(call, policy.decide(call), failedPolicy)
+  try {
+    return Exit.succeed(policy.decideNow(call))
+  } catch (error) {
+    return denyOnFailure(call, Effect.die(error), failedPolicy)
+  }
+}
+
+const explainOne = (policy: PolicyEngine, call: PolicyCall): Effect.Effect<RuleExplanation> =>
+  policy.explain === undefined
+    ? Effect.map(decideOne(policy, call), (decision) => ({ decision, steps: [] }))
+    : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
+
+/** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and standing approvals. */
 export const makeCallPolicy = Effect.fnUntraced(function* (
   computer: string,
   { canAsk, standingFor }: Pick<Approvals, "canAsk" | "standingFor">,
@@ -69,52 +83,36 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     params
   })
 
-  /** Denies the call when its policy fails. */
-  const denyOnFailure = <A>(call: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
-    Effect.catchCause(answer, (cause) =>
-      Cause.hasInterruptsOnly(cause)
-        ? Effect.interrupt
-        : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
-    )
-
-  const answerToOne = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
-    if (policy === undefined) return Exit.succeed(undefined)
-    if (policy.decideNow === undefined) return denyOnFailure(call, policy.decide(call), failedPolicy)
-    try {
-      return Exit.succeed(policy.decideNow(call))
-    } catch (error) {
-      return denyOnFailure(call, Effect.die(error), failedPolicy)
-    }
-  }
-
   /** The calls that a published office makes for a call. Their annotations are those of a tool that states none. */
   const withinOf = (call: PolicyCall): ReadonlyArray<PolicyCall> =>
     listCallsWithin(call, configOf(call.server)).map((within) => ({ ...call, annotations: undefined, ...within }))
 
   /** The decision about a call, or a stricter one about a call that a published office makes for it. */
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
-    const within = policy === undefined ? [] : withinOf(call)
+    if (policy === undefined) return Exit.succeed(undefined)
+    const within = withinOf(call)
     return within.length === 0
-      ? answerToOne(call)
-      : Effect.map(Effect.forEach([call, ...within], answerToOne), findStrictest)
+      ? decideOne(policy, call)
+      : Effect.map(
+          Effect.forEach([call, ...within], (one) => decideOne(policy, one)),
+          findStrictest
+        )
   }
 
-  const explainOne = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
-    policy?.explain === undefined
-      ? Effect.map(answerToOne(call), (decision) => ({ decision, steps: [] }))
-      : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
-
-  const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
-    Effect.map(Effect.forEach([call, ...withinOf(call)], explainOne), (explanations) => {
+  const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> => {
+    if (policy === undefined) return Effect.succeed({ decision: undefined, steps: [] })
+    const explaining = Effect.forEach([call, ...withinOf(call)], (one) => explainOne(policy, one))
+    return Effect.map(explaining, (explanations) => {
       const decision = findStrictest(explanations.map((one) => one.decision))
       return explanations.find((one) => one.decision === decision) ?? { decision, steps: [] }
     })
+  }
 
-  /** Read after the policy has answered: a grant may be revoked while it thinks. */
+  /** Read after the policy has answered: a standing approval may be revoked while it thinks. */
   const standingConsent = (entry: CatalogueEntry, facts: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
-    grant: standingFor(entry, configOf(entry.server), facts)
+    standing: standingFor(entry, configOf(entry.server), facts)
   })
 
   return {

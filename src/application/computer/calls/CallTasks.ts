@@ -13,7 +13,7 @@ import { canonicalJson } from "../../../domain/json.ts"
 import type { TaskQuery, TaskStart } from "../../../domain/model/messages/tasks.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
-import type { CallReporter } from "./CallReporter.ts"
+import type { CallReporter } from "./Call.ts"
 
 const stateOf = (command: TasksCommand): Effect.Effect<TaskState, ProtocolError> =>
   command._tag === "Reject" ? Effect.fail(command.error) : Effect.succeed(command.state)

@@ -71,3 +71,5 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) 
     audit.record({ time: clock.currentTimeMillisUnsafe(), fields, request: jsonBody({ params }) })
   }
 })
+
+export type DecisionAudit = Effect.Success<ReturnType<typeof makeDecisionAudit>>

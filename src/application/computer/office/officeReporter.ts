@@ -1,7 +1,7 @@
 import { Duration, Effect, Result } from "effect"
 import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { decodeHead, jsonBody } from "../../ports/Body.ts"
-import type { CallReporter } from "../calls/CallReporter.ts"
+import type { CallReporter } from "../calls/Call.ts"
 
 /** How long the Server may take to acknowledge that a call waits. A Server of another implementation does not. */
 const announceTimeout = Duration.seconds(10)

@@ -12,7 +12,7 @@ import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
-import { type CallReporter, silentReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
+import { type CallReporter, silentReporter } from "../../../../src/application/computer/calls/Call.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
@@ -39,7 +39,13 @@ const callsOn = Effect.fnUntraced(function* (
   const setup = setupOf(["alpha"], { configure: { alpha: { ...consent, ...more } } })
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
-    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets(), reporter)
+    const calls = yield* makeToolCalls({
+      approvals: yield* makeApprovals("pc-1"),
+      computer: "pc-1",
+      reporter,
+      secrets: makeSecrets(),
+      servers: supervisor
+    })
     yield* runPending
     return {
       ...calls,
@@ -76,7 +82,12 @@ const changing = Effect.gen(function* () {
   const validated = yield* Deferred.make<ReadonlyArray<string>>()
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setupOf(["alpha", "beta"]), makeSecrets(), () => Effect.void)
-    const { callLocally } = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), makeSecrets())
+    const { callLocally } = yield* makeToolCalls({
+      approvals: yield* makeApprovals("pc-1"),
+      computer: "pc-1",
+      secrets: makeSecrets(),
+      servers: supervisor
+    })
     yield* runPending
     return { alpha, beta, callLocally, noted, ran, supervisor, validated }
   }).pipe(

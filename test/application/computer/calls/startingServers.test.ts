@@ -40,9 +40,15 @@ const callsOn = Effect.gen(function* () {
     Effect.provide(Layer.merge(Inputs.layer(), Layer.succeed(McpConnector, { connect })))
   )
   const calls = yield* Effect.flatMap(makeApprovals("pc-1"), (approvals) =>
-    makeToolCalls("pc-1", supervisor, approvals, makeSecrets(), {
-      report: (report) => Effect.sync(() => void reports.push(report)),
-      announceWait: () => Effect.succeed(false)
+    makeToolCalls({
+      approvals,
+      computer: "pc-1",
+      reporter: {
+        report: (report) => Effect.sync(() => void reports.push(report)),
+        announceWait: () => Effect.succeed(false)
+      },
+      secrets: makeSecrets(),
+      servers: supervisor
     })
   ).pipe(Effect.provide(portDefaults))
   yield* TestClock.adjust(0)

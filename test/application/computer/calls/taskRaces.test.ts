@@ -3,7 +3,7 @@ import { Deferred, Duration, Effect, Fiber, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { type CallTasks, makeCallTasks } from "../../../../src/application/computer/calls/CallTasks.ts"
 import type { TaskState } from "../../../../src/domain/calls/tasksState.ts"
-import type { CallReporter } from "../../../../src/application/computer/calls/CallReporter.ts"
+import type { CallReporter } from "../../../../src/application/computer/calls/Call.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
 
 /** What an Agent or the tool does, and when: many steps fall into the same second. */

@@ -72,7 +72,14 @@ const fixture = Effect.fnUntraced(function* (
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, secrets, () => Effect.void)
     const approvals = yield* makeApprovals("pc")
-    const calls = yield* makeToolCalls("pc", supervisor, approvals, secrets, reporter, () => place)
+    const calls = yield* makeToolCalls({
+      approvals,
+      computer: "pc",
+      currentOffice: () => place,
+      reporter,
+      secrets,
+      servers: supervisor
+    })
     yield* settle
     const call = (inputModes: ReadonlyArray<string> = ["form", "url"], timeout = 60) =>
       Effect.tap(

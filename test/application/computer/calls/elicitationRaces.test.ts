@@ -67,7 +67,13 @@ const race = Effect.fnUntraced(function* (
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
     const approvals = yield* makeApprovals("pc")
     const reporter = { report: () => Effect.void, announceWait: () => Effect.succeed(true) }
-    const { call, cancel } = yield* makeToolCalls("pc", supervisor, approvals, makeSecrets(), reporter)
+    const { call, cancel } = yield* makeToolCalls({
+      approvals,
+      computer: "pc",
+      reporter,
+      secrets: makeSecrets(),
+      servers: supervisor
+    })
     const decide = plant(approvals.decide, received)
     yield* TestClock.adjust(0)
     const request = { agent: "ada", computer: "pc", reqId: "r", toolName: "ask", params: {}, timeout: 600 }

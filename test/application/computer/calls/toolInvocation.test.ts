@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import * as VerelEngine from "../../../../src/adapters/vrl/VerelEngine.ts"
-import { transformResult } from "../../../../src/application/computer/calls/transformResult.ts"
+import { transformResult } from "../../../../src/application/computer/calls/toolInvocation.ts"
 import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
 import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
 

@@ -1,0 +1,136 @@
+import { Effect, Option, Result } from "effect"
+import { maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { toolError, toolFailed } from "../../../domain/tools/errorResults.ts"
+import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
+import { addTransformedEvent, toVrlEvent, type VrlCall, vrlScript } from "../../../domain/tools/vrl.ts"
+import type { InputResponder, McpProgress, McpSession, McpSessionError } from "../../ports/McpSession.ts"
+import { VrlEngine } from "../../ports/VrlEngine.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
+import { openSession, type OfferedServer } from "../servers/ServersSnapshot.ts"
+import { type Call, waitReporting } from "./Call.ts"
+import type { CallConsent } from "./CallConsent.ts"
+
+/** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
+const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
+  const authorizationResult = (code: number, text: string, hint: string) =>
+    toolError(code, text, { mcp_server: server, auth_hint: { action: "user_authorization_required", message: hint } })
+  if (reason === "unauthorized") {
+    return authorizationResult(
+      errorCodes.authorizationRequired,
+      `MCP server '${server}' asks for authorization`,
+      `The owner of this Computer must authorize '${server}'`
+    )
+  }
+  if (reason === "forbidden") {
+    return authorizationResult(
+      errorCodes.authorizationFailed,
+      `MCP server '${server}' does not permit this`,
+      `The rights granted to '${server}' do not cover this tool`
+    )
+  }
+  return toolFailed(message)
+}
+
+/** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
+export const transformResult = (
+  engine: VrlEngine["Service"],
+  script: string,
+  result: ToolResult,
+  call: VrlCall
+): Effect.Effect<ToolResult> =>
+  Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
+    onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
+    onFailure: ({ message, reason }) =>
+      Effect.as(Effect.logWarning("VRL transform failed", { tool: call.tool, reason, message }), result)
+  })
+
+/** A call that may run at its MCP server. */
+export interface Invocation {
+  readonly call: Call
+  readonly entry: CatalogueEntry
+  readonly server: OfferedServer
+  readonly responder: InputResponder
+  /** Fails with the result of a call that its policy denies by now. */
+  readonly checkPolicy: Effect.Effect<void, ToolResult>
+}
+
+/** Makes the functions that call tools at their MCP servers. */
+export const makeToolInvocation = Effect.fnUntraced(function* (
+  computer: string,
+  makeToolCheck: CallConsent["makeToolCheck"]
+) {
+  const { onProgress } = yield* ComputerSettings
+  const engine = yield* Effect.serviceOption(VrlEngine)
+
+  const reportProgress = (call: Call, { message, progress, total }: McpProgress): Effect.Effect<void> => {
+    if (call.dispatch({ _tag: "Progressed" })?._tag !== "ReportProgress") return Effect.void
+    const shown = message?.slice(0, maxProgressMessageLength).toWellFormed()
+    return call.report({ _tag: "Progressing", computer, progress, ...definedOnly({ total, message: shown }) })
+  }
+
+  const invokeAt = Effect.fnUntraced(function* ({ call, entry, responder }: Invocation, session: McpSession) {
+    const { params, reqId, toolName: tool } = call
+    const options = {
+      responder,
+      onProgress: (step: McpProgress) =>
+        Effect.andThen(
+          onProgress({ ...step, reqId, tool }),
+          Effect.suspend(() => reportProgress(call, step))
+        )
+    }
+    const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
+    return Result.isFailure(outcome)
+      ? failureResult(entry.serverId, outcome.failure)
+      : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
+          toolFailed(`The tool's result is malformed: ${message}`)
+        )
+  })
+
+  /** Opens the session of a lazy server for a call. A start may find another tool than the one that was allowed. */
+  const openFor = Effect.fnUntraced(function* (
+    { call, checkPolicy, entry, server }: Invocation,
+    lazyControl: NonNullable<OfferedServer["lazyControl"]>
+  ) {
+    const { caller, toolName } = call
+    const opening = Effect.mapError(openSession(server), (error) => failureResult(entry.serverId, error))
+    const checkTool = makeToolCheck(toolName, entry)
+    const session = yield* waitReporting(call, opening, () => ({
+      _tag: "WaitingForServers",
+      computer,
+      servers: truncateServerNames([server.config.name])
+    }))
+    if (caller._tag !== "Owner" && session !== lazyControl.live) yield* checkTool
+    yield* checkPolicy
+    return session
+  })
+
+  return {
+    /** Invokes a tool at its server, which is started for it when it is lazy. The policy may change during the start. */
+    invoke: (invocation: Invocation): Effect.Effect<ToolResult> => {
+      const { lazyControl, session } = invocation.server
+      return lazyControl === undefined
+        ? invokeAt(invocation, session)
+        : Effect.scoped(
+            Effect.matchEffect(openFor(invocation, lazyControl), {
+              onFailure: Effect.succeed,
+              onSuccess: (opened) => invokeAt(invocation, opened)
+            })
+          )
+    },
+    /** Transforms a result by the script of its server, within the time that the call has left. */
+    transform: Effect.fnUntraced(function* ({ call, entry, server }: Invocation, result: ToolResult) {
+      const script = vrlScript(server.config.vrl)
+      if (script === undefined || Option.isNone(engine)) return result
+      const { params } = call
+      const tool = entry.originalName
+      return yield* Effect.timeoutOrElse(transformResult(engine.value, script, result, { tool, params }), {
+        duration: yield* call.remaining,
+        orElse: () => Effect.as(Effect.logWarning("VRL transform timed out", { tool }), result)
+      })
+    })
+  }
+})
