@@ -74,74 +74,99 @@ const scanDebounce = Duration.millis(100)
 
 interface HostedPack {
   readonly version: string
-  view: PackView
+  readonly view: PackView
   /** The version that takes calls: the previous one until this one is loaded. */
-  running: RunningPack | undefined
+  readonly running: RunningPack | undefined
 }
 
 const isPending = ({ _tag }: PackStatus): boolean => _tag === "Installing" || _tag === "Loading"
 
-const make = Effect.fnUntraced(function* ({
-  folders: roots,
+/** Finds the packs in folders by their paths, highest priority first. Of two packs with one name, the first one counts. */
+const findPacks = Effect.fnUntraced(function* ({ scan }: PackFolders["Service"], roots: ReadonlyArray<string>) {
+  const packs = new Map<string, readonly [PackFolderEntry, PackCandidate]>()
+  const names = new Set<string>()
+  for (const root of roots) {
+    for (const entry of yield* scan(root)) {
+      const candidate = detectPack(entry)
+      if (candidate === undefined) continue
+      const { name } = candidate
+      const outcome = names.has(name)
+        ? Result.fail(`another pack is named '${name}' and comes first`)
+        : candidate.outcome
+      names.add(name)
+      packs.set(entry.path, [entry, { ...candidate, outcome }])
+    }
+  }
+  return packs
+})
+
+/** Makes the packs of a host by their paths, and the table of what they offer. */
+const makeHostedPacks = Effect.gen(function* () {
+  const table = yield* SubscriptionRef.make(makePackTable([]))
+  const draining = yield* FiberSet.make<void>()
+  const packs = new Map<string, HostedPack>()
+  let order: ReadonlyArray<string> = []
+
+  const publish = Effect.suspend(() =>
+    SubscriptionRef.set(table, makePackTable(order.flatMap((path) => packs.get(path) ?? [])))
+  )
+  const drain = (pack: RunningPack | undefined) =>
+    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(draining, pack.drain))
+
+  return {
+    table,
+    publish,
+    versionOf: (path: string) => packs.get(path)?.version,
+    /** Sets the order of the packs, and gives the paths of those that are not in it. */
+    arrange: (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
+      order = paths
+      return [...packs.keys()].filter((path) => !paths.includes(path))
+    },
+    /** Adds a pack, or replaces the known version of one, which takes calls until this one is loaded. */
+    add: (version: string, view: PackView) =>
+      void packs.set(view.path, { version, view, running: packs.get(view.path)?.running }),
+    /** Changes the status of a pack, unless the host has found a newer version meanwhile. */
+    setStatus: (path: string, version: string, status: PackStatus, running?: RunningPack) =>
+      Effect.suspend(() => {
+        const pack = packs.get(path)
+        if (pack?.version !== version) return drain(running)
+        const current = isPending(status) ? pack.running : running
+        packs.set(path, { ...pack, view: { ...pack.view, status }, running: current })
+        return Effect.andThen(publish, pack.running === current ? Effect.void : drain(pack.running))
+      }),
+    remove: (path: string) =>
+      Effect.suspend(() => {
+        const running = packs.get(path)?.running
+        packs.delete(path)
+        return drain(running)
+      })
+  }
+})
+
+/** Makes the function that starts a pack, or replaces the known version of one, and the one that ends a pack. */
+const makePackStarter = Effect.fnUntraced(function* ({
   isolate = false,
   limits,
-  memory = defaultMemoryMiB,
-  watch = true
-}: PackHostOptions): Effect.fn.Return<
-  PackHost["Service"],
-  never,
-  PackFolders | PackLoader | PackInstaller | Scope.Scope
-> {
-  const folders = yield* PackFolders
+  memory = defaultMemoryMiB
+}: PackHostOptions) {
   const { load } = yield* PackLoader
   const { install } = yield* PackInstaller
-  const hostedPacks = new Map<string, HostedPack>()
-  const tableRef = yield* SubscriptionRef.make(makePackTable([]))
   // Acquired before the supervisors, so it closes after them: they could start more packs.
   const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) => Scope.close(scope, Exit.void))
   const supervisors = yield* FiberMap.make<string, void>()
   const supervise = yield* FiberMap.runtime(supervisors)<never>()
-  const draining = yield* FiberSet.make<void>()
-  const scanLock = yield* Semaphore.make(1)
-  const table = () => SubscriptionRef.getUnsafe(tableRef)
-  let packOrder: ReadonlyArray<string> = []
+  const hosted = yield* makeHostedPacks
+  const defaults = { isolate, memory, limits: { ...defaultLimits, ...limits } }
 
-  const publishTable = Effect.suspend(() => {
-    const hosted = packOrder.flatMap((path) => hostedPacks.get(path) ?? [])
-    return SubscriptionRef.set(tableRef, makePackTable(hosted))
-  })
-
-  const drain = (pack: RunningPack | undefined) =>
-    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(draining, pack.drain))
-
-  /** Changes the status of a pack, unless the host has found a newer version meanwhile. */
-  const setStatus = (path: string, version: string, status: PackStatus, running?: RunningPack) =>
-    Effect.suspend(() => {
-      const hosted = hostedPacks.get(path)
-      if (hosted?.version !== version) return drain(running)
-      const previous = hosted.running
-      hosted.view = { ...hosted.view, status }
-      if (isPending(status)) return publishTable
-      hosted.running = running
-      return Effect.andThen(publishTable, previous === running ? Effect.void : drain(previous))
-    })
-
-  const removePack = (path: string) =>
-    Effect.suspend(() => {
-      const running = hostedPacks.get(path)?.running
-      hostedPacks.delete(path)
-      return Effect.andThen(FiberMap.remove(supervisors, path), drain(running))
-    })
-
-  /** Starts a new pack, or replaces the known version of one. */
-  const addPack = Effect.fnUntraced(function* (entry: PackFolderEntry, { name, outcome }: PackCandidate) {
+  const startPack = Effect.fnUntraced(function* (entry: PackFolderEntry, { name, outcome }: PackCandidate) {
     const { path, version } = entry
     const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
-    const hosted: HostedPack = { version, view, running: hostedPacks.get(path)?.running }
-    hostedPacks.set(path, hosted)
+    const resolved = Result.flatMap(outcome, (files) => resolvePack(entry, name, files, defaults))
+    const { description = "", usage = "" } = Result.isSuccess(resolved) ? resolved.success.config : {}
+    hosted.add(version, { ...view, description, usage })
     yield* FiberMap.remove(supervisors, path)
     const onStatus = (status: PackStatus, running?: RunningPack) => {
-      const set = setStatus(path, version, status, running)
+      const set = hosted.setStatus(path, version, status, running)
       if (status._tag === "Failed") {
         return Effect.andThen(Effect.logWarning("pack failed", { pack: name, reason: status.reason }), set)
       }
@@ -149,42 +174,35 @@ const make = Effect.fnUntraced(function* ({
       const counts = { tools: status.tools.length, routes: status.routes.length }
       return Effect.andThen(Effect.logDebug("pack ready", { pack: name, ...counts }), set)
     }
-    const resolved = Result.flatMap(outcome, (files) =>
-      resolvePack(entry, name, files, { isolate, memory, limits: { ...defaultLimits, ...limits } })
-    )
     if (Result.isFailure(resolved)) return yield* onStatus({ _tag: "Failed", reason: resolved.failure })
-    const { config } = resolved.success
-    hosted.view = { ...view, description: config.description, usage: config.usage }
-    if (!config.enabled) return yield* onStatus({ _tag: "Disabled" })
+    if (!resolved.success.config.enabled) return yield* onStatus({ _tag: "Disabled" })
     supervise(path, supervisePack(resolved.success, { install, load, onStatus, packScope }))
   })
+  const endPack = (path: string) => Effect.andThen(FiberMap.remove(supervisors, path), hosted.remove(path))
+  return { endPack, hosted, startPack }
+})
+
+const make = Effect.fnUntraced(function* (
+  options: PackHostOptions
+): Effect.fn.Return<PackHost["Service"], never, PackFolders | PackLoader | PackInstaller | Scope.Scope> {
+  const { folders: roots, watch = true } = options
+  const folders = yield* PackFolders
+  const { endPack, hosted, startPack } = yield* makePackStarter(options)
+  const scanLock = yield* Semaphore.make(1)
+  const table = () => SubscriptionRef.getUnsafe(hosted.table)
 
   const scan = Effect.gen(function* () {
-    const found = new Map<string, readonly [PackFolderEntry, PackCandidate]>()
-    const names = new Set<string>()
-    for (const root of roots) {
-      for (const entry of yield* folders.scan(root)) {
-        const candidate = detectPack(entry)
-        if (candidate === undefined) continue
-        const isDuplicate = names.has(candidate.name)
-        names.add(candidate.name)
-        const outcome = isDuplicate
-          ? Result.fail(`another pack is named '${candidate.name}' and comes first`)
-          : candidate.outcome
-        found.set(entry.path, [entry, { ...candidate, outcome }])
-      }
+    const packs = yield* findPacks(folders, roots)
+    for (const path of hosted.arrange([...packs.keys()])) yield* endPack(path)
+    for (const [path, [entry, candidate]] of packs) {
+      if (hosted.versionOf(path) !== entry.version) yield* startPack(entry, candidate)
     }
-    packOrder = [...found.keys()]
-    for (const path of [...hostedPacks.keys()].filter((one) => !found.has(one))) yield* removePack(path)
-    for (const [path, [entry, candidate]] of found) {
-      if (hostedPacks.get(path)?.version !== entry.version) yield* addPack(entry, candidate)
-    }
-    yield* publishTable
+    yield* hosted.publish
   })
   const scanSafely = Effect.catch(scanLock.withPermit(scan), ({ message }) =>
     Effect.logWarning("scanning packs failed", { reason: message })
   )
-  const allLoaded = SubscriptionRef.changes(tableRef).pipe(
+  const allLoaded = SubscriptionRef.changes(hosted.table).pipe(
     Stream.filter(({ views }) => !views.some(({ status }) => isPending(status))),
     Stream.runHead
   )
@@ -197,7 +215,7 @@ const make = Effect.fnUntraced(function* ({
 
   return {
     packs: Effect.sync(() => table().views),
-    changes: Stream.map(SubscriptionRef.changes(tableRef), ({ views }) => views),
+    changes: Stream.map(SubscriptionRef.changes(hosted.table), ({ views }) => views),
     route: (endpoint) => table().routes.get(endpoint),
     routes: () => [...table().routes.values()],
     call: ({ route: { endpoint, tool } }, call, onProgress = () => Effect.void) =>
@@ -207,7 +225,7 @@ const make = Effect.fnUntraced(function* ({
           ? Effect.fail(new PackError({ reason: "unknown_tool", message: `No tool at ${endpoint} any more` }))
           : running.call({ ...call, tool }, onProgress)
       }),
-    session: yield* makePackSession(tableRef),
+    session: yield* makePackSession(hosted.table),
     rescan: Effect.asVoid(Effect.andThen(scanSafely, allLoaded))
   }
 })

@@ -63,6 +63,43 @@ const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   return password === undefined ? headers : { ...headers, "x-api-key": password }
 }
 
+const withoutToken = (access: AccessPolicy): AccessPolicy => ({ ...access, token: "allowAll" })
+
+/** Makes the function that replies to a request of a page or a tool. The reply is undefined when the client has disconnected. */
+const makeRouter = Effect.fnUntraced(function* (
+  host: PackHost["Service"],
+  access: AccessPolicy,
+  { publicDocs, ...limits }: Partial<UploadLimits> & { readonly publicDocs: boolean }
+) {
+  const handleCall = makeToolCallHandler(host, limits)
+  const pages = yield* makePages(host, { publicDocs, requiresKey: access.token !== "allowAll" })
+  const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
+    const page = pages.get(path)
+    if (page !== undefined) return { ...page, methods: ["GET", "HEAD"] }
+    const hosted = host.route(path)
+    return hosted === undefined
+      ? undefined
+      : { readers: "key" as const, reply: handleCall(hosted, request, response), methods: ["POST"] }
+  }
+  /** Routes a request before its body is read. */
+  return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
+    const { headers, method = "" } = request
+    const forbidden = checkAccess(withoutToken(access), headers)
+    if (forbidden !== undefined) return accessDeniedReply(forbidden)
+    if (isPreflight(request)) return emptyToolReply
+    const route = findRoute(requestPath(request) ?? "", request, response)
+    if (route === undefined) return toolErrorReply(404, "Not Found")
+    if (!route.methods.includes(method)) {
+      return toolErrorReply(405, "Method Not Allowed", { Allow: route.methods.join(", ") })
+    }
+    const isPage = route.readers === "key_or_password"
+    const denied =
+      route.readers === "all" ? undefined : checkAccess(access, isPage ? withPasswordAsKey(headers) : headers)
+    if (denied === undefined) return yield* route.reply
+    return accessDeniedReply(denied, isPage ? passwordChallenge : challenge)
+  })
+})
+
 /**
  * Serves tools over HTTP (seed 004) and returns the URL: routes by POST; `/`, `/health`, `/tools`, `/openapi.json` and
  * `/docs` by GET; all tools over MCP at `/mcp`. A client that disconnects cancels its call. On close, in-flight calls
@@ -87,8 +124,6 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     token: key,
     tokenHeader: "x-api-key"
   }
-  const accessWithoutToken: AccessPolicy = { ...access, token: "allowAll" }
-  const handleCall = makeToolCallHandler(host, limits)
   const run = yield* FiberSet.makeRuntime<never>()
   let closing = false
 
@@ -100,33 +135,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     ({ message }) => new PublishError({ message: `Cannot serve the tools over MCP: ${message}` })
   )
 
-  const pages = yield* makePages(host, { publicDocs, requiresKey: key !== "allowAll" })
-  const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
-    const found = pages.get(path)
-    if (found !== undefined) return { ...found, methods: ["GET", "HEAD"] }
-    const hosted = host.route(path)
-    return hosted === undefined
-      ? undefined
-      : { readers: "key" as const, reply: handleCall(hosted, request, response), methods: ["POST"] }
-  }
-  /** Routes a request before its body is read. */
-  const routeRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
-    const { headers, method = "" } = request
-    const forbidden = checkAccess(accessWithoutToken, headers)
-    if (forbidden !== undefined) return accessDeniedReply(forbidden)
-    if (isPreflight(request)) return emptyToolReply
-    const found = findRoute(requestPath(request) ?? "", request, response)
-    if (found === undefined) return toolErrorReply(404, "Not Found")
-    if (!found.methods.includes(method)) {
-      return toolErrorReply(405, "Method Not Allowed", { Allow: found.methods.join(", ") })
-    }
-    const isPage = found.readers === "key_or_password"
-    const denied =
-      found.readers === "all" ? undefined : checkAccess(access, isPage ? withPasswordAsKey(headers) : headers)
-    if (denied === undefined) return yield* found.reply
-    return accessDeniedReply(denied, isPage ? passwordChallenge : challenge)
-  })
-
+  const routeRequest = yield* makeRouter(host, access, { ...limits, publicDocs })
   const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const reply = yield* routeRequest(request, response).pipe(
       Effect.catchCause((cause) =>
@@ -140,7 +149,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     yield* sendReply(request, response, { ...reply, headers })
   })
   const checkMcpAccess = (request: IncomingMessage): Response | undefined => {
-    const denied = checkAccess(isPreflight(request) ? accessWithoutToken : access, request.headers)
+    const denied = checkAccess(isPreflight(request) ? withoutToken(access) : access, request.headers)
     if (denied?.status === 401) return jsonRpcErrorResponse(401, -32000, "Invalid API key", challenge)
     if (denied !== undefined) return jsonRpcErrorResponse(denied.status, -32000, denied.message)
     return isPreflight(request) ? new Response(null, { status: 204 }) : undefined
