@@ -1,22 +1,16 @@
-import { Cause, Duration, Effect, type Scope, type Stream } from "effect"
+import { Cause, Duration, Effect, type Scope } from "effect"
 import {
   type Approval,
   type ApprovalAnswer,
   type ApprovalDecision,
-  type DecidedApproval,
   fromInputAnswer,
+  isElicitation,
   type Question,
   toInputAnswer
 } from "../../../domain/approvals/Approval.ts"
-import { elicitationProblem, findDecided, findOpen, previousCallOf } from "../../../domain/approvals/approvalsState.ts"
+import { elicitationProblem, findOpen, previousCallOf } from "../../../domain/approvals/approvalsState.ts"
 import { type Approver, type Caller, callerName } from "../../../domain/approvals/Caller.ts"
-import {
-  type CallPlace,
-  coversCall,
-  type Grant,
-  isExpired,
-  isInForce
-} from "../../../domain/approvals/standingApprovals.ts"
+import { type CallPlace, coversCall, type Grant } from "../../../domain/approvals/standingApprovals.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { canonicalJson } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
@@ -29,42 +23,38 @@ import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { makeApprovalBook, type WaitLimit } from "./approvalBook.ts"
+import { type ApprovalBook, makeApprovalBook, waitForOutcome, type WaitLimit } from "./approvalBook.ts"
 
 /** Who decides for the hook `confirm` when its answer does not say so. */
 const hookApprover = "program"
-
-/** What asks for an elicitation, instead of a rule. */
-const askedByServer = "MCP server"
-
-/** A call that needs an approval. */
-export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "params" | "askedBy"> {
-  readonly entry: CatalogueEntry
-  readonly config: ServerConfig | undefined
-  readonly place: CallPlace | undefined
-  readonly reason: string | undefined
-}
-
-/** An elicitation of the MCP server of a call. */
-interface ElicitationRequest extends Omit<ApprovalRequest, "askedBy" | "reason"> {
-  readonly elicitation: InputRequest
-  /** Answers beside the hook of the settings, by this name. */
-  readonly responder?: ElicitationResponder | undefined
-}
 
 interface ElicitationResponder {
   readonly by: string
   readonly answer: (question: Question) => Effect.Effect<InputAnswer & { readonly by?: string }, unknown>
 }
 
-export interface Approvals {
-  /** Waits for the decision about a call. Interruption cancels the approval. */
-  readonly request: (request: ApprovalRequest, wait: WaitLimit) => Effect.Effect<ApprovalDecision>
-  /** Waits for the answer to an elicitation, as `request` does. One that expires is cancelled. */
-  readonly requestAnswer: (
-    request: ElicitationRequest,
+/** A call that needs an approval. */
+export interface ApprovalRequest extends Pick<Approval, "reqId" | "caller" | "params" | "askedBy"> {
+  readonly entry: CatalogueEntry
+  readonly config: ServerConfig | undefined
+  readonly place: CallPlace | undefined
+  readonly reason?: string | undefined
+  /** What to answer instead of consent. */
+  readonly elicitation?: InputRequest
+  /** Answers the elicitation beside the hook of the settings, by its name. */
+  readonly responder?: ElicitationResponder | undefined
+}
+
+export interface Approvals
+  extends Pick<ApprovalBook, "find" | "open" | "changes" | "decided" | "standing" | "revoke" | "forgetAgent"> {
+  /**
+   * Waits for the decision about a call, or for the answer to its elicitation, which is cancelled when it expires.
+   * Interruption cancels the approval.
+   */
+  readonly request: (
+    request: ApprovalRequest,
     wait: WaitLimit
-  ) => Effect.Effect<{ readonly decision: ApprovalDecision; readonly answer: InputAnswer }>
+  ) => Effect.Effect<{ readonly decision: ApprovalDecision; readonly answer: InputAnswer | undefined }>
   /**
    * Decides an open approval. The first answer counts: a later one fails with 409, and one for an unknown approval with
    * 404. An `until` that has passed fails with 400, and so does an answer that does not fit its elicitation.
@@ -74,28 +64,12 @@ export interface Approvals {
     answer: ApprovalAnswer,
     approver: Approver
   ) => Effect.Effect<ApprovalDecision, ProtocolError>
-  /** An approval, without a decision while it is open. */
-  readonly find: (
-    id: string
-  ) => { readonly approval: Approval; readonly decision: ApprovalDecision | undefined } | undefined
-  /** The open approvals, the oldest one first. */
-  readonly open: () => ReadonlyArray<Approval>
-  /** The open approvals now, then with every change. */
-  readonly changes: Stream.Stream<ReadonlyArray<Approval>>
-  /** The latest decided approvals, the oldest one first. */
-  readonly decided: () => ReadonlyArray<DecidedApproval>
-  /** The standing approvals that are valid now. */
-  readonly standing: () => ReadonlyArray<Grant>
   /** The standing approval that covers a call of a tool. */
   readonly standingFor: (
     entry: CatalogueEntry,
     config: ServerConfig | undefined,
     call: { readonly caller: Caller; readonly place: CallPlace | undefined }
   ) => Grant | undefined
-  /** Ends a standing approval; false when none has this id. */
-  readonly revoke: (id: string) => Effect.Effect<boolean>
-  /** Ends the standing approvals that an Agent gave for its calls: its membership has ended. */
-  readonly forgetAgent: () => void
   /** Identifies a tool with its definition and its MCP server. */
   readonly digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => string
   /** True when an approver other than the hook can answer, or the hook. */
@@ -177,34 +151,13 @@ const makeAnswerValidator = Effect.map(
     }
 )
 
-/** What every approval states about its call. */
-const describeCall = Effect.fnUntraced(function* (
-  computer: string,
-  { caller, entry, params, place, reqId }: Omit<ApprovalRequest, "askedBy" | "reason">,
-  times: Pick<Approval, "requestedAt" | "expiresAt">
-) {
-  return {
-    id: yield* makeRequestId,
-    reqId,
-    computer,
-    server: entry.server,
-    tool: entry.tool.name,
-    shortName: entry.shortName,
-    caller,
-    requester: callerName(caller),
-    params,
-    argumentsDigest: sha256Hex(canonicalJson(params)),
-    ...times,
-    ...definedOnly({ office: place?.office, line: place?.line })
-  }
-})
-
 /** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
 export const makeApprovals = Effect.fnUntraced(function* (
   computer: string
 ): Effect.fn.Return<Approvals, never, Scope.Scope | ApprovalStore | SchemaValidator> {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
-  const { change, changes, dispatch, now, open, state, waitFor } = yield* makeApprovalBook(computer)
+  const book = yield* makeApprovalBook(computer)
+  const { dispatch, now, standing, state } = book
   const findViolations = yield* makeAnswerValidator
   const definitionOf = makeDefiner()
 
@@ -219,51 +172,56 @@ export const makeApprovals = Effect.fnUntraced(function* (
     return yield* Effect.die("an answer has an outcome")
   }, Effect.uninterruptible)
 
-  const timesOf = ({ limit }: WaitLimit) => {
+  const describe = Effect.fnUntraced(function* (request: ApprovalRequest, limit: Duration.Duration) {
+    const { askedBy, caller, config, elicitation: input, entry, params, place, reason, reqId } = request
+    const { definition, digest: toolDigest } = definitionOf(entry, config)
     const requestedAt = now()
-    return { requestedAt, expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)) }
-  }
-  const isValid = (standing: Grant): boolean => !isExpired(standing, now()) && isInForce(standing, approvers)
+    const { stored } = state()
+    const approval: Approval = {
+      id: yield* makeRequestId,
+      reqId,
+      computer,
+      server: entry.server,
+      tool: entry.tool.name,
+      shortName: entry.shortName,
+      caller,
+      requester: callerName(caller),
+      params,
+      argumentsDigest: sha256Hex(canonicalJson(params)),
+      toolDigest,
+      requestedAt,
+      expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)),
+      askedBy,
+      ...definedOnly({ office: place?.office, line: place?.line, reason, input }),
+      ...(input === undefined && {
+        ...definedOnly({ change: findToolChange(findPin(stored.pins, entry), toolDigest, definition) }),
+        ...previousCallOf(state(), entry)
+      })
+    }
+    return { approval, definition }
+  })
 
   return {
-    request: Effect.fnUntraced(function* (asked, wait) {
-      const { askedBy, config, entry, reason } = asked
-      const { definition, digest: toolDigest } = definitionOf(entry, config)
-      const call = yield* describeCall(computer, asked, timesOf(wait))
-      const tool = findToolChange(findPin(state().stored.pins, entry), toolDigest, definition)
-      const optional = { ...definedOnly({ reason, change: tool }), ...previousCallOf(state(), entry) }
-      const approval: Approval = { ...call, toolDigest, askedBy, ...optional }
-      const hooks = confirm === undefined ? [] : [askHook(confirm, approval, decide)]
-      return (yield* waitFor({ approval, definition, originalName: entry.originalName }, wait, hooks)).decision
-    }),
-    requestAnswer: Effect.fnUntraced(function* (asked, wait) {
-      const { config, elicitation: input, entry, responder } = asked
-      const { definition, digest: toolDigest } = definitionOf(entry, config)
-      const call = yield* describeCall(computer, asked, timesOf(wait))
-      const approval: Question = { ...call, toolDigest, askedBy: askedByServer, input }
-      const hook = onInput && { by: hookApprover, answer: onInput }
-      const hooks = [responder, hook].flatMap((one) => (one === undefined ? [] : [askResponder(one, approval, decide)]))
-      const request = { approval, definition, originalName: entry.originalName }
-      const { answer = { action: "cancel" }, decision } = yield* waitFor(request, wait, hooks)
-      return { decision, answer: toInputAnswer(answer, input) }
+    ...book,
+    request: Effect.fnUntraced(function* (request, wait) {
+      const { approval, definition } = yield* describe(request, wait.limit)
+      const responders = [request.responder, onInput && { by: hookApprover, answer: onInput }]
+      const hooks = isElicitation(approval)
+        ? responders.flatMap((one) => (one === undefined ? [] : [askResponder(one, approval, decide)]))
+        : confirm === undefined
+          ? []
+          : [askHook(confirm, approval, decide)]
+      const pending = { approval, definition, originalName: request.entry.originalName }
+      const limit = { extended: approvalTimeout, ...wait }
+      const { answer = { action: "cancel" }, decision } = yield* waitForOutcome(book, pending, limit, hooks)
+      return { decision, answer: approval.input && toInputAnswer(answer, approval.input) }
     }),
     decide,
-    find: (id) => {
-      const asked = findOpen(state(), id)
-      return asked === undefined ? findDecided(state(), id) : { approval: asked.approval, decision: undefined }
-    },
-    open,
-    changes,
-    decided: () => state().decided,
-    standing: () => state().stored.grants.filter(isValid),
     standingFor: (entry, config, { caller, place }) => {
-      const { grants } = state().stored
-      if (grants.length === 0) return undefined
+      if (state().stored.grants.length === 0) return undefined
       const call = { toolDigest: definitionOf(entry, config).digest, caller, ...place }
-      return grants.find((standing) => isValid(standing) && coversCall(standing, call))
+      return standing().find((one) => coversCall(one, call))
     },
-    revoke: (id) => Effect.map(dispatch({ _tag: "Revoked", id }), (commands) => commands.length > 0),
-    forgetAgent: () => void change({ _tag: "AgentLeft" }),
     digestOf: (entry, config) => definitionOf(entry, config).digest,
     canAsk: confirm !== undefined || approvers.length > 0
   }

@@ -1,14 +1,16 @@
-import { Clock, Deferred, Duration, Effect, Result, Semaphore, type Stream, SubscriptionRef } from "effect"
-import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../../domain/approvals/Approval.ts"
+import { Clock, Deferred, Duration, Effect, Result, Semaphore, SubscriptionRef } from "effect"
+import type { Approval, ApprovalAnswer, ApprovalDecision, DecidedApproval } from "../../../domain/approvals/Approval.ts"
 import {
   type ApprovalsCommand,
   type ApprovalsEvent,
   type ApprovalsState,
+  findDecided,
   findOpen,
   type PendingApproval,
   transitionApprovals,
   withoutAgentApprovals
 } from "../../../domain/approvals/approvalsState.ts"
+import { type Grant, isExpired, isInForce } from "../../../domain/approvals/standingApprovals.ts"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
@@ -46,16 +48,17 @@ const loadApprovals = Effect.fnUntraced(function* (computer: string, current: ()
   return { stored: withoutAgentApprovals(loaded.success), save }
 })
 
-/** The approvals of a Computer in the states of {@link transitionApprovals}, and the calls that wait for them. */
+/** The approvals of a Computer in the states of {@link transitionApprovals}. */
 export const makeApprovalBook = Effect.fnUntraced(function* (computer: string) {
-  const { approvalTimeout } = yield* ComputerSettings
+  const { approvers } = yield* ComputerSettings
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
   const { save, stored } = yield* loadApprovals(computer, () => state.stored)
   let state: ApprovalsState = { open: [], decided: [], stored, approvedCalls: [] }
-  const openNow = () => state.open.map(({ approval }) => approval)
-  const open = yield* SubscriptionRef.make<ReadonlyArray<Approval>>([])
   const waiting = new Map<string, Deferred.Deferred<Outcome>>()
+  const open = () => state.open.map(({ approval }) => approval)
+  const published = yield* SubscriptionRef.make<ReadonlyArray<Approval>>([])
+  const isValid = (standing: Grant): boolean => !isExpired(standing, now()) && isInForce(standing, approvers)
 
   /** Changes the state at once: the first of two events counts. */
   const change = (event: ApprovalsEvent): ReadonlyArray<ApprovalsCommand> => {
@@ -73,46 +76,75 @@ export const makeApprovalBook = Effect.fnUntraced(function* (computer: string) {
         const outcome = command._tag === "End" ? waiting.get(command.id) : undefined
         if (command._tag === "End" && outcome !== undefined) Deferred.doneUnsafe(outcome, Effect.succeed(command))
       }
-      const publish = state.open === before ? Effect.void : SubscriptionRef.update(open, openNow)
+      const publish = state.open === before ? Effect.void : SubscriptionRef.update(published, open)
       const store = commands.some(({ _tag }) => _tag === "Save") ? save : Effect.void
       return Effect.as(Effect.andThen(publish, store), commands)
     }).pipe(Effect.uninterruptible)
 
-  /** Waits for the outcome of an approval, which the hooks and approvers decide. Interruption cancels the approval. */
-  const waitFor = (
-    request: PendingApproval,
-    { announce, extended = approvalTimeout }: WaitLimit,
-    hooks: ReadonlyArray<Effect.Effect<never>>
-  ): Effect.Effect<Outcome> => {
-    const { id, requestedAt } = request.approval
-    const outcome = Deferred.makeUnsafe<Outcome>()
-    const announceWait = Effect.gen(function* () {
-      const expiresAt = requestedAt + Duration.toMillis(extended)
-      if (yield* announce(request.approval)) yield* dispatch({ _tag: "Extended", id, expiresAt })
-      return yield* Effect.never
-    })
-    const left = () => (findOpen(state, id)?.approval.expiresAt ?? 0) - now()
-    const expire = Effect.gen(function* () {
-      while (left() > 0) yield* Effect.sleep(Duration.millis(left()))
-      yield* dispatch({ _tag: "TimePassed", id, at: now() })
-      return yield* Effect.never
-    })
-    return Effect.acquireUseRelease(
+  return {
+    dispatch,
+    now,
+    state: () => state,
+    /** Opens an approval, and gives its outcome. */
+    register: (request: PendingApproval): Effect.Effect<Effect.Effect<Outcome>> =>
       Effect.suspend(() => {
-        waiting.set(id, outcome)
-        return dispatch({ _tag: "Requested", request })
+        const outcome = Deferred.makeUnsafe<Outcome>()
+        waiting.set(request.approval.id, outcome)
+        return Effect.as(dispatch({ _tag: "Requested", request }), Deferred.await(outcome))
       }),
-      () => Effect.raceAllFirst([Deferred.await(outcome), ...hooks, announceWait, expire]),
-      () =>
-        Effect.suspend(() => {
-          waiting.delete(id)
-          return dispatch({ _tag: "CallEnded", id, at: now() })
-        })
-    )
+    /** Cancels an approval unless it has ended. */
+    release: (id: string): Effect.Effect<unknown> =>
+      Effect.suspend(() => {
+        waiting.delete(id)
+        return dispatch({ _tag: "CallEnded", id, at: now() })
+      }),
+    /** An approval, without a decision while it is open. */
+    find: (
+      id: string
+    ): { readonly approval: Approval; readonly decision: ApprovalDecision | undefined } | undefined => {
+      const pending = findOpen(state, id)
+      return pending === undefined ? findDecided(state, id) : { approval: pending.approval, decision: undefined }
+    },
+    /** The open approvals, the oldest one first. */
+    open,
+    /** The open approvals now, then with every change. */
+    changes: SubscriptionRef.changes(published),
+    /** The latest decided approvals, the oldest one first. */
+    decided: (): ReadonlyArray<DecidedApproval> => state.decided,
+    /** The standing approvals that are valid now. */
+    standing: (): ReadonlyArray<Grant> => state.stored.grants.filter(isValid),
+    /** Ends a standing approval; false when none has this id. */
+    revoke: (id: string): Effect.Effect<boolean> =>
+      Effect.map(dispatch({ _tag: "Revoked", id }), (commands) => commands.length > 0),
+    /** Ends the standing approvals that an Agent gave for its calls: its membership has ended. */
+    forgetAgent: (): void => void change({ _tag: "AgentLeft" })
   }
-
-  const changes: Stream.Stream<ReadonlyArray<Approval>> = SubscriptionRef.changes(open)
-  return { change, changes, dispatch, now, open: openNow, state: () => state, waitFor }
 })
 
 export type ApprovalBook = Effect.Success<ReturnType<typeof makeApprovalBook>>
+
+/** Waits for the outcome of an approval, which the hooks and approvers decide. Interruption cancels the approval. */
+export const waitForOutcome = (
+  { dispatch, now, register, release, state }: ApprovalBook,
+  pending: PendingApproval,
+  { announce, extended }: Required<WaitLimit>,
+  hooks: ReadonlyArray<Effect.Effect<never>>
+): Effect.Effect<Outcome> => {
+  const { id, requestedAt } = pending.approval
+  const announceWait = Effect.gen(function* () {
+    const expiresAt = requestedAt + Duration.toMillis(extended)
+    if (yield* announce(pending.approval)) yield* dispatch({ _tag: "Extended", id, expiresAt })
+    return yield* Effect.never
+  })
+  const left = () => (findOpen(state(), id)?.approval.expiresAt ?? 0) - now()
+  const expire = Effect.gen(function* () {
+    while (left() > 0) yield* Effect.sleep(Duration.millis(left()))
+    yield* dispatch({ _tag: "TimePassed", id, at: now() })
+    return yield* Effect.never
+  })
+  return Effect.acquireUseRelease(
+    register(pending),
+    (outcome) => Effect.raceAllFirst([outcome, ...hooks, announceWait, expire]),
+    () => release(id)
+  )
+}

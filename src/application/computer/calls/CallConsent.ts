@@ -127,7 +127,7 @@ const makeApproverRequest = Effect.fnUntraced(function* (
       return isExtended
     })
     const { limit } = call.awaitApproval("ConsentAwaited")
-    const decision = yield* approvals.request(
+    const { decision } = yield* approvals.request(
       { reqId, caller, params, askedBy, reason, entry, config: configOf(entry.server), place },
       { limit, announce }
     )

@@ -34,7 +34,7 @@ interface ElicitingCall {
 /** Makes the functions that ask the responders of calls. */
 const makeElicitationRequest = Effect.fnUntraced(function* (
   computer: string,
-  approvals: Pick<Approvals, "requestAnswer">,
+  approvals: Pick<Approvals, "request">,
   servers: Pick<ServerSupervisor, "find">
 ) {
   const { approvers, onInput } = yield* ComputerSettings
@@ -71,8 +71,8 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
       answer: ({ input }: { readonly input: InputRequest }) => responder.answer(input)
     }
     const config = servers.find(entry.server)?.config
-    const asking = approvals.requestAnswer(
-      { reqId, caller, params, entry, config, place, elicitation, responder: local },
+    const asking = approvals.request(
+      { reqId, caller, params, askedBy: "MCP server", entry, config, place, elicitation, responder: local },
       { limit, extended, announce }
     )
     return yield* Effect.ensuring(
@@ -97,7 +97,7 @@ export const makeCallElicitations = Effect.fnUntraced(function* ({
   secrets,
   servers
 }: {
-  readonly approvals: Pick<Approvals, "requestAnswer" | "open">
+  readonly approvals: Pick<Approvals, "request" | "open">
   readonly audit: DecisionAudit
   readonly computer: string
   readonly currentOffice: () => CallPlace | undefined
@@ -129,14 +129,14 @@ export const makeCallElicitations = Effect.fnUntraced(function* ({
       record({ action: "deny", by: "no responder" })
       return declined
     }
-    const { decision } = outcome
-    for (const secret of secretAnswers(input, outcome.answer)) secrets.add(secret)
+    const { answer: accepted = declined, decision } = outcome
+    for (const secret of secretAnswers(input, accepted)) secrets.add(secret)
     const by = "by" in decision ? decision.by : ""
     yield* call.report({ _tag: "Decided", computer, isAllowed: decision.state === "allowed", by, isQuestion: true })
     const agent = call.caller._tag === "Owner" ? undefined : callerName(call.caller)
     yield* Effect.logInfo("question decided", { tool, agent, decision: formatDecision(decision, { input }) })
     record(auditedDecision(decision))
-    return outcome.answer
+    return accepted
   })
 
   return (eliciting: ElicitingCall): InputResponder => {

@@ -58,14 +58,16 @@ const deciding = Effect.fnUntraced(function* (
   )
   const start = Effect.fnUntraced(function* (call = callOf(), limit = Duration.minutes(1)) {
     const announce = () => Effect.as(Duration.isZero(delay) ? Effect.void : Effect.sleep(delay), isExtended)
-    const waiting = yield* Effect.forkScoped(approvals.request(call, { limit, announce }))
+    const waiting = yield* Effect.forkScoped(
+      Effect.map(approvals.request(call, { limit, announce }), ({ decision }) => decision)
+    )
     yield* settle
     return waiting
   })
   const form: InputRequest = { mode: "form", message: "who?", schema: { type: "object" } }
   const startQuestion = Effect.tap(
     Effect.forkScoped(
-      approvals.requestAnswer(
+      approvals.request(
         { ...callOf(), elicitation: form },
         { limit: Duration.minutes(1), announce: () => Effect.succeed(isExtended) }
       )

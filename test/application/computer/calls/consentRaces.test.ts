@@ -154,11 +154,14 @@ describe("approvals and questions of one tool", () => {
     )
     const request = (reqId: string, description?: string) =>
       Effect.forkScoped(
-        approvals.request({ ...facts(reqId, description), askedBy: "default", reason: undefined }, wait),
+        Effect.map(
+          approvals.request({ ...facts(reqId, description), askedBy: "default" }, wait),
+          ({ decision }) => decision
+        ),
         { startImmediately: true }
       )
     const requestInput = (reqId: string) =>
-      Effect.forkScoped(approvals.requestAnswer({ ...facts(reqId), elicitation: form }, wait), {
+      Effect.forkScoped(approvals.request({ ...facts(reqId), askedBy: "MCP server", elicitation: form }, wait), {
         startImmediately: true
       })
     const idOf = (reqId: string) => approvals.open().find((one) => one.reqId === reqId)?.id ?? ""
