@@ -5,13 +5,63 @@ import { paramsProblem } from "../../domain/packs/PackManifest.ts"
 import { coerceForm } from "../../domain/packs/params/coerceParams.ts"
 import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "./author/BaseMcpTool.ts"
 import { checkFileParams, openToolFiles, writeEmbeddedFiles } from "./execution/toolFiles.ts"
-import { locatePack, bindMethods, type PackMethods } from "./loading/locatePack.ts"
+import {
+  bindMethods,
+  decodeDeclaration,
+  locatePack,
+  type PackMethods,
+  type ToolValidator
+} from "./loading/PackDeclaration.ts"
 import type { CompileSchema } from "./loading/ParamsValidator.ts"
-import { toCallToolResult } from "./execution/callToolResult.ts"
-import { type EnterPackCode, runPackCode, withProgress } from "./execution/runPackCode.ts"
-import { decodeDeclaration, type ToolValidator } from "./loading/PackDeclaration.ts"
-import { invalidParamsError, thrownMessage, toPackError } from "./execution/thrown.ts"
-import { findRoundedIntegers, parseJsonOrThrow, roundedIntegersProblem } from "../../domain/json.ts"
+import {
+  type EnterPackCode,
+  invalidParamsError,
+  runPackCode,
+  thrownMessage,
+  toPackError,
+  withProgress
+} from "./execution/runPackCode.ts"
+import {
+  findRoundedIntegers,
+  isJsonObject,
+  type JsonObject,
+  parseJsonOrThrow,
+  roundedIntegersProblem
+} from "../../domain/json.ts"
+import { isKnownContentBlock } from "../../domain/model/ContentBlock.ts"
+
+const isText = (value: unknown): value is string => typeof value === "string"
+
+const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
+  Array.isArray(value) && value.every(isKnownContentBlock)
+
+const toJson = (value: unknown): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => {
+      const text: string | undefined = JSON.stringify(value)
+      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
+      return parseJsonOrThrow(text)
+    },
+    catch: thrownMessage
+  })
+
+const toResult = (value: unknown): JsonObject => {
+  if (isText(value)) return { content: [{ type: "text", text: value }] }
+  if (isKnownContentBlock(value)) return { content: [value] }
+  if (isContentBlockList(value)) return { content: value }
+  if (isJsonObject(value) && isContentBlockList(value["content"])) return value
+  // Structured content must be an object.
+  const structuredContent = isJsonObject(value) ? value : { result: value }
+  return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent }
+}
+
+/**
+ * Converts the return value of a tool to an MCP tool result. A text, a block, a list of blocks and a whole result stay
+ * as they are; undefined becomes an empty result; any other JSON value becomes structured content and text. Fails when
+ * the value is not JSON.
+ */
+const toCallToolResult = (value: unknown): Result.Result<JsonObject, string> =>
+  value === undefined ? Result.succeed({ content: [] }) : Result.map(toJson(value), toResult)
 
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"

@@ -20,9 +20,8 @@ import { PackInstaller } from "../ports/packs/PackInstaller.ts"
 import { type PackCall, PackError, PackLoader } from "../ports/packs/PackLoader.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 import { makePackSession } from "./packSession.ts"
-import { supervisePack } from "./PackSupervision.ts"
+import { resolvePack, supervisePack } from "./PackSupervision.ts"
 import { type HostedRoute, makePackTable, type PackStatus, type PackView } from "./PackTable.ts"
-import { resolvePack } from "./resolvePack.ts"
 import type { PackCallError, PackCallLimits, RunningPack } from "./RunningPack.ts"
 
 /** Finds tool packs in folders, keeps them up to date, and calls their tools (seed 004). */

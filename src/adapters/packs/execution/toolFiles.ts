@@ -7,7 +7,7 @@ import type { PackCall, PackError, PackFile } from "../../../application/ports/p
 import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
 import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
-import { invalidParamsError } from "./thrown.ts"
+import { invalidParamsError } from "./runPackCode.ts"
 
 /** Makes a folder for the files of one call, private to this user; the scope removes it. */
 export const makeTemporaryFolder = (prefix: string, parent = tmpdir()): Effect.Effect<string, never, Scope.Scope> =>

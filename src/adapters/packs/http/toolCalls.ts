@@ -4,8 +4,7 @@ import type { PackHost } from "../../../application/packs/PackHost.ts"
 import type { HostedRoute } from "../../../application/packs/PackTable.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { type PendingRequest, makePendingRequest } from "../../http/messages/limitedBody.ts"
-import { parseContentType, readJson } from "./requestBody.ts"
-import { readMultipart, readUrlEncoded } from "./formBody.ts"
+import { parseContentType, readJson, readMultipart, readUrlEncoded } from "./requestParams.ts"
 import { busyReply, callErrorReply, reject, RequestRejected, resultReply, socketTimeoutMillis } from "./reply.ts"
 
 /** Limits of the parameters of a call, and the folder for its files. */

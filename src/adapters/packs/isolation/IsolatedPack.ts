@@ -1,13 +1,139 @@
-import { Deferred, Effect, type Scope } from "effect"
+import { type ChildProcess, fork } from "node:child_process"
+import type { Readable } from "node:stream"
+import { fileURLToPath } from "node:url"
+import { Deferred, Duration, Effect, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import { type LoadedPack, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
-import { makePackLog } from "../PackRuntime.ts"
+import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
 import { withProgress } from "../execution/runPackCode.ts"
 import { writeEmbeddedFiles } from "../execution/toolFiles.ts"
-import { spawnPackProcess } from "./PackProcess.ts"
+import type { ChildMessage, ParentMessage } from "./child.ts"
+
+interface PackProcessHandlers {
+  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
+  readonly onLogLine: (line: PackLogLine) => void
+  /** Runs once when the process exits unexpectedly, with the reason. */
+  readonly onExit: (reason: string) => void
+}
+
+const ackTimeout = Duration.seconds(1)
+
+/** The 5 seconds of `dispose`, plus a margin. */
+const shutdownTimeout = Duration.seconds(6)
+
+/** In characters. */
+const maxLineLength = 16_384
+
+/** TypeScript in the sources, JavaScript in the build. */
+const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
+
+const exitReason = (code: number | null, signal: string | null, memory: number): string => {
+  // Node aborts when its heap is full.
+  if (signal === "SIGABRT")
+    return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
+  return signal === null ? `its process exited with code ${code}` : `its process was killed by ${signal}`
+}
+
+/** Logs the output of the process: the host's stdout can carry MCP. */
+const forwardOutput = (
+  output: Readable | null,
+  level: PackLogLine["level"],
+  onLine: PackProcessHandlers["onLogLine"]
+): void => {
+  output?.setEncoding("utf8").on("data", (text: string) => {
+    for (const line of text.split("\n")) {
+      if (line.trim() !== "") onLine({ level, message: line.slice(0, maxLineLength), fields: {} })
+    }
+  })
+}
+
+const killProcessGroup = ({ pid }: ChildProcess): void => {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, "SIGKILL")
+  } catch {
+    // The process has exited.
+  }
+}
+
+/** Starts the process of a pack; the scope asks it to dispose, then kills it. */
+const spawnPackProcess = Effect.fnUntraced(function* (
+  source: PackSource,
+  { onExit, onLogLine, onMessage }: PackProcessHandlers
+) {
+  const exited = yield* Deferred.make<void>()
+  const disposed = yield* Deferred.make<void>()
+  /** Messages without an acknowledgement, oldest first. */
+  const pendingAcks: Array<Deferred.Deferred<void>> = []
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      fork(childScript, [], {
+        // Flags of the host do not apply to packs.
+        execArgv: [`--max-old-space-size=${source.memory}`],
+        serialization: "advanced",
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        detached: true // makes it the leader of a process group, which can be killed as a whole
+      })
+    ),
+    (started) =>
+      Effect.andThen(
+        Effect.sync(() => killProcessGroup(started)),
+        Deferred.await(exited)
+      )
+  )
+
+  let isClosing = false
+  const reportExit = (reason: string): void => {
+    if (Deferred.doneUnsafe(exited, Effect.void) && !isClosing) onExit(reason)
+  }
+  child.on("message", (report: ChildMessage) => {
+    if (report.type === "disposed") Deferred.doneUnsafe(disposed, Effect.void)
+    else if (report.type === "ack") {
+      const order = pendingAcks.shift()
+      if (order !== undefined) Deferred.doneUnsafe(order, Effect.void)
+    } else onMessage(report)
+  })
+  child.on("error", ({ message }) => reportExit(`its process cannot be started: ${message}`))
+  child.on("exit", (code, signal) => reportExit(exitReason(code, signal, source.memory)))
+  forwardOutput(child.stdout, "Info", onLogLine)
+  forwardOutput(child.stderr, "Warn", onLogLine)
+
+  /** Sends a message; does nothing after an exit, which has its own event. */
+  const send = (order: ParentMessage): void => void child.send(order, () => undefined)
+
+  /** Sends a message that the process must acknowledge within a second; otherwise it is blocked and gets killed. */
+  const sendAcknowledged = Effect.fnUntraced(function* (order: ParentMessage) {
+    const acknowledged = yield* Deferred.make<void>()
+    pendingAcks.push(acknowledged)
+    send(order)
+    yield* Effect.raceFirst(Deferred.await(acknowledged), Deferred.await(exited)).pipe(
+      Effect.timeoutOrElse({
+        duration: ackTimeout,
+        orElse: () =>
+          Effect.sync(() => {
+            reportExit("its process was unresponsive for a second and was killed")
+            killProcessGroup(child)
+          })
+      })
+    )
+  })
+
+  send({ type: "start", source })
+  // Runs before the finalizer that kills the process.
+  yield* Effect.addFinalizer(() => {
+    isClosing = true
+    return Effect.interruptible(
+      sendAcknowledged({ type: "dispose" }).pipe(
+        Effect.andThen(Effect.raceFirst(Deferred.await(disposed), Deferred.await(exited))),
+        Effect.timeoutOption(shutdownTimeout)
+      )
+    )
+  })
+  return { send, sendAcknowledged }
+})
 
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>

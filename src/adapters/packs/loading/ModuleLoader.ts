@@ -7,8 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Predicate } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { importModule } from "./importModule.ts"
-import { type EnterPackCode, runPackCode } from "../execution/runPackCode.ts"
-import { thrownMessage } from "../execution/thrown.ts"
+import { type EnterPackCode, runPackCode, thrownMessage } from "../execution/runPackCode.ts"
 
 const { registerHooks } = nodeModule as Partial<typeof nodeModule>
 

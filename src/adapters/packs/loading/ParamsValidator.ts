@@ -13,8 +13,7 @@ import {
 } from "../../../domain/packs/params/paramsProblems.ts"
 import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
 import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
-import { enterDirectly, runPackCode } from "../execution/runPackCode.ts"
-import { thrownMessage } from "../execution/thrown.ts"
+import { enterDirectly, runPackCode, thrownMessage } from "../execution/runPackCode.ts"
 
 export interface ParamsValidator {
   /** JSON Schema of an object. */

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { pathToFileURL } from "node:url"
 import { Effect, Predicate, Result, type Scope } from "effect"
-import type { EnterPackCode } from "../execution/runPackCode.ts"
-import { thrownMessage } from "../execution/thrown.ts"
+import { type EnterPackCode, thrownMessage } from "../execution/runPackCode.ts"
 
 interface GuardedPack {
   /** Absolute path. */

@@ -139,20 +139,18 @@ const makeApproverRequest = Effect.fnUntraced(function* (
   })
 })
 
-/** Obtains consent to calls: from the policy and standing consent, or else from an approver. Audits every decision. */
-export const makeCallConsent = Effect.fnUntraced(function* ({
-  approvals,
-  audit,
-  computer,
-  currentOffice,
-  servers
-}: {
+/** What decides about the calls of a Computer. */
+export interface ConsentParts {
   readonly approvals: Approvals
   readonly audit: DecisionAudit
   readonly computer: string
   readonly currentOffice: () => CallPlace | undefined
   readonly servers: ServerSupervisor
-}) {
+}
+
+/** Obtains consent to calls: from the policy and standing consent, or else from an approver. Audits every decision. */
+export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts) {
+  const { approvals, audit, computer, currentOffice, servers } = parts
   const configOf = (server: string) => servers.find(server)?.config
   const policy = yield* makeCallPolicy(computer, approvals, configOf)
   const askApprovers = yield* makeApproverRequest(computer, approvals, configOf)

@@ -16,7 +16,8 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { Call } from "./Call.ts"
-import { type AuditedDecision, auditedDecision, type DecisionAudit } from "./decisionAudit.ts"
+import type { ConsentParts } from "./CallConsent.ts"
+import { type AuditedDecision, auditedDecision } from "./decisionAudit.ts"
 
 /** Open elicitations of all calls. Further ones are declined. */
 const maxOpenElicitations = 256
@@ -89,21 +90,8 @@ const makeElicitationRequest = Effect.fnUntraced(function* (
 })
 
 /** Makes the function that lets the responders of a call answer the elicitations of its MCP server. */
-export const makeCallElicitations = Effect.fnUntraced(function* ({
-  approvals,
-  audit,
-  computer,
-  currentOffice,
-  secrets,
-  servers
-}: {
-  readonly approvals: Pick<Approvals, "request" | "open">
-  readonly audit: DecisionAudit
-  readonly computer: string
-  readonly currentOffice: () => CallPlace | undefined
-  readonly secrets: Secrets
-  readonly servers: Pick<ServerSupervisor, "find">
-}) {
+export const makeCallElicitations = Effect.fnUntraced(function* (parts: ConsentParts, secrets: Secrets) {
+  const { approvals, audit, computer, currentOffice, servers } = parts
   const { ask, canAnswer } = yield* makeElicitationRequest(computer, approvals, servers)
   const isFull = () => approvals.open().filter(isElicitation).length >= maxOpenElicitations
 

@@ -77,8 +77,9 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
   const { run, cancel, endAgentCalls, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const { find, findServer } = yield* makeToolLookup(computer, servers)
-  const consent = yield* makeCallConsent({ approvals, audit, computer, currentOffice, servers })
-  const elicitations = yield* makeCallElicitations({ approvals, audit, computer, currentOffice, secrets, servers })
+  const parts = { approvals, audit, computer, currentOffice, servers }
+  const consent = yield* makeCallConsent(parts)
+  const elicitations = yield* makeCallElicitations(parts, secrets)
   const { invoke, transform } = yield* makeToolInvocation(computer, consent.makeToolCheck)
 
   const record = (call: Omit<ToolCallRecord, "timestamp">) =>
