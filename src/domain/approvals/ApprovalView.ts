@@ -133,22 +133,13 @@ export const inputOf = ({ input }: Pick<ApprovalView, "input">): InputRequest | 
   return schema === undefined ? undefined : toExactRequest({ mode, message, schema }).request
 }
 
-const decisionFields = (decision: ApprovalDecision | undefined) => {
+type DecisionFields = Pick<ApprovalDecision, "state" | "at"> &
+  Partial<Omit<Extract<ApprovalDecision, { readonly state: "allowed" }>, "state" | "at">> & { readonly reason?: string }
+
+const decisionFields = (decision: DecisionFields | undefined) => {
   if (decision === undefined) return { state: "open" as const }
-  const { at: decidedAt, state } = decision
-  switch (decision.state) {
-    case "allowed": {
-      const { by: decidedBy, scope, until } = decision
-      return { state, decidedAt, decidedBy, scope, ...definedOnly({ until }) }
-    }
-    case "denied": {
-      const { by: decidedBy, reason: denialReason } = decision
-      return { state, decidedAt, decidedBy, ...definedOnly({ denialReason }) }
-    }
-    case "expired":
-    case "cancelled":
-      return { state, decidedAt }
-  }
+  const { at: decidedAt, by: decidedBy, reason: denialReason, scope, state, until } = decision
+  return { state, decidedAt, ...definedOnly({ decidedBy, denialReason, scope, until }) }
 }
 
 /** Makes the view of an approval, for a list or alone. */

@@ -7,13 +7,6 @@ const decisionOf = ({ action, reason }: Rule, index: number): PolicyDecision => 
   reason
 })
 
-/** Decides a call by the first rule that applies; `undefined` when none does. */
-export const decideByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): PolicyDecision | undefined => {
-  const index = rules.findIndex((rule) => findMismatch(rule, call) === undefined)
-  const rule = rules[index]
-  return rule === undefined ? undefined : decisionOf(rule, index)
-}
-
 /** The conditions of a rule that calls of one tool may or may not meet, with all members: V8 compares equal shapes faster. */
 const withoutTool = ({ action, annotations, arguments: tests, office, subject }: Rule): Rule => ({
   action,
@@ -88,3 +81,7 @@ export const explainByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): Ru
   }
   return { decision: undefined, steps }
 }
+
+/** Decides a call by the first rule that applies; `undefined` when none does. */
+export const decideByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): PolicyDecision | undefined =>
+  explainByRules(rules, call).decision

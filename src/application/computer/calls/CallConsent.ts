@@ -13,7 +13,7 @@ import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, reportDelay } from "./Call.ts"
-import { type CallFacts, isSuccess, makeCallPolicy } from "./CallPolicy.ts"
+import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
 import { type AuditedDecision, auditedDecision, type DecisionAudit } from "./decisionAudit.ts"
 
 /** A call to explain. */
@@ -68,37 +68,6 @@ const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.E
     : Effect.flatMap(call.remaining, (duration) =>
         Effect.timeoutOrElse(deciding, { duration, orElse: () => Effect.fail(notInTime(call.toolName)) })
       )
-
-type Record = (decision: AuditedDecision) => void
-
-type CallPolicy = Effect.Success<ReturnType<typeof makeCallPolicy>>
-
-/** Makes the check that the policy, when it changes from now on, does not deny a call. */
-const makePolicyCheck = (
-  policy: CallPolicy,
-  {
-    call,
-    entry,
-    facts,
-    record
-  }: {
-    readonly call: Call
-    readonly entry: CatalogueEntry
-    readonly facts: CallFacts
-    readonly record: Record
-  }
-): Effect.Effect<void, ToolResult> => {
-  const revision = policy.revision()
-  return Effect.suspend(() =>
-    policy.revision() === revision
-      ? Effect.void
-      : Effect.flatMap(policy.decide(entry, facts), ({ action, by, reason }) => {
-          if (action !== "deny") return Effect.void
-          record({ action, by, reason })
-          return denyByPolicy(call, { action, by, reason })
-        })
-  )
-}
 
 /** Makes the function that waits for the decision of an approver about a call. */
 const makeApproverRequest = Effect.fnUntraced(function* (
@@ -174,7 +143,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
   ): Effect.fn.Return<Effect.Effect<void, ToolResult>, ToolResult> {
     const { caller, params, toolName: tool } = call
     const place = currentOffice()
-    const record: Record = (decision) => audit(call, entry, place?.office, decision)
+    const record = (decision: AuditedDecision) => audit(call, entry, place?.office, decision)
     if (caller._tag === "Owner") {
       record({ action: "allow", by: "owner" })
       return Effect.void
@@ -182,7 +151,11 @@ export const makeCallConsent = Effect.fnUntraced(function* (parts: ConsentParts)
     const facts = { caller, place, params }
     // A decision covers the tool as it was decided about.
     const checkTool = makeToolCheck(tool, entry, true)
-    const checkPolicy = makePolicyCheck(policy, { call, entry, facts, record })
+    const checkPolicy = Effect.flatMap(policy.makeReview(entry, facts), (review) => {
+      if (review?.action !== "deny") return Effect.void
+      record({ action: review.action, by: review.by, reason: review.reason })
+      return denyByPolicy(call, review)
+    })
     const decision = yield* inTime(call, policy.decide(entry, facts))
     const { action, by, reason } = decision
     if (action !== "ask") record({ action, by, reason })

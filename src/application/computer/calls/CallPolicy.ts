@@ -56,6 +56,25 @@ const explainOne = (policy: PolicyEngine, call: PolicyCall): Effect.Effect<RuleE
     ? Effect.map(decideOne(policy, call), (decision) => ({ decision, steps: [] }))
     : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
+const toPolicyCall = (
+  computer: string,
+  { originalName, server, shortName, tool }: CatalogueEntry,
+  { caller, params, place }: CallFacts
+): PolicyCall => ({
+  subject: callerName(caller),
+  office: place?.office,
+  computer,
+  server,
+  tool: tool.name,
+  shortName,
+  originalName,
+  // Parsed when a policy reads them.
+  get annotations() {
+    return parseAnnotations(tool.meta)
+  },
+  params
+})
+
 /** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and standing approvals. */
 export const makeCallPolicy = Effect.fnUntraced(function* (
   computer: string,
@@ -64,24 +83,6 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
 ) {
   const { approve } = yield* ComputerSettings
   const policy = yield* Policy
-
-  const callOf = (
-    { originalName, server, shortName, tool }: CatalogueEntry,
-    { caller, params, place }: CallFacts
-  ): PolicyCall => ({
-    subject: callerName(caller),
-    office: place?.office,
-    computer,
-    server,
-    tool: tool.name,
-    shortName,
-    originalName,
-    // Parsed when a policy reads them.
-    get annotations() {
-      return parseAnnotations(tool.meta)
-    },
-    params
-  })
 
   /** The calls that a published office makes for a call. Their annotations are those of a tool that states none. */
   const withinOf = (call: PolicyCall): ReadonlyArray<PolicyCall> =>
@@ -115,19 +116,24 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     standing: standingFor(entry, configOf(entry.server), facts)
   })
 
+  /** Decides a call, as an exit where the policy answers at once. A policy that fails denies the call. */
+  const decide = (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
+    const call = toPolicyCall(computer, entry, facts)
+    const toDecision = (answer: PolicyDecision | undefined) => decideCall(answer, call, standingConsent(entry, facts))
+    const answer = answerOf(call)
+    return isSuccess(answer) ? Exit.succeed(toDecision(answer.value)) : Effect.map(answer, toDecision)
+  }
+
   return {
-    /** Decides a call, as an exit where the policy answers at once. A policy that fails denies the call. */
-    decide: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
-      const call = callOf(entry, facts)
-      const decide = (answer: PolicyDecision | undefined) => decideCall(answer, call, standingConsent(entry, facts))
-      const answer = answerOf(call)
-      return isSuccess(answer) ? Exit.succeed(decide(answer.value)) : Effect.map(answer, decide)
+    decide,
+    /** Makes the effect that decides a call again, unless the policy has stayed as it is now. */
+    makeReview: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision | undefined> => {
+      const revision = policy?.revision?.()
+      return Effect.suspend(() => (policy?.revision?.() === revision ? Effect.undefined : decide(entry, facts)))
     },
-    /** Identifies what the policy decides by. */
-    revision: () => policy?.revision?.(),
     /** Decides a call as {@link decide} does, and tells how. */
     explain: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<CallExplanation> => {
-      const call = callOf(entry, facts)
+      const call = toPolicyCall(computer, entry, facts)
       return Effect.map(explanationOf(call), ({ decision, steps }) => ({
         call,
         steps,

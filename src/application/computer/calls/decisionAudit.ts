@@ -23,18 +23,13 @@ export interface AuditedDecision {
   readonly question?: InputRequest["mode"]
 }
 
+const actions = { allowed: "allow", denied: "deny", expired: "expired", cancelled: "cancelled" } as const
+
 /** The decision of an approver, for the audit. */
-export const auditedDecision = (decision: ApprovalDecision): AuditedDecision => {
-  switch (decision.state) {
-    case "allowed":
-      return { action: "allow", by: decision.by, scope: decision.scope, until: decision.until }
-    case "denied":
-      return { action: "deny", by: decision.by, reason: decision.reason }
-    case "expired":
-    case "cancelled":
-      return { action: decision.state }
-  }
-}
+export const auditedDecision = ({ at: _, state, ...decision }: ApprovalDecision): AuditedDecision => ({
+  action: actions[state],
+  ...decision
+})
 
 interface DecidedCall {
   readonly caller: Caller
