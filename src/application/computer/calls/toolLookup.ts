@@ -29,7 +29,9 @@ export const makeToolLookup = Effect.fnUntraced(function* (computer: string, ser
     })
     if (errors.length === 0) return
     const list = errors.map((error) => `\n- ${error}`).join("")
-    yield* Effect.fail(toolFailed(`Tool '${toolName}' was not called: its arguments do not fit its schema.${list}`))
+    return yield* Effect.fail(
+      toolFailed(`Tool '${toolName}' was not called: its arguments do not fit its schema.${list}`)
+    )
   })
 
   /** Fails with the result of a call whose server is restarting, or with another one. */
