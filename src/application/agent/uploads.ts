@@ -7,7 +7,8 @@ import type { UploadReply } from "../../domain/model/messages/blobs.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { CallRequest } from "../../domain/wire/calls.ts"
 import { lineNamed, lineNames } from "../../domain/wire/lines.ts"
-import { type Backoff, backoffSchedule } from "../shared/backoff.ts"
+import type { Backoff } from "../../domain/time/backoff.ts"
+import { backoffSchedule } from "../shared/backoff.ts"
 
 /**
  * An upload failed on this side. Rejections of the Computer are protocol errors with the code 4019.

@@ -2,7 +2,8 @@ import { Duration, Effect, Schedule } from "effect"
 import type { Membership } from "../../domain/model/Membership.ts"
 import type { CurrentMember } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
-import { type Backoff, backoffSchedule } from "../shared/backoff.ts"
+import type { Backoff } from "../../domain/time/backoff.ts"
+import { backoffSchedule } from "../shared/backoff.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 
 const waitBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(2) }

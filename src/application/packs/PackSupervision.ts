@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect, Exit, Result, Scope } from "effect"
-import { backoffDelay, restartBackoff } from "../shared/backoff.ts"
+import { restartBackoff } from "../../domain/time/backoff.ts"
+import { backoffDelay } from "../shared/backoff.ts"
 import type { PackInstaller } from "../ports/packs/PackInstaller.ts"
 import { PackError, type PackLoader, type PackSource } from "../ports/packs/PackLoader.ts"
 import type { PackStatus } from "./PackTable.ts"

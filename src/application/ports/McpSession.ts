@@ -2,6 +2,7 @@ import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { Endpoint } from "../../domain/config/endpointParameters.ts"
+import type { McpErrorReason } from "../../domain/mcpServers/McpServer.ts"
 import type { McpInfo } from "../../domain/tools/ServerCatalogue.ts"
 
 export type { McpInfo }
@@ -16,7 +17,7 @@ export type { McpInfo }
  * - `unsupported`: the peer lacks the capability
  */
 export class McpSessionError extends Data.TaggedError("McpSessionError")<{
-  readonly reason: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
+  readonly reason: McpErrorReason
   readonly message: string
   readonly code?: number
   /** What the peer added to its error. */

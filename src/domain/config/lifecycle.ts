@@ -1,5 +1,5 @@
 import { Duration, Schema } from "effect"
-import { parseShortDuration } from "./shortDuration.ts"
+import { parseShortDuration } from "../time/shortDuration.ts"
 
 /** When an MCP server runs: as long as its Computer, or from a request until it has been idle for a time. */
 export const lifecycles = ["eager", "lazy"] as const

@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Random, Ref, Schedule } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  reconnectBackoff,
-  restartBackoff,
-  backoffDelay,
-  backoffSchedule
-} from "../../../src/application/shared/backoff.ts"
+import { reconnectBackoff, backoffDelay, backoffSchedule } from "../../../src/application/shared/backoff.ts"
+import { restartBackoff } from "../../../src/domain/time/backoff.ts"
 
 const many = Array.from({ length: 40 }, (_, index) => index + 1)
 

@@ -22,7 +22,8 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
-import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
+import { listingTimedOut } from "../servers/resourceReads.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 const ownsHost = ({ resources }: Pick<OfferedServer, "resources">, host: string): boolean =>
   resources.some((resource) => {

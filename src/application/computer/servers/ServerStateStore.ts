@@ -1,33 +1,35 @@
-import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import type { McpServers } from "../../../domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import { isShallowEqual } from "../../../domain/objects.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
 import { makeChangeNotifier } from "../ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import {
   isFirstAttempt,
   makeSnapshotBuilder,
+  type OfferedServer,
   type ServersSnapshot,
-  type ServerState,
-  type ServerStates
+  type ServerStates,
+  toServerState
 } from "./ServersSnapshot.ts"
+
+type Servers = McpServers<OfferedServer>
 
 export interface ServerStateStore {
   readonly snapshot: () => ServersSnapshot
+  /** The MCP servers in all details of their lives. */
+  readonly servers: () => Servers
   /** The current states, then every change. */
   readonly changes: Stream.Stream<ServerStates>
-  /** Changes the states and announces the parts that differ for the office. */
-  readonly update: (transition: (states: ServerStates) => ServerStates) => Effect.Effect<void>
-  /** Changes the state of one server like `update`; `undefined` keeps it. */
-  readonly updateServer: (
-    name: string,
-    transition: (state: ServerState | undefined) => ServerState | undefined
-  ) => Effect.Effect<void>
+  /** Changes the servers at once, and announces the parts that differ for the office. */
+  readonly update: <A>(change: (servers: Servers) => readonly [A, Servers]) => Effect.Effect<A>
   /** Names servers and tools in another way. */
   readonly setNaming: (naming: Naming) => Effect.Effect<void>
   /** Announces a change that the states do not show. */
   readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
-  /** Waits until the predicate holds and the change is announced. */
-  readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
+  /** Waits until `select` gives a value for the servers and the change is announced. */
+  readonly waitFor: <A>(select: (servers: Servers) => A | undefined) => Effect.Effect<A>
 }
 
 /** Maximum number of conflicts that are logged at a time: one mistake can cause thousands. */
@@ -69,16 +71,36 @@ const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Pro
 const hasEndedStart = (before: ServersSnapshot, { states }: ServersSnapshot): boolean =>
   before.starting.some((name) => !isFirstAttempt(states.get(name)))
 
-/** Makes a store of the states of all MCP servers of a Computer; `notify` announces a changed part of the Computer. */
+/** The servers, and what they show together. */
+interface Cell {
+  readonly servers: Servers
+  readonly snapshot: ServersSnapshot
+}
+
+/** The states of servers. Those of unchanged ones stay the same objects. */
+const statesOf = (servers: Servers, before: Cell): ServerStates =>
+  new Map(
+    [...servers].map(([name, server]) => {
+      const previous = before.servers.get(name)
+      const state = before.snapshot.states.get(name)
+      // A request that starts an idle server does not show.
+      const isSame =
+        server === previous ||
+        (server._tag === "Waking" && previous?._tag === "Idle" && server.offer === previous.offer)
+      return [name, state !== undefined && isSame ? state : toServerState(server)]
+    })
+  )
+
+/** Makes a store of the MCP servers of a Computer; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
-  initial: ServerStates,
+  initial: Servers,
   notify: (part: ComputerPart) => Effect.Effect<void>
 ): Effect.fn.Return<ServerStateStore, never, Scope.Scope> {
   const { changeThrottle, showUnsubscribable } = yield* ComputerSettings
   const buildSnapshot = makeSnapshotBuilder(showUnsubscribable)
-  const initialSnapshot = buildSnapshot(initial)
-  const snapshots = yield* SubscriptionRef.make(initialSnapshot)
-  const snapshot = () => SubscriptionRef.getUnsafe(snapshots)
+  const initialSnapshot = buildSnapshot(new Map([...initial].map(([name, server]) => [name, toServerState(server)])))
+  const cell = yield* SubscriptionRef.make<Cell>({ servers: initial, snapshot: initialSnapshot })
+  const snapshot = () => SubscriptionRef.getUnsafe(cell).snapshot
 
   let logged = problemsOf(initialSnapshot)
   const logProblems = Effect.uninterruptible(
@@ -95,38 +117,51 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
     () => snapshot().fingerprints,
     changeThrottle
   )
-  const changes = Stream.map(SubscriptionRef.changes(snapshots), ({ states }) => states)
   /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
 
-  const replace = Effect.fnUntraced(function* (
-    next: (before: ServersSnapshot) => { readonly states?: ServerStates; readonly naming?: Naming }
+  const replace = Effect.fnUntraced(function* <A>(
+    change: (before: Cell) => readonly [A, { readonly servers: Servers; readonly naming: Naming }]
   ) {
-    const before = snapshot()
-    const { naming = before.naming, states = before.states } = next(before)
-    if (states === before.states && naming === before.naming) return
-    const after = buildSnapshot(states, naming)
-    yield* SubscriptionRef.set(snapshots, after)
-    if (after.running !== before.running || naming !== before.naming) yield* markChanged("problems")
-    if (hasEndedStart(before, after)) yield* markChanged("toolList")
+    const before = SubscriptionRef.getUnsafe(cell)
+    const result = yield* SubscriptionRef.modifySome(cell, (current): readonly [A, Option.Option<Cell>] => {
+      const [result, { naming, servers }] = change(current)
+      const { snapshot } = current
+      if (servers === current.servers && naming === snapshot.naming) return [result, Option.none()]
+      const states = statesOf(servers, current)
+      const isShown = naming !== snapshot.naming || !isShallowEqual([...states].flat(), [...snapshot.states].flat())
+      return [result, Option.some({ servers, snapshot: isShown ? buildSnapshot(states, naming) : snapshot })]
+    })
+    const after = snapshot()
+    if (after === before.snapshot) return result
+    const { naming, running } = before.snapshot
+    if (after.running !== running || after.naming !== naming) yield* markChanged("problems")
+    if (hasEndedStart(before.snapshot, after)) yield* markChanged("toolList")
     yield* observe
+    return result
   }, Semaphore.withPermit(updateLock))
-
-  const update: ServerStateStore["update"] = (transition) => replace(({ states }) => ({ states: transition(states) }))
 
   return {
     snapshot,
-    changes,
-    update,
-    updateServer: (name, transition) =>
-      update((states) => {
-        const state = states.get(name)
-        const next = transition(state)
-        return next === undefined || next === state ? states : new Map(states).set(name, next)
+    servers: () => SubscriptionRef.getUnsafe(cell).servers,
+    changes: SubscriptionRef.changes(cell).pipe(
+      Stream.changesWith((one, other) => one.snapshot === other.snapshot),
+      Stream.map(({ snapshot: { states } }) => states)
+    ),
+    update: (change) =>
+      replace(({ servers, snapshot: { naming } }) => {
+        const [result, next] = change(servers)
+        return [result, { servers: next, naming }]
       }),
-    setNaming: (naming) => replace(() => ({ naming })),
+    setNaming: (naming) => replace(({ servers }) => [undefined, { servers, naming }]),
     markChanged,
-    waitUntil: (predicate) =>
-      changes.pipe(Stream.filter(predicate), Stream.runHead, Effect.andThen(updateLock.withPermit(Effect.void)))
+    waitFor: (select) =>
+      SubscriptionRef.changes(cell).pipe(
+        Stream.map(({ servers }) => select(servers)),
+        Stream.filter((selected) => selected !== undefined),
+        Stream.runHead,
+        Effect.map(Option.getOrThrow),
+        Effect.tap(() => updateLock.withPermit(Effect.void))
+      )
   }
 })

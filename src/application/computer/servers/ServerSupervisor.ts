@@ -1,27 +1,17 @@
-import { Data, Duration, Effect, FiberMap, type Scope, Semaphore } from "effect"
-import { diffSetups, type Setup, type SetupDiff } from "../../../domain/config/Setup.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { Data, Effect, type Scope, Semaphore } from "effect"
+import type { Setup, SetupDiff } from "../../../domain/config/Setup.ts"
+import { initialServer, type OwnerEvent } from "../../../domain/mcpServers/McpServer.ts"
+import { type Arrangement, changedConflicts, reload, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
-import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
-import { ComputerSettings } from "../ComputerSettings.ts"
-import { makeCatalogues } from "./Catalogues.ts"
+import type { McpConnector } from "../../ports/McpSession.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import {
-  backgroundSessionOf,
-  isOffered,
-  openSession,
-  type OfferedServer,
-  type ServerState,
-  type ServerStates,
-  startingServersOf
-} from "./ServersSnapshot.ts"
-import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import { listResources } from "../../shared/listings/serverListings.ts"
-import { serverConfigOf } from "./supervisedSession.ts"
-import { findIdentityConflict, superviseServer } from "./superviseServer.ts"
+import { makeCatalogues } from "./Catalogues.ts"
+import { makeResourceReads, type ResourceReads } from "./resourceReads.ts"
+import { makeServerRuns } from "./serverRuns.ts"
+import { openSession, type OfferedServer } from "./ServersSnapshot.ts"
+import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 
 /** No MCP server of this name is configured. */
 export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly server: string }> {
@@ -30,7 +20,7 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
   }
 }
 
-export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
+export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes">, ResourceReads {
   readonly find: (name: string) => OfferedServer | undefined
   /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
   readonly identify: (name: string) => string
@@ -42,20 +32,6 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
    */
   readonly setNaming: (naming: Naming) => Effect.Effect<void>
   readonly setup: () => Setup
-  /**
-   * Lists a server's resources again, for changes that the server does not announce. Gives the last listing of a lazy server
-   * that does not run.
-   */
-  readonly refreshResources: (server: OfferedServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /**
-   * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
-   * previous listing of a server after half of the read timeout.
-   */
-  readonly readShown: <A>(
-    kind: "windows" | "documents",
-    read: (resource: JsonObject, server: OfferedServer) => Effect.Effect<ReadonlyArray<A>>,
-    select?: (resources: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject>
-  ) => Effect.Effect<ReadonlyArray<A>>
   /** Waits until no server is in its first start attempt. */
   readonly startupCompleted: Effect.Effect<void>
   /** Starts a server, even a disabled or a lazy one, and waits until it is running or its attempt failed. */
@@ -67,13 +43,6 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
   /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
 }
-
-const initialState = ({ disabled }: ServerConfig): ServerState =>
-  disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
-
-export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
-
-const maxReadsPerServer = 16
 
 /** Lazy servers without a known catalogue that start at a time. */
 const maxListedAtOnce = 4
@@ -90,161 +59,86 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   mayStart: Effect.Effect<void> = Effect.void,
   computer = ""
 ): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
-  const context = yield* Effect.context<McpConnector | Inputs>()
-  const { readTimeout } = yield* ComputerSettings
   let setup = initial
-  let hasStarted = false
-  const initialServers = Object.values(initial.config.servers)
+  let runs = 0
   const store = yield* makeServerStateStore(
-    new Map(initialServers.map((server) => [server.name, initialState(server)])),
+    new Map(Object.values(initial.config.servers).map(({ disabled, name }) => [name, initialServer(0, disabled)])),
     notify
   )
-  const { update, snapshot, waitUntil } = store
-  const fibers = yield* FiberMap.make<string, void>()
-  /** The current run of each server; only that run may change the server's state. */
-  const generations = new Map<string, object>()
-  const commands = yield* Semaphore.make(1)
-  const lazyServers = {
+  const { snapshot, waitFor } = store
+  const { execute, send } = yield* makeServerRuns({
+    setup: () => setup,
+    store,
+    secrets,
     catalogues: yield* makeCatalogues(computer, secrets),
     listing: yield* Semaphore.make(maxListedAtOnce)
-  }
-
-  const launch = (name: string) =>
-    Effect.suspend(() => {
-      const generation = {}
-      generations.set(name, generation)
-      const isCurrent = () => generations.get(name) === generation
-      const work = superviseServer({ name, setup: () => setup, isCurrent, store, secrets }, lazyServers)
-      return FiberMap.run(fibers, name, Effect.provideContext(work, context))
-    })
-  const launchAll = (servers: ReadonlyArray<ServerConfig>) =>
-    Effect.forEach(
-      servers.filter(({ disabled }) => !disabled),
-      ({ name }) => launch(name),
-      { discard: true }
-    )
-
-  /** Stops servers concurrently. Their offers disappear before their sessions close. */
-  const stopAll = Effect.fnUntraced(function* (
-    names: ReadonlyArray<string>,
-    next: (states: ServerStates) => ServerStates
-  ) {
-    for (const name of names) generations.delete(name)
-    yield* update(next)
-    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), { concurrency: "unbounded", discard: true })
   })
+  const commands = yield* Semaphore.make(1)
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
   const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
-  const command = Effect.fnUntraced(function* (name: string, effect: Effect.Effect<unknown>) {
+  const command = Effect.fnUntraced(function* (name: string, ...events: ReadonlyArray<OwnerEvent>) {
     if (serverConfigOf(setup, name) === undefined) return yield* new UnknownServer({ server: name })
-    yield* effect
+    yield* Effect.forEach(events, (event) => send(name, event), { discard: true })
   }, exclusively)
-  const awaitSettled = (name: string) => waitUntil((states) => states.get(name)?._tag !== "Starting")
-  const startServer = Effect.fnUntraced(function* (name: string) {
-    const state = snapshot().states.get(name)
-    if (isOffered(state) || state?._tag === "Starting") return
-    // The previous session may still be closing.
-    yield* FiberMap.remove(fibers, name)
-    yield* launch(name)
-  })
+  const start = (): OwnerEvent => ({ _tag: "Start", run: ++runs })
+  const stop: OwnerEvent = { _tag: "Stop" }
+
+  const awaitStarted = (name: string) =>
+    waitFor((servers) => (servers.get(name)?._tag === "Starting" ? undefined : true))
   /** Starts a lazy server as a request does. */
   const startIdle = (name: string) =>
     Effect.suspend(() => {
       const state = snapshot().states.get(name)
       return state?._tag === "Idle" ? Effect.ignore(Effect.scoped(openSession(state))) : Effect.void
     })
-  const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
-  const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
-  /** Servers that do not run because an earlier one has the same identity in the office. */
-  const conflictingServers = (): ReadonlySet<string> => {
-    const { naming } = snapshot()
-    const names = Object.keys(setup.config.servers)
-    return new Set(names.filter((name) => findIdentityConflict(setup, naming, name) !== undefined))
-  }
-
-  /** Restarts servers whose conflict has appeared or gone since. */
-  const restartConflicting = Effect.fnUntraced(function* (
-    before: ReadonlySet<string>,
-    launched: ReadonlySet<string> = new Set()
-  ) {
-    if (!hasStarted) return
-    const now = conflictingServers()
-    const { states } = snapshot()
-    const names = [...new Set([...before, ...now])].filter(
-      (name) => before.has(name) !== now.has(name) && !launched.has(name) && states.get(name)?._tag !== "Stopped"
+  /** Restarts servers whose conflict with another one appeared or went, unless they have just started. */
+  const restartConflicting = (before: Arrangement, started: ReadonlySet<string> = new Set()) =>
+    Effect.forEach(
+      changedConflicts(store.servers(), before, { setup, naming: snapshot().naming }),
+      (name) =>
+        started.has(name)
+          ? Effect.void
+          : Effect.andThen(
+              send(name, stop),
+              Effect.suspend(() => send(name, start()))
+            ),
+      { discard: true }
     )
-    yield* Effect.forEach(names, (name) => Effect.andThen(stopServer(name), launch(name)), { discard: true })
-  })
 
   const applyNaming = Effect.fnUntraced(function* (naming: Naming) {
-    if (naming === snapshot().naming) return
-    const before = conflictingServers()
+    const before = { setup, naming: snapshot().naming }
+    if (naming === before.naming) return
     yield* store.setNaming(naming)
     yield* restartConflicting(before)
   })
 
   const applySetup = Effect.fnUntraced(function* (next: Setup) {
-    const before = conflictingServers()
-    const diff = diffSetups(setup, next)
-    const { added, restarted, isReportedConfigChanged, removed, reconfigured } = diff
-    const servers = Object.values(next.config.servers)
-    const toLaunch = new Set([...added, ...restarted])
+    const before = { setup, naming: snapshot().naming }
     setup = next
-    const nextState = (config: ServerConfig, state: ServerState | undefined): ServerState => {
-      if (state === undefined || toLaunch.has(config.name)) return initialState(config)
-      if (!reconfigured.includes(config.name)) return state
-      if (isOffered(state)) return { ...state, config }
-      return "last" in state && state.last !== undefined ? { ...state, last: { ...state.last, config } } : state
-    }
-    yield* stopAll(
-      [...removed, ...restarted],
-      (states) => new Map(servers.map((config) => [config.name, nextState(config, states.get(config.name))]))
-    )
-    if (isReportedConfigChanged) yield* store.markChanged("config")
-    yield* launchAll(servers.filter(({ name }) => toLaunch.has(name)))
-    yield* restartConflicting(before, toLaunch)
+    const { commands, diff } = yield* store.update((servers) => {
+      const { servers: changed, ...outcome } = reload(servers, before.setup, next, ++runs)
+      return [outcome, changed]
+    })
+    yield* execute(commands, diff.isReportedConfigChanged ? store.markChanged("config") : Effect.void)
+    yield* restartConflicting(before, new Set([...diff.added, ...diff.restarted]))
     return diff
   })
 
-  const launchInitial = Effect.suspend(() => {
-    hasStarted = true
-    return launchAll(initialServers)
-  })
+  /** Begins the first runs. */
+  const launchInitial = Effect.suspend(() =>
+    Effect.forEach(
+      Object.values(initial.config.servers).filter(({ disabled }) => !disabled),
+      ({ name }) => send(name, { _tag: "Reload", run: ++runs, disabled: false })
+    )
+  )
   yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
-
-  const refreshResources: ServerSupervisor["refreshResources"] = (server) => {
-    const session = backgroundSessionOf(server)
-    if (session === undefined) return Effect.succeed(server.resources)
-    return listResources(session).pipe(
-      Effect.map(({ items }) => items),
-      Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
-      Effect.tap((resources) =>
-        store.updateServer(server.config.name, (state) =>
-          isOffered(state) &&
-          backgroundSessionOf(state) === session &&
-          JSON.stringify(state.resources) !== JSON.stringify(resources)
-            ? { ...state, resources }
-            : state
-        )
-      )
-    )
-  }
-  const freshResources = (server: OfferedServer, kind: "windows" | "documents") =>
-    refreshResources(server).pipe(
-      Effect.timeout(Duration.times(readTimeout, 0.5)),
-      Effect.catch(({ message: reason }) =>
-        Effect.as(
-          Effect.logWarning("using the previous resource listing", { server: server.config.name, kind, reason }),
-          server.resources
-        )
-      )
-    )
 
   return {
     snapshot,
     changes: store.changes,
+    ...(yield* makeResourceReads(store)),
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
     identify: (name) => {
       const config = serverConfigOf(setup, name)
@@ -256,22 +150,18 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     },
     setNaming: (naming) => exclusively(Effect.suspend(() => applyNaming(naming))),
     setup: () => setup,
-    refreshResources,
-    readShown: (kind, read, select = (resources) => resources) =>
-      Effect.forEach(
-        snapshot().shown,
-        (server) =>
-          Effect.flatMap(freshResources(server, kind), (resources) =>
-            Effect.forEach(select(resources), (resource) => read(resource, server), { concurrency: maxReadsPerServer })
-          ),
-        { concurrency: "unbounded" }
-      ).pipe(Effect.map((results) => results.flat(2))),
-    startupCompleted: waitUntil((states) => startingServersOf(states).length === 0),
+    startupCompleted: waitFor(() => (snapshot().starting.length > 0 ? undefined : true)),
     start: (name) =>
-      Effect.andThen(command(name, startServer(name)), awaitSettled(name)).pipe(Effect.andThen(startIdle(name))),
-    stop: (name) => command(name, stopServer(name)),
+      Effect.suspend(() => command(name, start())).pipe(
+        Effect.andThen(awaitStarted(name)),
+        Effect.andThen(startIdle(name))
+      ),
+    stop: (name) => command(name, stop),
     restart: (name) =>
-      Effect.andThen(command(name, Effect.andThen(stopServer(name), launch(name))), awaitSettled(name)),
+      Effect.andThen(
+        Effect.suspend(() => command(name, stop, start())),
+        awaitStarted(name)
+      ),
     reconfigure: (next) => exclusively(applySetup(next))
   }
 })

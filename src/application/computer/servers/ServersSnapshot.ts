@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { type Duration, Effect, type Scope } from "effect"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
@@ -6,6 +6,13 @@ import { type HostConflict, findHostConflicts } from "../../../domain/documents/
 import { definedOnly, isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import {
+  fullReason,
+  type LastOffer,
+  type McpOffer,
+  type McpServer,
+  type SessionFailure
+} from "../../../domain/mcpServers/McpServer.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import { isAppResource } from "../../../domain/tools/appTools.ts"
 import {
@@ -16,26 +23,24 @@ import {
   type ServerTools
 } from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
-import type { McpSession, McpSessionError } from "../../ports/McpSession.ts"
+import type { McpInfo, McpSession, McpSessionError } from "../../ports/McpSession.ts"
 
 /** What only lazy servers have. */
-interface LazyControl {
+export interface LazyControl {
   /** Starts the server unless it runs, and keeps it running as long as the scope. */
   readonly open: Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   /** The session while the server runs. Requests on it do not keep it running. */
   readonly live: McpSession | undefined
+  /** Makes the session that starts the server on request; it lists the catalogue while the server does not run. */
+  readonly sessionOf: (info: McpInfo) => McpSession
+  /** Stops the running server once no request has used it for a time, and completes then. */
+  readonly untilIdle: (idleTime: () => Duration.Duration) => Effect.Effect<void>
 }
 
 /** A server with an offer: one that runs, or a lazy one. */
-export interface OfferedServer {
-  readonly config: ServerConfig
+export interface OfferedServer extends McpOffer {
   /** A request on the session of a lazy server starts it. */
   readonly session: McpSession
-  readonly tools: ReadonlyArray<JsonObject>
-  readonly resources: ReadonlyArray<JsonObject>
-  readonly prompts: ReadonlyArray<JsonObject>
-  /** Resource templates. */
-  readonly templates: ReadonlyArray<JsonObject>
   readonly lazyControl?: LazyControl
 }
 
@@ -53,11 +58,8 @@ export const openSession = ({
 }: OfferedServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   lazyControl?.open ?? Effect.succeed(session)
 
-/** What a server offered when it last ran. */
-type LastOffer = Pick<OfferedServer, "config" | "tools" | "resources">
-
 /** Why a server does not run. */
-export interface ServerFailure {
+interface ServerFailure {
   /** For the owner: it may quote stderr. */
   readonly reason: string
   /** The reason without output of the server. */
@@ -91,17 +93,43 @@ export type ServerStates = ReadonlyMap<string, ServerState>
 export const isOffered = (state: ServerState | undefined): state is Extract<ServerState, OfferedServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded" || state?._tag === "Idle"
 
-/** What a server offers, or offered when it last ran. */
-const lastOfferOf = (state: ServerState | undefined): LastOffer | undefined => {
-  if (isOffered(state)) return { config: state.config, tools: state.tools, resources: state.resources }
-  return state?._tag === "Starting" || state?._tag === "BackingOff" ? state.last : undefined
-}
+const failureOf = (failure: SessionFailure): ServerFailure => ({
+  publicReason: failure.message,
+  reason: fullReason(failure)
+})
 
-/** Adds to the next state of a server what it offered when it last ran. */
-export const withLastOffer = (
-  next: Extract<ServerState, { readonly last?: LastOffer }>,
-  before: ServerState | undefined
-): ServerState => ({ ...next, ...definedOnly({ last: lastOfferOf(before) }) })
+/** Shows the life of a server to its owner, operators and programs. */
+export const toServerState = (server: McpServer<OfferedServer>): ServerState => {
+  switch (server._tag) {
+    case "Stopped":
+      return { _tag: "Stopped", reason: server.reason }
+    case "Starting":
+      return { _tag: "Starting", attempt: server.attempt, ...definedOnly({ last: server.last }) }
+    case "Running":
+      return server.problems.size === 0
+        ? { _tag: "Ready", ...server.offer }
+        : { _tag: "Degraded", reason: [...server.problems.values()].join("; "), ...server.offer }
+    case "Idle":
+    case "Waking": {
+      const { failure, offer } = server
+      const { lazyControl, ...rest } = offer
+      return {
+        _tag: "Idle",
+        ...rest,
+        ...definedOnly({
+          failure: failure && failureOf(failure),
+          lazyControl: lazyControl && { ...lazyControl, live: undefined }
+        })
+      }
+    }
+    case "BackingOff": {
+      const { attempt, failure, last, retryAt } = server
+      return { _tag: "BackingOff", ...failureOf(failure), attempt, retryAt, ...definedOnly({ last }) }
+    }
+    case "Failed":
+      return { _tag: "Failed", ...failureOf(server.failure) }
+  }
+}
 
 /** A server that ran and starts again. The office does not see what it offered. */
 export interface RestartingServer extends LastOffer {
@@ -111,7 +139,7 @@ export interface RestartingServer extends LastOffer {
 
 const restartingServers = (states: ServerStates): ReadonlyArray<RestartingServer> =>
   [...states.values()].flatMap((state) => {
-    const last = isOffered(state) ? undefined : lastOfferOf(state)
+    const last = "last" in state ? state.last : undefined
     if (last === undefined) return []
     return [state._tag === "BackingOff" ? { ...last, retryAt: state.retryAt } : last]
   })
@@ -121,7 +149,7 @@ export const isFirstAttempt = (state: ServerState | undefined): boolean =>
   state?._tag === "Starting" && state.attempt === 1
 
 /** The names of the servers in their first start attempt. */
-export const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
+const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
   [...states.keys()].filter((name) => isFirstAttempt(states.get(name)))
 
 /** Texts that identify the current content of parts of a Computer, made on demand: equal texts mean no change. */

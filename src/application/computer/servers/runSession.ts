@@ -2,6 +2,7 @@ import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { isJsonObject, type JsonObject, toSafeJson } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import type { McpListings } from "../../../domain/mcpServers/McpServer.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
 import {
@@ -17,13 +18,11 @@ import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
-import { isDocumentUri, type OfferedServer } from "./ServersSnapshot.ts"
-
-export type Listings = Pick<OfferedServer, "tools" | "resources" | "prompts" | "templates">
+import { isDocumentUri } from "./ServersSnapshot.ts"
 
 export interface SessionCallbacks {
-  readonly onReady: (session: McpSession, listings: Listings) => Effect.Effect<void>
-  readonly onListingsChanged: (listings: Partial<Listings>) => Effect.Effect<void>
+  readonly onReady: (session: McpSession, listings: McpListings) => Effect.Effect<void>
+  readonly onListingsChanged: (listings: Partial<McpListings>) => Effect.Effect<void>
   /** Reports a problem that does not end the session; `undefined` reports its recovery. */
   readonly onHealthChange: (source: string, reason: string | undefined) => Effect.Effect<void>
   /** Reports changed contents of resources. */
@@ -172,7 +171,7 @@ export const runSession = Effect.fnUntraced(function* (
     for (const uri of wanted) yield* FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true })
   })
 
-  const reload = (what: keyof Listings): Effect.Effect<void> =>
+  const reload = (what: keyof McpListings): Effect.Effect<void> =>
     refresh(
       what,
       Effect.matchEffect(withTimeout(list[what]), {

@@ -1,6 +1,6 @@
 import { Duration, Result } from "effect"
 import type { ApprovalAnswer } from "../../../domain/approvals/Approval.ts"
-import { parseShortDuration } from "../../../domain/config/shortDuration.ts"
+import { parseShortDuration } from "../../../domain/time/shortDuration.ts"
 
 /** The answer that allows a call: once without a scope, its tool `always`, or for a time such as `2h` from `now` on. */
 export const parseApprovalEnd = (scope: string | undefined, now: number): Result.Result<ApprovalAnswer, string> => {

@@ -3,20 +3,21 @@ import { Effect, Exit, Fiber, Logger, Option, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeServerStateStore } from "../../../../src/application/computer/servers/ServerStateStore.ts"
-import type { ServerState } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
+import { initialServer, transition } from "../../../../src/domain/mcpServers/McpServer.ts"
+import { transitionOf } from "../../../../src/domain/mcpServers/reload.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../testComputer.ts"
 
-const stopped: ServerState = { _tag: "Stopped", reason: "disabled" }
+const stopped = initialServer(0, true)
 
-const starting: ServerState = { _tag: "Starting", attempt: 1 }
+const starting = initialServer(0, false)
 
 /** A store of two stopped servers, its log, and the parts that it announced. */
 const makeStore = Effect.fnUntraced(function* (
   configure: { readonly [name: string]: JsonObject } = {},
-  initial: ServerState = stopped
+  initial = stopped
 ) {
   const notified: Array<ComputerPart> = []
   const logs: Array<readonly [level: string, message: unknown]> = []
@@ -35,15 +36,18 @@ const makeStore = Effect.fnUntraced(function* (
   /** Makes a server ready with tools and resources of these names. */
   const list = (name: string, tools: ReadonlyArray<string>, uris: ReadonlyArray<string> = []) =>
     recordLogs(
-      store.updateServer(name, () => ({
-        _tag: "Ready",
-        config: Option.getOrThrow(Option.fromUndefinedOr(servers[name])),
-        session,
-        prompts: [],
-        templates: [],
-        tools: tools.map((tool_) => tool(tool_).definition),
-        resources: uris.map((uri) => resource(uri).definition)
-      }))
+      store.update((all) => {
+        const offer = {
+          config: Option.getOrThrow(Option.fromUndefinedOr(servers[name])),
+          session,
+          prompts: [],
+          templates: [],
+          tools: tools.map((tool_) => tool(tool_).definition),
+          resources: uris.map((uri) => resource(uri).definition)
+        }
+        const ready = transition(initialServer(0, false), { _tag: "Ready", run: 0, offer, at: 0 })[0]
+        return [undefined, new Map(all).set(name, ready)]
+      })
     )
   return { ...store, list, logs, notified }
 })
@@ -57,28 +61,28 @@ const hiddenTool = (server: string, name: string, reason: string) => [
 ]
 
 describe("ServerStateStore", () => {
-  it.effect("keeps its states when a transition of a server gives none or the same", () =>
+  it.effect("keeps its states when an event changes none", () =>
     Effect.gen(function* () {
-      const { snapshot, updateServer } = yield* makeStore()
+      const { snapshot, update } = yield* makeStore()
       const before = snapshot()
-      yield* updateServer("ghost", () => undefined)
-      yield* updateServer("alpha", () => undefined)
-      yield* updateServer("alpha", (state) => state)
+      yield* update((servers) => transitionOf(servers, "ghost", { _tag: "Stop" }))
+      yield* update((servers) => transitionOf(servers, "alpha", { _tag: "RetryDue", run: 0 }))
+      yield* update((servers) => [undefined, new Map(servers)])
       assert.strictEqual(snapshot(), before)
     })
   )
 
-  it.effect("waits until the states fulfil a predicate", () =>
+  it.effect("waits until the servers fulfil a condition", () =>
     Effect.gen(function* () {
-      const { updateServer, waitUntil } = yield* makeStore()
+      const { update, waitFor } = yield* makeStore()
       const waiting = yield* Effect.forkChild(
-        waitUntil((states) => states.get("alpha")?._tag === "Starting"),
+        waitFor((servers) => (servers.get("alpha")?._tag === "Starting" ? "starts" : undefined)),
         { startImmediately: true }
       )
       yield* Effect.yieldNow
       assert.isUndefined(waiting.pollUnsafe())
-      yield* updateServer("alpha", () => ({ _tag: "Starting", attempt: 1 }))
-      yield* Fiber.join(waiting)
+      yield* update((servers) => transitionOf(servers, "alpha", { _tag: "Start", run: 1 }))
+      assert.strictEqual(yield* Fiber.join(waiting), "starts")
     })
   )
 

@@ -1,7 +1,7 @@
-import { Clock, Deferred, Duration, Effect, Exit, Latch, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, Stream } from "effect"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
-import type { ServerCatalogue } from "../../../../domain/tools/ServerCatalogue.ts"
+import type { McpServer, McpServerWork, RunEvent, SessionFailure } from "../../../../domain/mcpServers/McpServer.ts"
 import {
   type McpInfo,
   type McpMethod,
@@ -9,10 +9,23 @@ import {
   type McpSession,
   McpSessionError
 } from "../../../ports/McpSession.ts"
-import { type Backoff, backoffDelay } from "../../../shared/backoff.ts"
+import type { LazyControl, OfferedServer } from "../ServersSnapshot.ts"
 
-/** For starts on request: a caller waits. */
-const startBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }
+type Server = McpServer<OfferedServer>
+
+/** A run of a lazy server, as its requests see it. */
+export interface LazyRun {
+  readonly name: string
+  readonly run: number
+  /** The server now; another run may have replaced this one. */
+  readonly server: () => Server | undefined
+  /** Waits until `select` gives a value for the server. */
+  readonly waitFor: <A>(select: (server: Server | undefined) => A | undefined) => Effect.Effect<A>
+  /** Sends the event that `decide` gives at the moment of the change, and gives the work that follows. */
+  readonly send: (decide: () => RunEvent<OfferedServer> | undefined) => Effect.Effect<McpServerWork | undefined>
+  /** Begins work of this run beside the caller. */
+  readonly launch: (work: McpServerWork | undefined) => Effect.Effect<void>
+}
 
 const unsupported = (method: McpMethod) =>
   new McpSessionError({
@@ -34,142 +47,115 @@ const isSupported = ({ capabilities }: McpInfo, method: McpMethod): boolean => {
   }
 }
 
-/**
- * The session of a lazy MCP server, which requests open and an idle time closes. Its owner runs the server from a request
- * until {@link untilIdle}, one run at a time.
- */
-export type LazySession = ReturnType<typeof makeLazySession>
-
-export const makeLazySession = (name: string, initial: ServerCatalogue) => {
-  let catalogue = initial
-  let live: McpSession | undefined
-  let users = 0
-  let lastUsedAt = 0
-  let failures = 0
-  let failed: { readonly error: McpSessionError; readonly retryAt: number } | undefined
-  let closed: McpSessionError | undefined
-  const requested = Latch.makeUnsafe(false)
-  let started = Deferred.makeUnsafe<McpSession, McpSessionError>()
-
-  /** From here on requests wait for another start. */
-  const end = () => {
-    live = undefined
-    requested.closeUnsafe()
-    started = Deferred.makeUnsafe()
-  }
-  const rejectWaiting = (error: McpSessionError) => {
-    const waiting = started
-    end()
-    Deferred.doneUnsafe(waiting, Exit.fail(error))
-  }
-
-  const whenStarted = Effect.gen(function* (): Effect.fn.Return<McpSession, McpSessionError> {
-    if (live !== undefined) return live
-    if (closed !== undefined) return yield* closed
-    const now = yield* Clock.currentTimeMillis
-    if (failed !== undefined && now < failed.retryAt) {
-      const { message, reason } = failed.error
-      const seconds = Math.ceil((failed.retryAt - now) / 1000)
-      return yield* new McpSessionError({ reason, message: `${message}; it can start again in ${seconds} s` })
-    }
-    // The start can end before `openUnsafe` returns.
-    const starting = started
-    requested.openUnsafe()
-    return yield* Deferred.await(starting)
+const startFailed = (name: string, { message, reason }: SessionFailure, suffix = "") =>
+  new McpSessionError({
+    reason: reason === "misconfigured" ? "unavailable" : reason,
+    message: `MCP server '${name}' did not start: ${message}${suffix}`
   })
 
-  /** Starts the server unless it runs, and keeps it running as long as the scope. Concurrent requests share a start. */
-  const open: Effect.Effect<McpSession, McpSessionError, Scope.Scope> = Effect.acquireRelease(
-    Effect.sync(() => void users++),
-    () =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        users--
-        lastUsedAt = now
-      })
-  ).pipe(Effect.andThen(whenStarted))
+/** What a request to a lazy server gets; `undefined` while it must wait. */
+const outcomeOf = (
+  { name, run }: LazyRun,
+  server: Server | undefined
+): Effect.Effect<McpSession, McpSessionError> | undefined => {
+  const stopped = new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` })
+  if (server === undefined || server.run !== run) return Effect.fail(stopped)
+  switch (server._tag) {
+    case "Waking":
+      return undefined
+    case "Running":
+      return Effect.succeed(server.offer.lazyControl?.live ?? server.offer.session)
+    case "Idle":
+      return Effect.fail(server.failure === undefined ? stopped : startFailed(name, server.failure))
+    case "BackingOff":
+    case "Failed":
+    case "Starting":
+    case "Stopped":
+      return Effect.fail(stopped)
+  }
+}
 
+/** Starts the server unless it runs, or a start has just failed: callers must not start a broken server all the time. */
+const openRun = Effect.fnUntraced(function* (lazy: LazyRun): Effect.fn.Return<McpSession, McpSessionError> {
+  const { launch, name, run, send, server, waitFor } = lazy
+  const before = server()
+  if (before?._tag === "Idle" && before.run === run) {
+    const at = yield* Clock.currentTimeMillis
+    const { failure, retryAt } = before
+    if (failure !== undefined && at < retryAt) {
+      return yield* startFailed(name, failure, `; it can start again in ${Math.ceil((retryAt - at) / 1000)} s`)
+    }
+    yield* Effect.uninterruptible(
+      Effect.flatMap(
+        send(() => ({ _tag: "Requested", run, at })),
+        launch
+      )
+    )
+  }
+  return yield* outcomeOf(lazy, server()) ?? Effect.flatten(waitFor((now) => outcomeOf(lazy, now)))
+})
+
+/** Makes the session that requests open, and whose lists are the catalogue while the server does not run. */
+const makeSession = (lazy: LazyRun, open: LazyControl["open"], info: McpInfo): McpSession => {
+  const offer = () => {
+    const server = lazy.server()
+    return server?.run === lazy.run && "offer" in server ? server.offer : undefined
+  }
+  const live = () => (lazy.server()?._tag === "Running" ? offer()?.lazyControl?.live : undefined)
   const request = <A>(send: (session: McpSession) => Effect.Effect<A, McpSessionError>) =>
     Effect.scoped(Effect.flatMap(open, send))
   const list = (
-    items: (catalogue: ServerCatalogue) => ReadonlyArray<JsonObject>,
+    what: "tools" | "resources",
     page: (session: McpSession) => Effect.Effect<McpPage, McpSessionError>,
     cursor: string | undefined
   ): Effect.Effect<McpPage, McpSessionError> =>
-    Effect.suspend(() =>
-      live === undefined && cursor === undefined
-        ? Effect.succeed({ items: items(catalogue), nextCursor: undefined })
-        : request(page)
-    )
-
-  const makeSession = ({ info }: ServerCatalogue): McpSession => ({
+    Effect.suspend(() => {
+      const items: ReadonlyArray<JsonObject> | undefined = live() === undefined ? offer()?.[what] : undefined
+      return items === undefined || cursor !== undefined
+        ? request(page)
+        : Effect.succeed({ items, nextCursor: undefined })
+    })
+  return {
     info,
-    listTools: (cursor) =>
-      list(
-        ({ tools }) => tools,
-        (one) => one.listTools(cursor),
-        cursor
-      ),
-    listResources: (cursor) =>
-      list(
-        ({ resources }) => resources,
-        (one) => one.listResources(cursor),
-        cursor
-      ),
-    readResource: (uri) => request((one) => one.readResource(uri)),
-    callTool: (tool, params, options) => request((one) => one.callTool(tool, params, options)),
+    listTools: (cursor) => list("tools", (session) => session.listTools(cursor), cursor),
+    listResources: (cursor) => list("resources", (session) => session.listResources(cursor), cursor),
+    readResource: (uri) => request((session) => session.readResource(uri)),
+    callTool: (tool, params, options) => request((session) => session.callTool(tool, params, options)),
     request: (method, params) =>
       isSupported(info, method)
-        ? request((one) => one.request?.(method, params) ?? Effect.fail(unsupported(method)))
+        ? request((session) => session.request?.(method, params) ?? Effect.fail(unsupported(method)))
         : Effect.fail(unsupported(method)),
-    watch: (wanted) => Effect.suspend(() => live?.watch(wanted) ?? Effect.succeed(Stream.never)),
-    ping: Effect.suspend(() => live?.ping ?? Effect.void),
+    watch: (wanted) => Effect.suspend(() => live()?.watch(wanted) ?? Effect.succeed(Stream.never)),
+    ping: Effect.suspend(() => live()?.ping ?? Effect.void),
     closed: Effect.never
-  })
-  let session = makeSession(initial)
+  }
+}
 
+/** Makes the control of a run of a lazy MCP server, which requests start and an idle time ends. */
+export const makeLazyControl = (lazy: LazyRun): LazyControl => {
+  const use = { requests: 0, lastAt: 0 }
+  // Concurrent requests share a start.
+  const open: LazyControl["open"] = Effect.acquireRelease(
+    Effect.sync(() => void use.requests++),
+    () =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        use.requests--
+        use.lastAt = now
+      })
+  ).pipe(Effect.andThen(openRun(lazy)))
+  const { run, send, server } = lazy
   return {
     open,
-    /** Lists the catalogue while the server does not run. Its identity changes with its info. */
-    session: () => session,
-    catalogue: () => catalogue,
-    setCatalogue: (next: ServerCatalogue) => {
-      const isSameInfo = JSON.stringify(next.info) === JSON.stringify(catalogue.info)
-      catalogue = next
-      if (!isSameInfo) session = makeSession(next)
-    },
-    /** Waits for a request that needs the server. */
-    requested: requested.await,
-    /** Gives the waiting requests a session. */
-    onStarted: (running: McpSession) => {
-      live = running
-      failures = 0
-      failed = undefined
-      Deferred.doneUnsafe(started, Exit.succeed(running))
-    },
-    /** Fails the waiting requests, and those of the next seconds: callers must not start a broken server all the time. */
-    onStartFailed: Effect.fnUntraced(function* ({ message, reason }: McpSessionError) {
-      failures++
-      const wait = yield* backoffDelay(startBackoff, failures)
-      const now = yield* Clock.currentTimeMillis
-      const error = new McpSessionError({ reason, message: `MCP server '${name}' did not start: ${message}` })
-      failed = { error, retryAt: now + Duration.toMillis(wait) }
-      rejectWaiting(error)
-    }),
-    /** The session of this run ended. */
-    onLost: end,
-    /** Completes when no request has used the running server for a time. No later request uses this run. */
-    untilIdle: Effect.fnUntraced(function* (idleTime: () => Duration.Duration) {
-      while (true) {
+    live: undefined,
+    sessionOf: (info) => makeSession(lazy, open, info),
+    untilIdle: Effect.fnUntraced(function* (idleTime) {
+      while (server()?._tag === "Running") {
         const idle = Duration.toMillis(idleTime())
-        const wait = users > 0 ? idle : lastUsedAt + idle - (yield* Clock.currentTimeMillis)
-        if (users === 0 && wait <= 0) return end()
-        yield* Effect.sleep(Duration.millis(wait))
+        const wait = use.requests > 0 ? idle : use.lastAt + idle - (yield* Clock.currentTimeMillis)
+        if (wait > 0) yield* Effect.sleep(Duration.millis(wait))
+        // A later request waits for another start.
+        else yield* send(() => (use.requests === 0 ? { _tag: "IdleTimedOut", run } : undefined))
       }
-    }),
-    /** Rejects all requests from now on. */
-    close: () => {
-      closed = new McpSessionError({ reason: "closed", message: `MCP server '${name}' was stopped` })
-      rejectWaiting(closed)
-    }
+    })
   }
 }

@@ -7,7 +7,9 @@ import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets
 import { makeCatalogues } from "../../../../src/application/computer/servers/Catalogues.ts"
 import type { ServerState } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import { makeServerStateStore } from "../../../../src/application/computer/servers/ServerStateStore.ts"
-import { superviseServer } from "../../../../src/application/computer/servers/superviseServer.ts"
+import { openServer } from "../../../../src/application/computer/servers/openServer.ts"
+import { initialServer } from "../../../../src/domain/mcpServers/McpServer.ts"
+import { transitionOf } from "../../../../src/domain/mcpServers/reload.ts"
 import { McpConnector, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
 import { resource, tool } from "../../../conformance/members.ts"
@@ -31,7 +33,7 @@ const assertBackoffs = (waits: ReadonlyArray<number>, seconds: ReadonlyArray<num
     waits.join()
   )
 
-describe("superviseServer", () => {
+describe("serverRuns", () => {
   it.effect("removes the tools of an exited server at once and restarts it", () =>
     Effect.gen(function* () {
       const { alpha, names, reason, starts, tag } = yield* withAlpha({ server: { tools: [tool("t")] } })
@@ -421,10 +423,9 @@ describe("script of a server", () => {
 })
 
 describe("run of a server", () => {
-  /** Supervises a server without a Computer until it ends; gives the final state, and every change. */
+  /** Opens a server without a Computer; gives the final state, and every change. */
   const run = Effect.fnUntraced(function* (isCurrent: boolean, configured: ReadonlyArray<string>) {
-    const initial: ServerState = { _tag: "Starting", attempt: 1 }
-    const store = yield* makeServerStateStore(new Map([["alpha", initial]]), () => Effect.void)
+    const store = yield* makeServerStateStore(new Map([["alpha", initialServer(1, false)]]), () => Effect.void)
     const changes: Array<string | undefined> = []
     yield* Effect.forkScoped(
       Stream.runForEach(store.changes, (states) => Effect.sync(() => changes.push(states.get("alpha")?._tag))),
@@ -435,11 +436,23 @@ describe("run of a server", () => {
       connect: () => Effect.fail(new McpSessionError({ reason: "forbidden", message: "not you" }))
     })
     const secrets = makeSecrets()
-    const lazyServers = { catalogues: yield* makeCatalogues("pc", secrets), listing: yield* Semaphore.make(1) }
-    yield* superviseServer(
-      { name: "alpha", setup: () => setup, isCurrent: () => isCurrent, store, secrets },
-      lazyServers
-    ).pipe(Effect.provide([connector, Inputs.layer()]))
+    const catalogues = yield* makeCatalogues("pc", secrets)
+    yield* openServer({
+      name: "alpha",
+      run: isCurrent ? 1 : 0,
+      world: { setup: () => setup, store, secrets, catalogues, listing: yield* Semaphore.make(1) },
+      server: () => store.servers().get("alpha"),
+      waitFor: (select) => store.waitFor((servers) => select(servers.get("alpha"))),
+      send: (decide) =>
+        Effect.as(
+          store.update((servers) => {
+            const event = decide()
+            return event === undefined ? [[], servers] : transitionOf(servers, "alpha", event)
+          }),
+          undefined
+        ),
+      launch: () => Effect.void
+    }).pipe(Effect.provide([connector, Inputs.layer()]))
     yield* letGo
     return { state: store.snapshot().states.get("alpha"), changes }
   })

@@ -1,0 +1,227 @@
+import { Clock, Deferred, Effect, Exit, Option, Scope, type Semaphore, Stream } from "effect"
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import { parseIdle } from "../../../domain/config/lifecycle.ts"
+import type { Setup } from "../../../domain/config/Setup.ts"
+import type {
+  McpListings,
+  McpServer,
+  McpServerWork,
+  RunEvent,
+  SessionFailure
+} from "../../../domain/mcpServers/McpServer.ts"
+import { findIdentityConflict, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import type { ServerCatalogue } from "../../../domain/tools/ServerCatalogue.ts"
+import { vrlScript } from "../../../domain/tools/vrl.ts"
+import { McpConnector, type McpSession } from "../../ports/McpSession.ts"
+import { VrlEngine } from "../../ports/VrlEngine.ts"
+import { nextJitter } from "../../shared/backoff.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
+import type { Inputs } from "../inputs/Inputs.ts"
+import type { Secrets } from "../inputs/Secrets.ts"
+import type { Catalogues } from "./Catalogues.ts"
+import { type LazyRun, makeLazyControl } from "./lazy/LazySession.ts"
+import { resolveEndpoint } from "./resolveEndpoint.ts"
+import { runSession } from "./runSession.ts"
+import { isOffered, type LazyControl, type OfferedServer, watchedUris } from "./ServersSnapshot.ts"
+import type { ServerStateStore } from "./ServerStateStore.ts"
+
+/** What the MCP servers of a Computer share. */
+export interface ServerWorld {
+  readonly setup: () => Setup
+  readonly store: ServerStateStore
+  readonly secrets: Secrets
+  /** The last catalogues of lazy servers. */
+  readonly catalogues: Catalogues
+  /** Bounds the lazy servers that start at a time to be listed. */
+  readonly listing: Semaphore.Semaphore
+}
+
+/** A run of a server, which sends events of its life. */
+export interface ServerRun extends LazyRun {
+  readonly world: ServerWorld
+}
+
+type Event = RunEvent<OfferedServer>
+
+const misconfigured = (message: string): SessionFailure => ({ reason: "misconfigured", message })
+
+/** Gives the reason why the VRL script of a server is unusable. */
+const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
+  const script = vrlScript(vrl)
+  if (script === undefined) return undefined
+  const engine = yield* Effect.serviceOption(VrlEngine)
+  if (Option.isNone(engine)) return "it has a VRL script, and this Computer has no VRL engine"
+  return yield* Effect.match(engine.value.check(script), {
+    onFailure: ({ message }) => `VRL script unusable: ${message}`,
+    onSuccess: (errors) => (errors === undefined ? undefined : `VRL script does not compile: ${errors}`)
+  })
+})
+
+/** Gives the configuration of a server that may start. */
+const checkConfig = Effect.fnUntraced(function* ({
+  name,
+  world: { setup, store }
+}: ServerRun): Effect.fn.Return<ServerConfig, SessionFailure> {
+  const config = serverConfigOf(setup(), name)
+  if (config === undefined) return yield* Effect.fail(misconfigured("not configured"))
+  const { naming } = store.snapshot()
+  const conflict = findIdentityConflict(setup(), naming, name)
+  if (conflict !== undefined) {
+    return yield* Effect.fail(misconfigured(`'${conflict.name}' has the same bundle id ${naming.serverId(config)}`))
+  }
+  const scriptError = yield* checkScript(config)
+  return scriptError === undefined ? config : yield* Effect.fail(misconfigured(scriptError))
+})
+
+const endpointOf = ({ world: { secrets, setup } }: ServerRun, config: ServerConfig) =>
+  Effect.mapError(resolveEndpoint(config, setup(), secrets), ({ message }) => misconfigured(message))
+
+const endOf = (
+  _tag: "StartFailed" | "Lost",
+  { run }: ServerRun,
+  { message, output, reason }: SessionFailure
+): Effect.Effect<Event> =>
+  Effect.map(Effect.all([Clock.currentTimeMillis, nextJitter]), ([at, jitter]) => ({
+    _tag,
+    run,
+    failure: { reason, message, ...definedOnly({ output }) },
+    at,
+    jitter
+  }))
+
+/** Gives the offer of a lazy server from its last catalogue, or else from a start, which ends once it is listed. */
+const listLazily = Effect.fnUntraced(function* (
+  serverRun: ServerRun,
+  config: ServerConfig
+): Effect.fn.Return<Event, SessionFailure, McpConnector | Inputs> {
+  const { name, run, world } = serverRun
+  const { catalogues, listing, secrets, setup } = world
+  const listOnce = Effect.gen(function* () {
+    const endpoint = yield* endpointOf(serverRun, config)
+    const listed = yield* Deferred.make<ServerCatalogue>()
+    const session = runSession(name, endpoint, secrets, {
+      onReady: ({ info }, listings) => Effect.asVoid(Deferred.succeed(listed, { info, ...listings })),
+      onListingsChanged: () => Effect.void,
+      onHealthChange: () => Effect.void,
+      onPartChanged: () => Effect.void,
+      watchedUris: Stream.empty
+    })
+    return yield* Effect.raceFirst(Deferred.await(listed), Effect.flatMap(session, Effect.fail))
+  })
+  const stored = yield* catalogues.load(config)
+  const catalogue = stored ?? (yield* listing.withPermit(Effect.scoped(listOnce)))
+  if (stored === undefined) yield* catalogues.save(config, catalogue)
+  const { info, ...listings } = catalogue
+  const lazyControl = makeLazyControl(serverRun)
+  const session = lazyControl.sessionOf(info)
+  const offer = { config: serverConfigOf(setup(), name) ?? config, session, ...listings, lazyControl }
+  return { _tag: "Listed", run, offer }
+})
+
+/** The offer of a server whose session has started. Its session for requests changes with its info only. */
+const offerOf = (
+  before: McpServer<OfferedServer> | undefined,
+  config: ServerConfig,
+  session: McpSession,
+  listings: McpListings
+): OfferedServer => {
+  const { lazyControl, session: shown } = before?._tag === "Waking" ? before.offer : {}
+  if (lazyControl === undefined || shown === undefined) return { config, session, ...listings }
+  const isSameInfo = JSON.stringify(session.info) === JSON.stringify(shown.info)
+  return {
+    config,
+    session: isSameInfo ? shown : lazyControl.sessionOf(session.info),
+    ...listings,
+    lazyControl: { ...lazyControl, live: session }
+  }
+}
+
+/** Runs one session of a server to its end. One of a lazy server ends as well when no request used it for a time. */
+const openSession = Effect.fnUntraced(function* (
+  serverRun: ServerRun,
+  config: ServerConfig
+): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+  const { name, run, send, server, world } = serverRun
+  const { catalogues, secrets, setup, store } = world
+  const { idle } = yield* ComputerSettings
+  const endpoint = yield* endpointOf(serverRun, config)
+  const ready = yield* Deferred.make<LazyControl | undefined>()
+  const configNow = () => serverConfigOf(setup(), name) ?? config
+  const saveCatalogue = Effect.suspend(() => {
+    const now = server()
+    if (now?._tag !== "Running" || now.offer.lazyControl === undefined) return Effect.void
+    const { config: _, lazyControl: _control, session, ...listings } = now.offer
+    return catalogues.save(config, { info: session.info, ...listings })
+  })
+  const ended = runSession(name, endpoint, secrets, {
+    onReady: Effect.fnUntraced(function* (session, listings) {
+      const at = yield* Clock.currentTimeMillis
+      const offer = offerOf(server(), configNow(), session, listings)
+      yield* send(() => ({ _tag: "Ready", run, offer, at }))
+      yield* Deferred.succeed(ready, offer.lazyControl)
+      yield* saveCatalogue
+    }),
+    onListingsChanged: (listings) =>
+      Effect.andThen(
+        send(() => ({ _tag: "ListingsChanged", run, listings })),
+        saveCatalogue
+      ),
+    onHealthChange: (source, reason) => Effect.asVoid(send(() => ({ _tag: "HealthChanged", run, source, reason }))),
+    onPartChanged: store.markChanged,
+    watchedUris: store.changes.pipe(
+      Stream.map((states) => states.get(name)),
+      Stream.filter(isOffered),
+      Stream.changesWith((one, other) => one.resources === other.resources),
+      Stream.map(watchedUris)
+    )
+  }).pipe(Effect.flatMap((failure) => endOf("Lost", serverRun, failure)))
+  const idleTime = () => parseIdle(configNow().idle ?? "") ?? idle
+  const unused = Effect.flatMap(Deferred.await(ready), (control) => control?.untilIdle(idleTime) ?? Effect.never)
+  return yield* Effect.raceFirst(ended, Effect.as(unused, undefined))
+})
+
+/** Runs a server once, or lists a lazy one, and gives the event of the end unless it was sent. */
+const runOnce = Effect.fnUntraced(function* (
+  serverRun: ServerRun
+): Effect.fn.Return<Event | undefined, SessionFailure, Scope.Scope | McpConnector | Inputs> {
+  const { name, server, world } = serverRun
+  const before = server()
+  if (before?._tag === "Waking") {
+    return yield* openSession(serverRun, serverConfigOf(world.setup(), name) ?? before.offer.config)
+  }
+  const config = yield* checkConfig(serverRun)
+  const { lifecycle } = yield* ComputerSettings
+  const { isInProcess = () => false } = yield* McpConnector
+  const isLazy = (config.lifecycle ?? lifecycle) === "lazy" && !isInProcess(name)
+  return yield* isLazy ? listLazily(serverRun, config) : openSession(serverRun, config)
+})
+
+/** Opens a session of a server, or lists a lazy one, and gives the work that follows its end. */
+export const openServer = (
+  serverRun: ServerRun
+): Effect.Effect<McpServerWork | undefined, never, McpConnector | Inputs> => {
+  const { name, send, server } = serverRun
+  const onDefect = (defect: unknown) =>
+    Effect.andThen(
+      Effect.logError("MCP server supervision failed", { server: name }, defect),
+      endOf(server()?._tag === "Running" ? "Lost" : "StartFailed", serverRun, {
+        reason: "unavailable",
+        message: "internal error"
+      })
+    )
+  const run = (scope: Scope.Scope) =>
+    Effect.uninterruptibleMask((restore) =>
+      restore(Scope.provide(runOnce(serverRun), scope)).pipe(
+        Effect.catch((failure) => endOf("StartFailed", serverRun, failure)),
+        Effect.catchDefect(onDefect),
+        Effect.flatMap((event) => send(() => event))
+      )
+    )
+  // The state changes before the session closes: closing may take long or fail, and the offer must be gone by then.
+  return Effect.acquireUseRelease(Scope.make(), run, (scope, exit) =>
+    Effect.catchDefect(Scope.close(scope, Exit.asVoid(exit)), (defect) =>
+      Effect.logError("MCP server close failed", { server: name }, defect)
+    )
+  )
+}

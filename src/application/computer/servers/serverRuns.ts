@@ -1,0 +1,133 @@
+import { Clock, Duration, Effect, FiberMap, Fiber, Option, type Scope } from "effect"
+import {
+  fullReason,
+  type McpServerCommand,
+  type McpServerEvent,
+  type McpServerWork
+} from "../../../domain/mcpServers/McpServer.ts"
+import { type McpServerCommands, transitionOf } from "../../../domain/mcpServers/reload.ts"
+import type { McpConnector } from "../../ports/McpSession.ts"
+import type { Inputs } from "../inputs/Inputs.ts"
+import { openServer, type ServerRun, type ServerWorld } from "./openServer.ts"
+import type { OfferedServer } from "./ServersSnapshot.ts"
+
+type Event = McpServerEvent<OfferedServer>
+
+const isWork = (command: McpServerCommand): command is McpServerWork =>
+  command._tag === "Open" || command._tag === "Retry"
+
+const log = (server: string, command: McpServerCommand): Effect.Effect<void> => {
+  switch (command._tag) {
+    case "LogReady":
+      return Effect.logInfo("MCP server ready", { server, tools: command.tools, resources: command.resources })
+    case "LogRecovered":
+      return Effect.logInfo("MCP server recovered", { server, source: command.source })
+    case "LogDegraded":
+      return Effect.logWarning("MCP server degraded", { server, reason: command.reason })
+    case "LogFailed":
+      return Effect.logWarning("MCP server failed", { server, reason: fullReason(command.failure) })
+    case "LogRestarting": {
+      const { failure, retryInSeconds } = command
+      return Effect.logWarning("MCP server exited, restarting", { server, reason: fullReason(failure), retryInSeconds })
+    }
+    case "LogIdle":
+      return Effect.logInfo("MCP server stopped", { server, reason: "idle" })
+    case "LogStartsOnRequest":
+      return Effect.logWarning("MCP server exited, starts on request", { server, reason: fullReason(command.failure) })
+    case "Close":
+    case "Open":
+    case "Retry":
+      return Effect.void
+  }
+}
+
+export interface ServerRuns {
+  /** Changes the state of a server by an event, and executes the commands that follow. */
+  readonly send: (name: string, event: Event) => Effect.Effect<void>
+  /** Executes commands: closes sessions concurrently, runs `between`, and starts servers. */
+  readonly execute: (commands: McpServerCommands, between: Effect.Effect<void>) => Effect.Effect<void>
+}
+
+/** Executes the commands of the lives of MCP servers, as long as the scope. Each server has one fiber at a time. */
+export const makeServerRuns = Effect.fnUntraced(function* (
+  world: ServerWorld
+): Effect.fn.Return<ServerRuns, never, Scope.Scope | McpConnector | Inputs> {
+  const { store } = world
+  const fibers = yield* FiberMap.make<string, void>()
+  // Fibers of requests and commands start sessions that outlive them.
+  const fork = yield* FiberMap.runtime(fibers)<McpConnector | Inputs>()
+
+  const perform = Effect.fnUntraced(function* (name: string, commands: ReadonlyArray<McpServerCommand>) {
+    for (const command of commands) {
+      yield* command._tag === "Close" ? FiberMap.remove(fibers, name) : log(name, command)
+    }
+    return commands.find(isWork)
+  })
+
+  /** Gives the work that follows. Half an event would leave a server without a fiber. */
+  const dispatch = (name: string, decide: () => Event | undefined): Effect.Effect<McpServerWork | undefined> =>
+    Effect.uninterruptible(
+      Effect.flatMap(
+        store.update((servers) => {
+          const event = decide()
+          return event === undefined ? [[], servers] : transitionOf(servers, name, event)
+        }),
+        (commands) => perform(name, commands)
+      )
+    )
+
+  const makeRun = (name: string, run: number): ServerRun => {
+    const server = () => store.servers().get(name)
+    return {
+      name,
+      run,
+      world,
+      server,
+      waitFor: (select) => store.waitFor((servers) => select(servers.get(name))),
+      send: (decide) => dispatch(name, decide),
+      launch: (work) => (server()?.run === run ? launch(name, work) : Effect.void)
+    }
+  }
+
+  const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
+    let next: McpServerWork | undefined = first
+    while (next !== undefined) {
+      if (next._tag === "Open") next = yield* openServer(serverRun)
+      else {
+        yield* Effect.sleep(Duration.millis(Math.max(0, next.at - (yield* Clock.currentTimeMillis))))
+        next = yield* serverRun.send(() => ({ _tag: "RetryDue", run: serverRun.run }))
+      }
+    }
+  })
+
+  /** Begins work once the earlier work of the server has ended, which it interrupts. */
+  const launch = (name: string, first: McpServerWork | undefined): Effect.Effect<void> =>
+    Effect.sync(() => {
+      const server = store.servers().get(name)
+      if (server === undefined || first === undefined) return
+      const previous = Option.getOrUndefined(FiberMap.getUnsafe(fibers, name))
+      const closed = previous === undefined ? Effect.void : Effect.uninterruptible(Fiber.await(previous))
+      fork(name, Effect.andThen(closed, work(makeRun(name, server.run), first)))
+    })
+
+  const send = (name: string, event: Event) =>
+    Effect.uninterruptible(
+      Effect.flatMap(
+        dispatch(name, () => event),
+        (next) => launch(name, next)
+      )
+    )
+
+  return {
+    send,
+    execute: Effect.fnUntraced(function* (commands, between) {
+      const works = yield* Effect.forEach(
+        commands,
+        ([name, wanted]) => Effect.map(perform(name, wanted), (next) => [name, next] as const),
+        { concurrency: "unbounded" }
+      )
+      yield* between
+      yield* Effect.forEach(works, ([name, next]) => launch(name, next), { discard: true })
+    })
+  }
+})

@@ -1,0 +1,288 @@
+import { Duration } from "effect"
+import { type Backoff, backoffMillis, restartBackoff } from "../time/backoff.ts"
+import type { ServerConfig } from "../config/computerConfig.ts"
+import type { JsonObject } from "../json.ts"
+import { definedOnly } from "../objects.ts"
+
+/** Why a request to an MCP server, or its session, failed. */
+export type McpErrorReason = "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
+
+/** What an MCP server lists, in the form that MCP requires. */
+export interface McpListings {
+  readonly tools: ReadonlyArray<JsonObject>
+  readonly resources: ReadonlyArray<JsonObject>
+  readonly prompts: ReadonlyArray<JsonObject>
+  /** Resource templates. */
+  readonly templates: ReadonlyArray<JsonObject>
+}
+
+/** What an MCP server offers to an office; the application adds its session. */
+export interface McpOffer extends McpListings {
+  readonly config: ServerConfig
+}
+
+/** What a server offered when it last ran. */
+export type LastOffer = Pick<McpOffer, "config" | "tools" | "resources">
+
+/** Why a session ended or did not start; `misconfigured` where the server needs another configuration. */
+export interface SessionFailure {
+  readonly reason: McpErrorReason | "misconfigured"
+  readonly message: string
+  /** The last line that the process wrote to stderr. */
+  readonly output?: string
+}
+
+/**
+ * The life of an MCP server of a Computer. `run` numbers its starts by a configuration or by its owner; a run restarts its
+ * sessions. Times are in milliseconds since 1970.
+ */
+export type McpServer<O extends McpOffer> = { readonly run: number } & (
+  | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
+  /** A session starts, or a lazy server is listed. `attempt` counts from 1 and restarts after a stable session. */
+  | { readonly _tag: "Starting"; readonly attempt: number; readonly last?: LastOffer }
+  /** The server runs; `problems` that do not end the session are by their source. */
+  | {
+      readonly _tag: "Running"
+      readonly lifecycle: "eager" | "lazy"
+      readonly attempt: number
+      readonly offer: O
+      readonly since: number
+      readonly problems: ReadonlyMap<string, string>
+    }
+  /** A lazy server that a request starts from `retryAt` on. `failures` are its failed starts since it last ran. */
+  | {
+      readonly _tag: "Idle"
+      readonly offer: O
+      readonly failure?: SessionFailure
+      readonly failures: number
+      readonly retryAt: number
+    }
+  /** A request starts a lazy server. */
+  | { readonly _tag: "Waking"; readonly offer: O; readonly failure?: SessionFailure; readonly failures: number }
+  | {
+      readonly _tag: "BackingOff"
+      readonly attempt: number
+      readonly retryAt: number
+      readonly failure: SessionFailure
+      readonly last?: LastOffer
+    }
+  /** The failure is permanent. */
+  | { readonly _tag: "Failed"; readonly failure: SessionFailure }
+)
+
+/** What the owner or a configuration wants. `run` is the number of a run that begins. */
+export type OwnerEvent =
+  | { readonly _tag: "Start"; readonly run: number }
+  | { readonly _tag: "Stop" }
+  /** Another configuration that the session depends on. */
+  | { readonly _tag: "Reload"; readonly run: number; readonly disabled: boolean }
+  /** Another configuration that the session does not depend on. */
+  | { readonly _tag: "Reconfigure"; readonly config: ServerConfig }
+
+/** What happens in a run. `jitter` is the random part of a delay, as a fraction of it. */
+export type RunEvent<O extends McpOffer> = { readonly run: number } & (
+  | { readonly _tag: "Listed"; readonly offer: O }
+  /** A request needs the server. */
+  | { readonly _tag: "Requested"; readonly at: number }
+  | { readonly _tag: "Ready"; readonly offer: O; readonly at: number }
+  | { readonly _tag: "StartFailed"; readonly failure: SessionFailure; readonly at: number; readonly jitter: number }
+  | { readonly _tag: "ListingsChanged"; readonly listings: Partial<McpListings> }
+  /** A problem that does not end the session; without a reason it is over. */
+  | { readonly _tag: "HealthChanged"; readonly source: string; readonly reason: string | undefined }
+  /** The session of a running server ended. */
+  | { readonly _tag: "Lost"; readonly failure: SessionFailure; readonly at: number; readonly jitter: number }
+  /** No request used a lazy server for its idle time. */
+  | { readonly _tag: "IdleTimedOut" }
+  | { readonly _tag: "RetryDue" }
+)
+
+export type McpServerEvent<O extends McpOffer> = OwnerEvent | RunEvent<O>
+
+/** Work of a run, which begins when the earlier work of the server has ended. */
+export type McpServerWork =
+  /** Opens a session, or lists a lazy server. */
+  | { readonly _tag: "Open" }
+  /** Sends `RetryDue` at this time. */
+  | { readonly _tag: "Retry"; readonly at: number }
+
+export type McpServerCommand =
+  | McpServerWork
+  /** Interrupts the work, and waits until the session is closed. */
+  | { readonly _tag: "Close" }
+  | { readonly _tag: "LogReady"; readonly tools: number; readonly resources: number }
+  | { readonly _tag: "LogRecovered"; readonly source: string }
+  | { readonly _tag: "LogDegraded"; readonly reason: string }
+  | { readonly _tag: "LogFailed"; readonly failure: SessionFailure }
+  | { readonly _tag: "LogRestarting"; readonly failure: SessionFailure; readonly retryInSeconds: number }
+  | { readonly _tag: "LogIdle" }
+  | { readonly _tag: "LogStartsOnRequest"; readonly failure: SessionFailure }
+
+/** The reason of a failure for the owner: it may quote stderr. */
+export const fullReason = ({ message, output }: SessionFailure): string =>
+  output === undefined ? message : `${message}: ${output}`
+
+type State<O extends McpOffer, T extends McpServer<O>["_tag"]> = Extract<McpServer<O>, { readonly _tag: T }>
+type Step<O extends McpOffer> = readonly [McpServer<O>, ReadonlyArray<McpServerCommand>]
+
+/** For starts on request: a caller waits. */
+const requestBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }
+
+/** A session of this duration was stable: the backoff restarts after it. */
+const stableMillis = Duration.toMillis(Duration.minutes(2))
+
+const open: McpServerCommand = { _tag: "Open" }
+const close: McpServerCommand = { _tag: "Close" }
+
+/** What a server offers, or offered when it last ran. */
+export const lastOfferOf = <O extends McpOffer>(server: McpServer<O>): LastOffer | undefined => {
+  if ("offer" in server) {
+    const { config, resources, tools } = server.offer
+    return { config, tools, resources }
+  }
+  return "last" in server ? server.last : undefined
+}
+
+const startingOf = <O extends McpOffer>(run: number, attempt: number, last?: LastOffer): State<O, "Starting"> => ({
+  _tag: "Starting",
+  run,
+  attempt,
+  ...definedOnly({ last })
+})
+
+/** A server of the configuration, whose run has not begun. */
+export const initialServer = (run: number, disabled: boolean): McpServer<never> =>
+  disabled ? { _tag: "Stopped", run, reason: "disabled" } : startingOf(run, 1)
+
+const reconfigured = <O extends McpOffer>(server: McpServer<O>, config: ServerConfig): McpServer<O> => {
+  if ("offer" in server) return { ...server, offer: { ...server.offer, config } }
+  return "last" in server && server.last !== undefined ? { ...server, last: { ...server.last, config } } : server
+}
+
+const onOwnerEvent = <O extends McpOffer>(server: McpServer<O>, event: OwnerEvent): Step<O> => {
+  switch (event._tag) {
+    case "Start":
+      return "offer" in server || server._tag === "Starting"
+        ? [server, []]
+        : [startingOf(event.run, 1, lastOfferOf(server)), [open]]
+    case "Stop":
+      return [{ _tag: "Stopped", run: server.run, reason: "stopped_by_user" }, [close]]
+    case "Reload":
+      return [initialServer(event.run, event.disabled), event.disabled ? [close] : [close, open]]
+    case "Reconfigure":
+      return [reconfigured(server, event.config), []]
+  }
+}
+
+const ran = <O extends McpOffer>(
+  { run }: McpServer<O>,
+  lifecycle: "eager" | "lazy",
+  attempt: number,
+  { at: since, offer }: { readonly at: number; readonly offer: O }
+): Step<O> => [
+  { _tag: "Running", run, lifecycle, attempt, offer, since, problems: new Map() },
+  [{ _tag: "LogReady", tools: offer.tools.length, resources: offer.resources.length }]
+]
+
+interface SessionEnd {
+  readonly failure: SessionFailure
+  readonly at: number
+  readonly jitter: number
+}
+
+/** The next state of an eager server whose session ended, or did not start, in this attempt. */
+const restarted = <O extends McpOffer>(
+  server: McpServer<O>,
+  attempt: number,
+  { at, failure, jitter }: SessionEnd
+): Step<O> => {
+  const { run } = server
+  const isPermanent = ["unauthorized", "forbidden", "misconfigured"].includes(failure.reason)
+  if (isPermanent) return [{ _tag: "Failed", run, failure }, [{ _tag: "LogFailed", failure }]]
+  const wait = backoffMillis(restartBackoff, attempt, jitter)
+  const retryAt = at + wait
+  const last = lastOfferOf(server)
+  return [
+    { _tag: "BackingOff", run, attempt: attempt + 1, retryAt, failure, ...definedOnly({ last }) },
+    [
+      { _tag: "LogRestarting", failure, retryInSeconds: wait / 1000 },
+      { _tag: "Retry", at: retryAt }
+    ]
+  ]
+}
+
+const withHealth = <O extends McpOffer>(
+  server: State<O, "Running">,
+  { reason, source }: { readonly source: string; readonly reason: string | undefined }
+): Step<O> => {
+  if (server.problems.get(source) === reason) return [server, []]
+  const problems = new Map(server.problems)
+  if (reason === undefined) problems.delete(source)
+  else problems.set(source, reason)
+  return [
+    { ...server, problems },
+    [reason === undefined ? { _tag: "LogRecovered", source } : { _tag: "LogDegraded", reason }]
+  ]
+}
+
+const onRunningEvent = <O extends McpOffer>(server: State<O, "Running">, event: RunEvent<O>): Step<O> => {
+  const { attempt, lifecycle, offer, run, since } = server
+  const idle = { _tag: "Idle", run, offer, failures: 0, retryAt: 0 } as const
+  switch (event._tag) {
+    case "ListingsChanged":
+      return [{ ...server, offer: { ...offer, ...event.listings } }, []]
+    case "HealthChanged":
+      return withHealth(server, event)
+    case "IdleTimedOut":
+      return [idle, [{ _tag: "LogIdle" }]]
+    case "Lost": {
+      const { at, failure } = event
+      if (lifecycle === "lazy") return [{ ...idle, failure }, [{ _tag: "LogStartsOnRequest", failure }]]
+      return restarted(server, at - since >= stableMillis ? 1 : attempt, event)
+    }
+    case "Listed":
+    case "Ready":
+    case "Requested":
+    case "RetryDue":
+    case "StartFailed":
+      return [server, []]
+  }
+}
+
+const onRunEvent = <O extends McpOffer>(server: McpServer<O>, event: RunEvent<O>): Step<O> => {
+  const { run } = server
+  switch (server._tag) {
+    case "Starting":
+      if (event._tag === "Ready") return ran(server, "eager", server.attempt, event)
+      if (event._tag === "Listed") return [{ _tag: "Idle", run, offer: event.offer, failures: 0, retryAt: 0 }, []]
+      return event._tag === "StartFailed" ? restarted(server, server.attempt, event) : [server, []]
+    case "Running":
+      return onRunningEvent(server, event)
+    case "Idle": {
+      if (event._tag !== "Requested" || event.at < server.retryAt) return [server, []]
+      const { retryAt: _, ...rest } = server
+      return [{ ...rest, _tag: "Waking" }, [open]]
+    }
+    case "Waking": {
+      if (event._tag === "Ready") return ran(server, "lazy", 1, event)
+      if (event._tag !== "StartFailed") return [server, []]
+      const { at, failure, jitter } = event
+      const failures = server.failures + 1
+      const retryAt = at + backoffMillis(requestBackoff, failures, jitter)
+      return [{ ...server, _tag: "Idle", failure, failures, retryAt }, [{ _tag: "LogStartsOnRequest", failure }]]
+    }
+    case "BackingOff":
+      return event._tag === "RetryDue" ? [startingOf(run, server.attempt, server.last), [open]] : [server, []]
+    case "Stopped":
+    case "Failed":
+      return [server, []]
+  }
+}
+
+const isOwnerEvent = <O extends McpOffer>(event: McpServerEvent<O>): event is OwnerEvent =>
+  event._tag === "Start" || event._tag === "Stop" || event._tag === "Reload" || event._tag === "Reconfigure"
+
+/** Gives the next state of an MCP server and what to do for it. Events of an earlier run change nothing. */
+export const transition = <O extends McpOffer>(server: McpServer<O>, event: McpServerEvent<O>): Step<O> => {
+  if (isOwnerEvent(event)) return onOwnerEvent(server, event)
+  return event.run === server.run ? onRunEvent(server, event) : [server, []]
+}

@@ -1,0 +1,91 @@
+import type { ServerConfig } from "../config/computerConfig.ts"
+import { diffSetups, type Setup, type SetupDiff } from "../config/Setup.ts"
+import type { Naming } from "../tools/naming.ts"
+import {
+  initialServer,
+  type McpOffer,
+  type McpServer,
+  type McpServerCommand,
+  type McpServerEvent,
+  transition
+} from "./McpServer.ts"
+
+/** The MCP servers of a Computer by their names, in configuration order. */
+export type McpServers<O extends McpOffer> = ReadonlyMap<string, McpServer<O>>
+
+/** What to do for servers, by their names. */
+export type McpServerCommands = ReadonlyMap<string, ReadonlyArray<McpServerCommand>>
+
+export const serverConfigOf = ({ config: { servers } }: Setup, name: string): ServerConfig | undefined =>
+  Object.hasOwn(servers, name) ? servers[name] : undefined
+
+/** Finds the earlier server of the configuration that has the same identity in the office: only that one runs. */
+export const findIdentityConflict = (setup: Setup, { serverId }: Naming, name: string): ServerConfig | undefined => {
+  const server = serverConfigOf(setup, name)
+  const first = server && Object.values(setup.config.servers).find((other) => serverId(other) === serverId(server))
+  return first?.name === name ? undefined : first
+}
+
+/** What decides which servers have the same identity. */
+export interface Arrangement {
+  readonly setup: Setup
+  readonly naming: Naming
+}
+
+/** The launched servers whose conflict with another one appeared or went between two setups and namings. */
+export const changedConflicts = <O extends McpOffer>(
+  servers: McpServers<O>,
+  before: Arrangement,
+  after: Arrangement
+): ReadonlyArray<string> => {
+  const isConflicting = ({ naming, setup }: Arrangement, name: string) =>
+    findIdentityConflict(setup, naming, name) !== undefined
+  return [...servers].flatMap(([name, { _tag, run }]) =>
+    run > 0 && _tag !== "Stopped" && isConflicting(before, name) !== isConflicting(after, name) ? [name] : []
+  )
+}
+
+/** Applies an event to one server; an unknown one has none. */
+export const transitionOf = <O extends McpOffer>(
+  servers: McpServers<O>,
+  name: string,
+  event: McpServerEvent<O>
+): readonly [ReadonlyArray<McpServerCommand>, McpServers<O>] => {
+  const server = servers.get(name)
+  if (server === undefined) return [[], servers]
+  const [next, commands] = transition(server, event)
+  return [commands, next === server ? servers : new Map(servers).set(name, next)]
+}
+
+/** The event by which a server gets its new configuration, where something changed for it. */
+const reloadEvent = (
+  { added, reconfigured, restarted }: SetupDiff,
+  config: ServerConfig,
+  run: number
+): McpServerEvent<never> | undefined => {
+  const { disabled, name } = config
+  if (added.includes(name) || restarted.includes(name)) return { _tag: "Reload", run, disabled }
+  return reconfigured.includes(name) ? { _tag: "Reconfigure", config } : undefined
+}
+
+/** Applies another setup to all servers: starts, restarts, keeps and stops them. `run` numbers the runs that begin. */
+export const reload = <O extends McpOffer>(
+  servers: McpServers<O>,
+  before: Setup,
+  after: Setup,
+  run: number
+): { readonly servers: McpServers<O>; readonly commands: McpServerCommands; readonly diff: SetupDiff } => {
+  const diff = diffSetups(before, after)
+  const commands = new Map<string, ReadonlyArray<McpServerCommand>>()
+  const next = Object.values(after.config.servers).map((config): readonly [string, McpServer<O>] => {
+    const { disabled, name } = config
+    const server = servers.get(name) ?? initialServer(run, disabled)
+    const event = reloadEvent(diff, config, run)
+    if (event === undefined) return [name, server]
+    const [changed, wanted] = transition<O>(server, event)
+    commands.set(name, wanted)
+    return [name, changed]
+  })
+  for (const name of diff.removed) commands.set(name, [{ _tag: "Close" }])
+  return { servers: new Map(next), commands, diff }
+}
