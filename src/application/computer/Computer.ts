@@ -105,59 +105,90 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly member: Effect.Effect<OfficeMember | undefined>
 }
 
-const make = Effect.fnUntraced(function* (
-  options: ComputerOptions
-): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | ComputerPorts> {
-  const { config, name, office, operators = {}, prepare = Effect.void, variables = {} } = options
-  const { approvers, startupTimeout } = yield* ComputerSettings
+/** Notifies the office of changed parts. `flush` sends what changed during a join: Agents may have fetched it before. */
+const makeNotifications = (computer: string, member: () => OfficeMember | undefined) => {
+  const backlog = new Set<ComputerPart>()
+  const notify = (part: ComputerPart): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const current = member()
+      const defer = Effect.sync(() => void backlog.add(part))
+      if (current === undefined) return defer
+      const { event, request } = current.line.updates[part]
+      return Effect.catch(current.notify(event, jsonBody(request.encode({ computer }))), () => defer)
+    })
+  return {
+    notify,
+    clear: () => backlog.clear(),
+    flush: Effect.suspend(() => {
+      const parts = [...backlog]
+      backlog.clear()
+      return Effect.forEach(parts, notify, { discard: true })
+    })
+  }
+}
+
+type Connection = Effect.Success<ReturnType<typeof makeOfficeConnection>>
+type Notifications = ReturnType<typeof makeNotifications>
+
+/** Makes what serves the requests of an office and of the owner. The servers start once `mayStart` completes. */
+const makeServices = Effect.fnUntraced(function* (
+  { config, name, operators = {}, skills: folders = {}, uploads, variables = {} }: ComputerOptions,
+  connection: Connection,
+  notify: Notifications["notify"],
+  mayStart: Effect.Effect<void>
+) {
+  const { approvers } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
-  const connection = yield* makeOfficeConnection({ ...options, features: featuresOf(operators, approvers) })
-
-  /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
-  const backlog = new Set<ComputerPart>()
-
-  const notifyChanged = (part: ComputerPart) =>
-    Effect.suspend(() => {
-      const member = connection.member()
-      const defer = Effect.sync(() => void backlog.add(part))
-      if (member === undefined) return defer
-      const { event, request } = member.line.updates[part]
-      return Effect.catch(member.notify(event, jsonBody(request.encode({ computer: name }))), () => defer)
-    })
-  const flush = Effect.suspend(() => {
-    const parts = [...backlog]
-    backlog.clear()
-    return Effect.forEach(parts, notifyChanged, { discard: true })
-  })
-
-  const reporter = makeOfficeReporter(connection.member)
-
-  const mayStart = yield* Deferred.make<void>()
   const outputs = makeServerOutputs(secrets, operators)
-  const servers = yield* makeServerSupervisor(
-    { config, variables },
-    secrets,
-    notifyChanged,
-    Deferred.await(mayStart),
-    name
-  ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
-  const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
-  const isExplained = operators.calls === true || approvers.includes("page")
-  const approvals = yield* withRedactedLogs(makeApprovals(name))
-  const calls = yield* withRedactedLogs(
-    makeToolCalls({ approvals, computer: name, currentOffice: connection.place, reporter, secrets, servers })
+  const servers = yield* makeServerSupervisor({ config, variables }, secrets, notify, mayStart, name).pipe(
+    Effect.provideService(ServerOutput, outputs.record),
+    withRedactedLogs
   )
-  const approvalRequests = yield* makeApprovalRequests(approvals, calls.tasks)
-  const callers = makeCallers(approvals.forgetAgent)
+  const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
+  const ownApprovals = yield* withRedactedLogs(makeApprovals(name))
+  const reporter = makeOfficeReporter(connection.member)
+  const calls = yield* withRedactedLogs(
+    makeToolCalls({
+      approvals: ownApprovals,
+      computer: name,
+      currentOffice: connection.place,
+      reporter,
+      secrets,
+      servers
+    })
+  )
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
-  const desktop = yield* makeDesktop(servers, recentServers)
-  const documents = yield* makeDocuments(servers, recentServers)
-  const skills = yield* withRedactedLogs(makeSkills({ servers, folders: options.skills ?? {}, notify: notifyChanged }))
+  const skills = yield* withRedactedLogs(makeSkills({ servers, folders, notify }))
   const readSkill = (skill: string, relPath: string) =>
     Effect.mapError(skills.read({ name: skill, relPath }), toBlobError)
-  const blobs = makeBlobs({ computer: name, readSkill })
-  const uploads = yield* makeUploads(options.uploads)
+  return {
+    name,
+    withRedactedLogs,
+    servers,
+    calls,
+    ownApprovals,
+    approvals: yield* makeApprovalRequests(ownApprovals, calls.tasks),
+    callers: makeCallers(ownApprovals.forgetAgent),
+    desktop: yield* makeDesktop(servers, recentServers),
+    documents: yield* makeDocuments(servers, recentServers),
+    skills,
+    blobs: makeBlobs({ computer: name, readSkill }),
+    uploads: yield* makeUploads(uploads),
+    isExplained: operators.calls === true || approvers.includes("page"),
+    inspector
+  }
+})
+
+type Services = Effect.Success<ReturnType<typeof makeServices>>
+
+/** Makes the joining and leaving of offices. */
+const makeMembership = Effect.fnUntraced(function* (
+  services: Services,
+  connection: Connection,
+  notifications: Notifications
+) {
+  const { blobs, callers, calls, servers, uploads, withRedactedLogs } = services
   /** Ends the work for the Agent of the office. */
   const endRequests = Effect.andThen(Effect.sync(callers.forgetAll), Effect.andThen(calls.reset, uploads.reset))
 
@@ -167,26 +198,12 @@ const make = Effect.fnUntraced(function* (
   const join = Effect.fnUntraced(function* (request: JoinOptions) {
     yield* leaving.withPermit(Effect.void)
     yield* connection.join(request, (member) => {
-      backlog.clear()
-      const services = {
-        name,
-        servers,
-        calls,
-        approvals: approvalRequests,
-        callers,
-        desktop,
-        documents,
-        skills,
-        blobs,
-        uploads,
-        isExplained,
-        inspector
-      }
+      notifications.clear()
       const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
         onConnected: withRedactedLogs(servers.setNaming(member.line.naming)),
-        onJoined: flush,
+        onJoined: notifications.flush,
         onLost: () => endRequests
       }
     })
@@ -202,6 +219,20 @@ const make = Effect.fnUntraced(function* (
       Effect.andThen(blobs.clear)
     )
   )
+  return { join, leave }
+})
+
+const make = Effect.fnUntraced(function* (
+  options: ComputerOptions
+): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | ComputerPorts> {
+  const { name, office, operators = {}, prepare = Effect.void } = options
+  const { approvers, startupTimeout } = yield* ComputerSettings
+  const connection = yield* makeOfficeConnection({ ...options, features: featuresOf(operators, approvers) })
+  const notifications = makeNotifications(name, connection.member)
+  const mayStart = yield* Deferred.make<void>()
+  const services = yield* makeServices(options, connection, notifications.notify, Deferred.await(mayStart))
+  const { callers, calls, desktop, ownApprovals: approvals, servers, withRedactedLogs } = services
+  const { join, leave } = yield* makeMembership(services, connection, notifications)
 
   // Without its name in the office, a Computer starts no processes.
   if (office !== undefined) yield* Effect.catchTag(join({ office }), "AlreadyJoined", Effect.die)

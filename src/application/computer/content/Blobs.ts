@@ -14,7 +14,15 @@ import { payloadTooLarge, type ProtocolError } from "../../../domain/model/Proto
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { encodeUtf8 } from "../../../domain/utf8.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
-import type { BlobSource } from "./BlobSource.ts"
+
+/** Content that a Computer sends in chunks. Size in bytes, hash (SHA-256) in hexadecimal, both of the whole content. */
+export interface BlobSource {
+  readonly mimeType: string
+  readonly totalSize: number
+  readonly sha256: string
+  /** Reads at most `length` bytes from `offset`; fewer only at the end. Fails with 4018 when the content has changed. */
+  readonly read: (offset: number, length: number) => Effect.Effect<Uint8Array, ProtocolError>
+}
 
 interface BlobsOptions {
   /** The name of the Computer. Its handles are valid at no other one. */
@@ -45,8 +53,8 @@ const toSource = ({ bytes, mimeType, sha256: hash }: KeptContent): BlobSource =>
   read: (offset, length) => Effect.succeed(bytes.subarray(offset, offset + length))
 })
 
-/** Makes the blobs of a Computer: content of tool results that it keeps in memory, and files of its skills. */
-export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1000, readSkill }: BlobsOptions) => {
+/** Keeps the contents of tool results in memory, up to both bounds. */
+const makeKeptContents = (maxBytes: number, maxCount: number) => {
   /** By id, oldest first. */
   const kept = new Map<string, KeptContent>()
   let keptBytes = 0
@@ -73,6 +81,29 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     return id
   }
 
+  const find = (id: string, caller: OfficeCaller): Result.Result<BlobSource, ProtocolError> => {
+    if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
+    const content = kept.get(id)
+    if (content === undefined) return Result.fail(blobNotAccessible("gone"))
+    return content.owner === callerKey(caller)
+      ? Result.succeed(toSource(content))
+      : Result.fail(blobNotAccessible("forbidden"))
+  }
+
+  return {
+    keep,
+    find,
+    clear: () => {
+      kept.clear()
+      keptBytes = 0
+    }
+  }
+}
+
+/** Makes the blobs of a Computer: content of tool results that it keeps in memory, and files of its skills. */
+export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1000, readSkill }: BlobsOptions) => {
+  const { clear, find, keep } = makeKeptContents(maxBytes, maxCount)
+
   const externalizeBlock = (block: ContentBlock, caller: OfficeCaller, budgetBytes: number): ContentBlock => {
     const data = binaryDataOf(block)
     if (data === undefined || decodedSize(data.base64) <= budgetBytes) return block
@@ -96,15 +127,6 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
       return content.every((block, index) => block === result.content[index]) ? result : { ...result, content }
     })
 
-  const findKept = (id: string, caller: OfficeCaller): Result.Result<BlobSource, ProtocolError> => {
-    if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
-    const content = kept.get(id)
-    if (content === undefined) return Result.fail(blobNotAccessible("gone"))
-    return content.owner === callerKey(caller)
-      ? Result.succeed(toSource(content))
-      : Result.fail(blobNotAccessible("forbidden"))
-  }
-
   const open = (handle: string, caller: OfficeCaller): Effect.Effect<BlobSource, ProtocolError> => {
     const reference = parseBlobHandle(handle)
     if (reference === undefined || reference.computer !== computer) {
@@ -112,7 +134,7 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     }
     return reference.channel === "skill"
       ? readSkill(reference.name, reference.relPath)
-      : Effect.fromResult(findKept(reference.id, caller))
+      : Effect.fromResult(find(reference.id, caller))
   }
 
   /** Gives a chunk of a blob, small enough for a message of `maxMessageBytes`. Fails with 4018, or with 413. */
@@ -133,13 +155,12 @@ export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1
     return { blobHandle, mimeType, totalSize, sha256: hash, chunkOffset, eof, blob: Base64.encode(bytes), reqId }
   })
 
-  /** Drops all content of tool results. Its handles fail with 4018 `gone`. */
-  const clear: Effect.Effect<void> = Effect.sync(() => {
-    kept.clear()
-    keptBytes = 0
-  })
-
-  return { externalize, getBlob, clear }
+  return {
+    externalize,
+    getBlob,
+    /** Drops all content of tool results. Its handles fail with 4018 `gone`. */
+    clear: Effect.sync(clear)
+  }
 }
 
 export type Blobs = ReturnType<typeof makeBlobs>

@@ -1,4 +1,4 @@
-import { Array, Duration, Effect, Result } from "effect"
+import { Array, Duration, Effect, Hash, Result } from "effect"
 import { type DesktopWarning, organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { hasWindowScheme, parseWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { isSameUri } from "../../../domain/uri.ts"
@@ -8,7 +8,6 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { backgroundSessionOf, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { makeWindowReports } from "./windowReports.ts"
 
 export interface DesktopQuery {
   /** Maximum number of entries. */
@@ -17,21 +16,77 @@ export interface DesktopQuery {
   readonly window?: string
 }
 
+/** Windows whose reasons are remembered. Further ones are not logged: each desktop would log them again. */
+const maxRemembered = 1000
+
+/** In UTF-16 units. Windows that differ only beyond it count as one. */
+const maxRememberedUri = 1024
+
+const keyOf = ({ server, uri }: DesktopWarning): string => JSON.stringify([server, uri.slice(0, maxRememberedUri)])
+
+const logWarning = ({ outcome, reason, server, uri }: DesktopWarning): Effect.Effect<void> => {
+  const fields = { server, uri, reason }
+  if (outcome === "shown") return Effect.logWarning("window truncated", fields)
+  return outcome === "hidden" ? Effect.logInfo("window left out", fields) : Effect.logWarning("window left out", fields)
+}
+
+/** Makes a function that logs the warnings of a desktop, each window once per change of its reasons. */
+const makeWindowReports = () => {
+  /** Hashes of the reasons of each window. */
+  const remembered = new Map<string, number>()
+
+  /** Reports the warnings of all windows, or those of the only one that was requested. */
+  return Effect.fnUntraced(function* (warnings: ReadonlyArray<DesktopWarning>, requested: string | undefined) {
+    const byWindow = Map.groupBy(warnings, keyOf)
+    if (requested === undefined) {
+      for (const key of remembered.keys()) if (!byWindow.has(key)) remembered.delete(key)
+    }
+    const changed = [...byWindow].flatMap(([key, reasons]) => {
+      const hash = Hash.string(JSON.stringify(reasons.map(({ reason }) => reason)))
+      if (remembered.get(key) === hash || (!remembered.has(key) && remembered.size >= maxRemembered)) return []
+      remembered.set(key, hash)
+      return reasons
+    })
+    yield* Effect.forEach(changed, logWarning, { discard: true })
+  })
+}
+
+const leftOut = (
+  server: string,
+  uri: string,
+  reason: string,
+  outcome: DesktopWarning["outcome"] = "left_out"
+): Result.Result<never, DesktopWarning> => Result.fail({ server, uri, reason, outcome })
+
+const hasSubscriptions = ({ session: { info } }: OfferedServer): boolean => info.capabilities.subscribe
+
+/** The windows of servers that are not shown, as last listed. */
+const unshownWindows = (
+  servers: ServerSupervisor,
+  isRequested: (uri: string) => boolean
+): ReadonlyArray<DesktopWarning> => {
+  const { running, shown } = servers.snapshot()
+  const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
+  return unshown.flatMap(({ config, resources }) =>
+    resources
+      .map(uriOf)
+      .filter(isRequested)
+      .map((uri) => ({
+        server: servers.identify(config.name),
+        uri,
+        reason: "the server lacks resources.subscribe",
+        outcome: "left_out"
+      }))
+  )
+}
+
 /** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */
 export const makeDesktop = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
 ) {
   const { readTimeout } = yield* ComputerSettings
-
   const report = makeWindowReports()
-
-  const leftOut = (
-    server: string,
-    uri: string,
-    reason: string,
-    outcome: DesktopWarning["outcome"] = "left_out"
-  ): Result.Result<never, DesktopWarning> => Result.fail({ server, uri, reason, outcome })
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
@@ -53,25 +108,6 @@ export const makeDesktop = Effect.fnUntraced(function* (
       })
     )
   })
-
-  const hasSubscriptions = ({ session: { info } }: OfferedServer): boolean => info.capabilities.subscribe
-
-  /** The windows of servers that are not shown, as last listed. */
-  const unshownWindows = (isRequested: (uri: string) => boolean): ReadonlyArray<DesktopWarning> => {
-    const { running, shown } = servers.snapshot()
-    const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
-    return unshown.flatMap(({ config, resources }) =>
-      resources
-        .map(uriOf)
-        .filter(isRequested)
-        .map((uri) => ({
-          server: servers.identify(config.name),
-          uri,
-          reason: "the server lacks resources.subscribe",
-          outcome: "left_out"
-        }))
-    )
-  }
 
   /**
    * Reads and renders the desktop (seed 001, spec §9.5). Windows that cannot be read in time are left out. Windows
@@ -95,7 +131,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
     )
     const [windows, unread] = Array.separate(read)
     const { entries, warnings } = organizeDesktop(windows, size, history())
-    yield* report([...unread, ...warnings, ...unshownWindows(isRequested)], window)
+    yield* report([...unread, ...warnings, ...unshownWindows(servers, isRequested)], window)
     return entries
   })
 

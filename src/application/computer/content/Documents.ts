@@ -19,7 +19,7 @@ import {
   ProtocolError
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
-import { ComputerSettings } from "../ComputerSettings.ts"
+import { ComputerSettings, type ResolveDpe } from "../ComputerSettings.ts"
 import { rejectServerWhileRestarting, rejectWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import { backgroundSessionOf, isIdle, type OfferedServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { listingTimedOut } from "../servers/resourceReads.ts"
@@ -39,15 +39,10 @@ const resolutionFailed = (uri: string, reason: string, category?: string, detail
     ...definedOnly({ details })
   })
 
-/** Makes the documents of a Computer; `history` names the servers of recent calls, oldest first. */
-export const makeDocuments = Effect.fnUntraced(function* (
-  servers: ServerSupervisor,
-  history: () => ReadonlyArray<string>
-) {
-  const { readTimeout, resolveDpe } = yield* ComputerSettings
-
+/** Makes the listing of the resources of one server. */
+const makeResourcePages = (servers: ServerSupervisor, readTimeout: Duration.Duration) =>
   /** Gets one page of a server's resources, unchanged (spec §10.5). */
-  const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
+  Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: CallRequest<"getResources">) {
     const server = servers.findById(mcpServer)
     if (server === undefined) {
       yield* rejectServerWhileRestarting(servers, mcpServer)
@@ -69,6 +64,8 @@ export const makeDocuments = Effect.fnUntraced(function* (
     return { resources: items, reqId, ...definedOnly({ nextCursor }) }
   })
 
+/** Makes the resolution of documents to locations by `resolveDpe`. */
+const makeResolution = (servers: ServerSupervisor, resolveDpe: ResolveDpe | undefined) => {
   const ownersOf = (host: string) => servers.snapshot().running.filter((server) => ownsHost(server, host))
 
   /** Finds the server that owns a host: the first in configuration order (spec §10.3). */
@@ -89,7 +86,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   const resolve = Effect.fnUntraced(function* (
     { agent, reqId }: CallRequest<"getDpe">,
     { host, uri }: DpeUri,
-    resolver: NonNullable<typeof resolveDpe>
+    resolver: ResolveDpe
   ) {
     const owner = yield* ownerOf(host)
     if (owner === undefined) {
@@ -116,7 +113,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
-  const getDpe = Effect.fn("Documents.dpe")(function* (request: CallRequest<"getDpe">) {
+  return Effect.fn("Documents.dpe")(function* (request: CallRequest<"getDpe">) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
@@ -136,7 +133,14 @@ export const makeDocuments = Effect.fnUntraced(function* (
       })
     )
   })
+}
 
+/** Makes the search of documents; `history` names the servers of recent calls, oldest first. */
+const makeSearch = (
+  servers: ServerSupervisor,
+  readTimeout: Duration.Duration,
+  history: () => ReadonlyArray<string>
+) => {
   /** Summarizes a document from its listing or, where the listing has no page count, from its body. */
   const summaryOf = Effect.fnUntraced(function* (
     server: OfferedServer,
@@ -156,7 +160,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   })
 
   /** Searches the documents (spec §11). Documents that time out are skipped. */
-  const find = Effect.fn("Documents.find")(function* (request: CallRequest<"findDocuments">) {
+  return Effect.fn("Documents.find")(function* (request: CallRequest<"findDocuments">) {
     // All servers share one timeout: a server with many slow documents must not hide the documents of others.
     const remaining = yield* startCountdown(readTimeout)
     const documents = yield* servers.readShown(
@@ -174,8 +178,19 @@ export const makeDocuments = Effect.fnUntraced(function* (
     )
     return { ...findDocuments(documents, request, history()), reqId: request.reqId }
   })
+}
 
-  return { getResources, getDpe, find }
+/** Makes the documents of a Computer; `history` names the servers of recent calls, oldest first. */
+export const makeDocuments = Effect.fnUntraced(function* (
+  servers: ServerSupervisor,
+  history: () => ReadonlyArray<string>
+) {
+  const { readTimeout, resolveDpe } = yield* ComputerSettings
+  return {
+    getResources: makeResourcePages(servers, readTimeout),
+    getDpe: makeResolution(servers, resolveDpe),
+    find: makeSearch(servers, readTimeout, history)
+  }
 })
 
 export type Documents = Effect.Success<ReturnType<typeof makeDocuments>>

@@ -77,6 +77,35 @@ const decodeStart = makeDecoder(TaskStart)
 const decodeQuery = makeDecoder(TaskQuery)
 const encodeView = Schema.encodeSync(TaskView)
 
+const rejectUnknown = Effect.fnUntraced(function* (
+  servers: ServerSupervisor,
+  id: string
+): Effect.fn.Return<never, McpSessionError> {
+  yield* Effect.mapError(
+    rejectServerWhileRestarting(servers, id),
+    ({ extra, message }) => new McpSessionError({ reason: "unavailable", message, ...definedOnly({ data: extra }) })
+  )
+  return yield* failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`)
+})
+
+/** Sends a request to a server and gives its result, without reserved members. */
+const forward = ({ session }: OfferedServer, { method, params }: CallRequest<"mcp">): McpResult => {
+  if (method === "resources/read") {
+    const uri = asString(params["uri"])
+    if (uri === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, "'uri' must be a string"))
+    const isKept = reservedKeysOf(session.info.name)
+    return Effect.map(session.readResource(uri), (contents) => ({
+      contents: contents.map((content: unknown) =>
+        isJsonObject(content) ? withoutReservedMeta(content, isKept) : content
+      )
+    }))
+  }
+  if (!isForwarded(method) || session.request === undefined) {
+    return Effect.fail(failed(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
+  }
+  return Effect.map(session.request(method, params), withoutReservedParts)
+}
+
 /** Serves the requests of Agents to the MCP servers of a Computer, beyond tools, windows and documents. */
 export const makeMcpRequests = (
   servers: ServerSupervisor,
@@ -120,34 +149,11 @@ export const makeMcpRequests = (
       )
   }
 
-  const rejectUnknown = Effect.fnUntraced(function* (id: string): Effect.fn.Return<never, McpSessionError> {
-    yield* Effect.mapError(
-      rejectServerWhileRestarting(servers, id),
-      ({ extra, message }) => new McpSessionError({ reason: "unavailable", message, ...definedOnly({ data: extra }) })
-    )
-    return yield* failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`)
-  })
-
   const send = (request: CallRequest<"mcp">): McpResult => {
-    const { method, params, server: id } = request
+    const { method, server: id } = request
     if (Object.hasOwn(ownMethods, method)) return ownMethods[method]?.(request) ?? Effect.succeed({})
     const server = id === undefined ? undefined : findById(id)
-    if (server === undefined) return rejectUnknown(String(id))
-    const { session } = server
-    if (method === "resources/read") {
-      const uri = asString(params["uri"])
-      if (uri === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, "'uri' must be a string"))
-      const isKept = reservedKeysOf(session.info.name)
-      return Effect.map(session.readResource(uri), (contents) => ({
-        contents: contents.map((content: unknown) =>
-          isJsonObject(content) ? withoutReservedMeta(content, isKept) : content
-        )
-      }))
-    }
-    if (!isForwarded(method) || session.request === undefined) {
-      return Effect.fail(failed(jsonRpcCodes.methodNotFound, `Method not found: ${method}`))
-    }
-    return Effect.map(session.request(method, params), withoutReservedParts)
+    return server === undefined ? rejectUnknown(servers, String(id)) : forward(server, request)
   }
 
   return {

@@ -14,8 +14,14 @@ import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { scanMarketplace, scanUserFolder } from "./skills/folderSkills.ts"
 import { makeSkillFileReader, type SkillFileSource } from "./skills/readSkillFile.ts"
 import { makeServerSkills } from "./skills/serverSkills.ts"
-import { makeSkillReports } from "./skills/skillReports.ts"
-import { emptyScan, type FoundSkill, joinScans, type SkillScan, withUniqueNames } from "./skills/SkillScan.ts"
+import {
+  emptyScan,
+  type FoundSkill,
+  joinScans,
+  makeSkillReports,
+  type SkillScan,
+  withUniqueNames
+} from "./skills/SkillScan.ts"
 
 /** Folders with skills, beside those of MCP servers. */
 export interface SkillFolders {

@@ -56,21 +56,8 @@ const forbidUploads: Uploads = {
 const toIoError = ({ message: reason }: LandingFailed): Effect.Effect<never, ProtocolError> =>
   Effect.andThen(Effect.logError("upload failed", { reason }), Effect.fail(uploadRejected("io_error")))
 
-/**
- * Makes the uploads of a Computer, which end with the scope. Without options all are rejected, and nothing is written. A
- * file appears under its name only when it is complete and has the declared hash.
- */
-export const makeUploads = Effect.fnUntraced(function* (
-  options: UploadOptions | undefined
-): Effect.fn.Return<Uploads, never, Scope.Scope> {
-  if (options === undefined) return forbidUploads
-  const landing = yield* Effect.serviceOption(LandingFolder)
-  if (Option.isNone(landing)) {
-    yield* Effect.logError("uploads rejected", { reason: "no LandingFolder is provided" })
-    return forbidUploads
-  }
-  const { collectOrphans, openPart } = landing.value
-  const { folder, maxBytes = defaultMaxBytes } = options
+/** Makes the uploads in progress, which end with the scope. */
+const makeUploadsInProgress = Effect.fnUntraced(function* (maxBytes: number) {
   const uploads = new Map<string, Upload>()
   const timers = yield* FiberMap.make<string>()
   let isClosing = false
@@ -117,31 +104,6 @@ export const makeUploads = Effect.fnUntraced(function* (
     return upload
   })
 
-  const receive = Effect.fnUntraced(function* (
-    upload: Upload,
-    { blob, chunkOffset, eof, reqId }: CallRequest<"putBlob">
-  ): Effect.fn.Return<Reply, ProtocolError> {
-    // The upload may have ended while this chunk waited for the previous one.
-    if (uploads.get(upload.id) !== upload) return yield* uploadRejected("invalid_upload")
-    const decoded = Base64.decode(blob)
-    // Not 400: published Servers pass on only the codes of their protocol.
-    if (Result.isFailure(decoded)) return yield* uploadRejected("integrity")
-    const bytes = decoded.success
-    const received = yield* Effect.fromResult(receiveChunk(upload, { chunkOffset, eof }, bytes.length))
-    const part = (upload.part ??= yield* Effect.catch(openPart(folder), toIoError))
-    upload.hash.update(bytes)
-    yield* Effect.catch(part.append(bytes), toIoError)
-    upload.received = received
-    upload.lastChunkAt = yield* Clock.currentTimeMillis
-    const reply = { uploadId: upload.id, chunkOffset, reqId }
-    if (!eof) return reply
-    if (bytesToHex(upload.hash.digest()) !== upload.sha256) return yield* uploadRejected("integrity")
-    const landingPath = yield* Effect.catch(part.finish(upload.fileName), toIoError)
-    yield* release(upload)
-    yield* Effect.logInfo("upload complete", { path: landingPath, bytes: received })
-    return { ...reply, landingPath, totalSize: received, sha256: upload.sha256 }
-  })
-
   /** Finds the upload of a chunk. Each belongs to the membership that began it. */
   const find = (id: string, caller: OfficeCaller): Effect.Effect<Upload, ProtocolError> => {
     const upload = uploads.get(id)
@@ -150,14 +112,6 @@ export const makeUploads = Effect.fnUntraced(function* (
       : Effect.fail(uploadRejected("invalid_upload"))
   }
 
-  const putBlob = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
-    const upload = yield* request.uploadId === undefined ? begin(request, caller) : find(request.uploadId, caller)
-    const received = Effect.onError(receive(upload, request), () => release(upload))
-    // The timer ends outside of the lock, for which it may wait.
-    const endTimer = Effect.suspend(() => (uploads.has(upload.id) ? Effect.void : FiberMap.remove(timers, upload.id)))
-    return yield* Effect.ensuring(upload.lock.withPermit(received), endTimer)
-  }, Effect.uninterruptible)
-
   const reset = Effect.suspend(() =>
     Effect.forEach([...uploads.values()], end, { concurrency: "unbounded", discard: true })
   )
@@ -165,6 +119,70 @@ export const makeUploads = Effect.fnUntraced(function* (
     isClosing = true
     return reset
   })
+  return {
+    begin,
+    find,
+    release,
+    isOpen: ({ id }: Upload) => uploads.has(id),
+    endTimer: ({ id }: Upload) => FiberMap.remove(timers, id),
+    reset
+  }
+})
+
+/** Receives a chunk of an upload whose lock the caller holds. The last one has the path of the file in its reply. */
+const receive = Effect.fnUntraced(function* (
+  openPart: Effect.Effect<LandingPart, LandingFailed>,
+  upload: Upload,
+  { blob, chunkOffset, eof, reqId }: CallRequest<"putBlob">
+): Effect.fn.Return<Reply, ProtocolError> {
+  const decoded = Base64.decode(blob)
+  // Not 400: published Servers pass on only the codes of their protocol.
+  if (Result.isFailure(decoded)) return yield* uploadRejected("integrity")
+  const bytes = decoded.success
+  const received = yield* Effect.fromResult(receiveChunk(upload, { chunkOffset, eof }, bytes.length))
+  const part = (upload.part ??= yield* Effect.catch(openPart, toIoError))
+  upload.hash.update(bytes)
+  yield* Effect.catch(part.append(bytes), toIoError)
+  upload.received = received
+  upload.lastChunkAt = yield* Clock.currentTimeMillis
+  const reply = { uploadId: upload.id, chunkOffset, reqId }
+  if (!eof) return reply
+  if (bytesToHex(upload.hash.digest()) !== upload.sha256) return yield* uploadRejected("integrity")
+  const landingPath = yield* Effect.catch(part.finish(upload.fileName), toIoError)
+  yield* Effect.logInfo("upload complete", { path: landingPath, bytes: received })
+  return { ...reply, landingPath, totalSize: received, sha256: upload.sha256 }
+})
+
+/**
+ * Makes the uploads of a Computer, which end with the scope. Without options all are rejected, and nothing is written. A
+ * file appears under its name only when it is complete and has the declared hash.
+ */
+export const makeUploads = Effect.fnUntraced(function* (
+  options: UploadOptions | undefined
+): Effect.fn.Return<Uploads, never, Scope.Scope> {
+  if (options === undefined) return forbidUploads
+  const landing = yield* Effect.serviceOption(LandingFolder)
+  if (Option.isNone(landing)) {
+    yield* Effect.logError("uploads rejected", { reason: "no LandingFolder is provided" })
+    return forbidUploads
+  }
+  const { collectOrphans, openPart } = landing.value
+  const { folder, maxBytes = defaultMaxBytes } = options
+  const { begin, endTimer, find, isOpen, release, reset } = yield* makeUploadsInProgress(maxBytes)
+
+  const putBlob = Effect.fnUntraced(function* (request: CallRequest<"putBlob">, caller: OfficeCaller) {
+    const upload = yield* request.uploadId === undefined ? begin(request, caller) : find(request.uploadId, caller)
+    const received = Effect.suspend(() =>
+      // The upload may have ended while this chunk waited for the previous one.
+      isOpen(upload) ? receive(openPart(folder), upload, request) : Effect.fail(uploadRejected("invalid_upload"))
+    ).pipe(
+      Effect.onError(() => release(upload)),
+      Effect.tap(({ landingPath }) => (landingPath === undefined ? Effect.void : release(upload)))
+    )
+    // The timer ends outside of the lock, for which it may wait.
+    const ended = Effect.suspend(() => (isOpen(upload) ? Effect.void : endTimer(upload)))
+    return yield* Effect.ensuring(upload.lock.withPermit(received), ended)
+  }, Effect.uninterruptible)
 
   yield* collectOrphans(folder).pipe(
     Effect.tap((count) => (count === 0 ? Effect.void : Effect.logInfo("orphaned uploads removed", { folder, count }))),

@@ -66,6 +66,25 @@ const nextTimes = (known: ServerTimes | undefined, { _tag: tag }: ServerState, n
   return { tag, since: now, starts: (known?.starts ?? 0) + (tag === "Starting" ? 1 : 0) }
 }
 
+/** Records the times of all servers as long as the scope, and calls `onChange` after each change. */
+const makeServerTimes = Effect.fnUntraced(function* (servers: ServerSupervisor, onChange: () => void) {
+  const clock = yield* Clock.Clock
+  let times: ReadonlyMap<string, ServerTimes> = new Map()
+  const record = (states: ReadonlyMap<string, ServerState>) => {
+    const now = clock.currentTimeMillisUnsafe()
+    times = new Map([...states].map(([name, state]) => [name, nextTimes(times.get(name), state, now)]))
+  }
+  record(servers.snapshot().states)
+  const recording = Stream.runForEach(servers.changes, (states) =>
+    Effect.sync(() => {
+      record(states)
+      onChange()
+    })
+  )
+  yield* Effect.forkScoped(recording, { startImmediately: true })
+  return (name: string): Pick<ServerTimes, "since" | "starts"> => times.get(name) ?? { since: 0, starts: 0 }
+})
+
 const reasonOf = (state: ServerState): string | undefined => {
   switch (state._tag) {
     case "BackingOff":
@@ -83,6 +102,53 @@ const reasonOf = (state: ServerState): string | undefined => {
   }
 }
 
+const inspectServer = (
+  name: string,
+  state: ServerState,
+  { since, starts }: Pick<ServerTimes, "since" | "starts">,
+  stderr: ReadonlyArray<string> | undefined
+): InspectedServer => {
+  const reason = reasonOf(state)
+  const offer = isOffered(state) ? state : undefined
+  return {
+    name: truncate(name),
+    state: stateNames[state._tag],
+    since,
+    restarts: Math.max(0, starts - 1),
+    tools: offer?.tools.length ?? 0,
+    windows: offer?.resources.filter((resource) => isWindowUri(uriOf(resource))).length ?? 0,
+    ...definedOnly({ reason: reason === undefined ? undefined : truncate(reason), stderr })
+  }
+}
+
+const readParts = (read: OfferedServer) => {
+  const server = read.config.name
+  const session = backgroundSessionOf(read)
+  if (session === undefined) return Effect.succeed([])
+  return session.readResource(partsUri).pipe(
+    Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
+    Effect.timeout(partsTimeout),
+    Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), []))
+  )
+}
+
+/** Makes the parts of the MCP servers that have some, which `refresh` reads. */
+const makeParts = (servers: ServerSupervisor) => {
+  let parts: ReadonlyArray<InspectedPart> = []
+  const serversWithParts = () =>
+    servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
+  return {
+    current: () => parts,
+    exist: () => serversWithParts().length > 0,
+    refresh: Effect.suspend(() =>
+      Effect.map(
+        Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads }),
+        (read) => void (parts = read.flat())
+      )
+    )
+  }
+}
+
 export type Inspector = Effect.Success<ReturnType<typeof makeInspector>>
 
 /** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
@@ -94,44 +160,12 @@ export const makeInspector = Effect.fnUntraced(function* (
   never,
   Scope.Scope | Policy
 > {
-  const clock = yield* Clock.Clock
   const { approve } = yield* ComputerSettings
   const hasPolicy = (yield* Policy) !== undefined
-  const times = new Map<string, ServerTimes>()
+  const timesOf = yield* makeServerTimes(servers, outputs.wake)
+  const parts = makeParts(servers)
   let revision = 0
   let last = ""
-  let parts: ReadonlyArray<InspectedPart> = []
-
-  const recordTimes = (states: ReadonlyMap<string, ServerState>) => {
-    const now = clock.currentTimeMillisUnsafe()
-    for (const name of times.keys()) if (!states.has(name)) times.delete(name)
-    for (const [name, state] of states) times.set(name, nextTimes(times.get(name), state, now))
-  }
-  recordTimes(servers.snapshot().states)
-  yield* Effect.forkScoped(
-    Stream.runForEach(servers.changes, (states) =>
-      Effect.sync(() => {
-        recordTimes(states)
-        outputs.wake()
-      })
-    ),
-    { startImmediately: true }
-  )
-
-  const inspectServer = (name: string, state: ServerState): InspectedServer => {
-    const { since = 0, starts = 0 } = times.get(name) ?? {}
-    const reason = reasonOf(state)
-    const running = isOffered(state) ? state : undefined
-    return {
-      name: truncate(name),
-      state: stateNames[state._tag],
-      since,
-      restarts: Math.max(0, starts - 1),
-      tools: running?.tools.length ?? 0,
-      windows: running?.resources.filter((resource) => isWindowUri(uriOf(resource))).length ?? 0,
-      ...definedOnly({ reason: reason === undefined ? undefined : truncate(reason), stderr: outputs.linesOf(name) })
-    }
-  }
 
   const consentOf = ({ autoApply, tool, ...names }: CatalogueEntry): InspectedConsent["rule"] => {
     if (hasPolicy) return "decided by a policy"
@@ -144,36 +178,17 @@ export const makeInspector = Effect.fnUntraced(function* (
     const exposed = [...catalogue.entries].map(([tool, entry]) => ({ tool: truncate(tool), rule: consentOf(entry) }))
     const forbidden = [...catalogue.forbidden].map((tool) => ({ tool: truncate(tool), rule: "forbidden" }) as const)
     return {
-      servers: [...states].slice(0, maxServers).map(([name, state]) => inspectServer(name, state)),
+      servers: [...states]
+        .slice(0, maxServers)
+        .map(([name, state]) => inspectServer(name, state, timesOf(name), outputs.linesOf(name))),
       consent: [...exposed, ...forbidden].slice(0, maxTools),
-      parts: parts.slice(0, maxParts)
+      parts: parts.current().slice(0, maxParts)
     }
   }
 
-  const serversWithParts = () =>
-    servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
-
-  const readParts = (read: OfferedServer) => {
-    const server = read.config.name
-    const session = backgroundSessionOf(read)
-    if (session === undefined) return Effect.succeed([])
-    return session.readResource(partsUri).pipe(
-      Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
-      Effect.timeout(partsTimeout),
-      Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), []))
-    )
-  }
-
-  const refreshParts = Effect.suspend(() =>
-    Effect.map(
-      Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads }),
-      (read) => void (parts = read.flat())
-    )
-  )
-
   /** Waits for the next change. MCP servers do not announce changes of their parts. */
   const nextChange = Effect.suspend(() =>
-    serversWithParts().length === 0 ? outputs.changed : Effect.raceFirst(outputs.changed, Effect.sleep(partsInterval))
+    parts.exist() ? Effect.raceFirst(outputs.changed, Effect.sleep(partsInterval)) : outputs.changed
   )
 
   /** The inspection with its revision, which changes with its content. */
@@ -196,10 +211,10 @@ export const makeInspector = Effect.fnUntraced(function* (
       const { revision: seen, waitMillis } = yield* Effect.fromResult(decodeBody(body, inspectCodecs.request.decode))
       const changed = Effect.whileLoop({
         while: () => current().revision === seen,
-        body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(refreshParts)),
+        body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(parts.refresh)),
         step: () => undefined
       })
-      yield* refreshParts
+      yield* parts.refresh
       yield* Effect.timeoutOption(changed, Duration.millis(waitMillis))
       const { inspection, revision: shown } = current()
       const whole = jsonBody(inspectCodecs.reply.encode({ revision: shown, inspection }))

@@ -1,4 +1,4 @@
-import { Data, Effect, type Scope, Semaphore } from "effect"
+import { Data, Effect, Ref, type Scope, Semaphore } from "effect"
 import type { Setup, SetupDiff } from "../../../domain/config/Setup.ts"
 import { initialServer, type OwnerEvent } from "../../../domain/mcpServers/McpServer.ts"
 import { type Arrangement, changedConflicts, reload, serverConfigOf } from "../../../domain/mcpServers/reload.ts"
@@ -9,7 +9,7 @@ import type { Inputs } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { makeCatalogues } from "./Catalogues.ts"
 import { makeResourceReads, type ResourceReads } from "./resourceReads.ts"
-import { makeServerRuns } from "./serverRuns.ts"
+import { makeServerRuns, type ServerRuns } from "./serverRuns.ts"
 import { openSession, type OfferedServer } from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 
@@ -47,6 +47,51 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
 /** Lazy servers without a known catalogue that start at a time. */
 const maxListedAtOnce = 4
 
+const stop: OwnerEvent = { _tag: "Stop" }
+
+/** The configuration in force, and numbers for the runs that begin. */
+interface Configured {
+  readonly setup: Ref.Ref<Setup>
+  readonly nextRun: () => number
+}
+
+/** Makes the changes of configuration and naming, one of which may run at a time. */
+const makeReloads = ({ nextRun, setup }: Configured, store: ServerStateStore, { execute, send }: ServerRuns) => {
+  const arrangement = (): Arrangement => ({ setup: Ref.getUnsafe(setup), naming: store.snapshot().naming })
+
+  /** Restarts servers whose conflict with another one appeared or went, unless they have just started. */
+  const restartConflicting = (before: Arrangement, started: ReadonlyArray<string> = []) =>
+    Effect.forEach(
+      changedConflicts(store.servers(), before, arrangement()).filter((name) => !started.includes(name)),
+      (name) =>
+        Effect.andThen(
+          send(name, stop),
+          Effect.suspend(() => send(name, { _tag: "Start", run: nextRun() }))
+        ),
+      { discard: true }
+    )
+
+  return {
+    applyNaming: Effect.fnUntraced(function* (naming: Naming) {
+      const before = arrangement()
+      if (naming === before.naming) return
+      yield* store.setNaming(naming)
+      yield* restartConflicting(before)
+    }),
+    applySetup: Effect.fnUntraced(function* (next: Setup) {
+      const before = arrangement()
+      yield* Ref.set(setup, next)
+      const { commands, diff } = yield* store.update((servers) => {
+        const { servers: changed, ...outcome } = reload(servers, before.setup, next, nextRun())
+        return [outcome, changed]
+      })
+      yield* execute(commands, diff.isReportedConfigChanged ? store.markChanged("config") : Effect.void)
+      yield* restartConflicting(before, [...diff.added, ...diff.restarted])
+      return diff
+    })
+  }
+}
+
 /**
  * Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. The servers
  * of the initial setup start once `mayStart` completes, and no command may precede that. Catalogues are kept under the name
@@ -59,31 +104,32 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   mayStart: Effect.Effect<void> = Effect.void,
   computer = ""
 ): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
-  let setup = initial
+  const setup = yield* Ref.make(initial)
   let runs = 0
+  const nextRun = () => ++runs
   const store = yield* makeServerStateStore(
     new Map(Object.values(initial.config.servers).map(({ disabled, name }) => [name, initialServer(0, disabled)])),
     notify
   )
   const { snapshot, waitFor } = store
-  const { execute, send } = yield* makeServerRuns({
-    setup: () => setup,
+  const configOf = (name: string) => serverConfigOf(Ref.getUnsafe(setup), name)
+  const serverRuns = yield* makeServerRuns({
+    setup: () => Ref.getUnsafe(setup),
     store,
     secrets,
     catalogues: yield* makeCatalogues(computer, secrets),
     listing: yield* Semaphore.make(maxListedAtOnce)
   })
+  const { send } = serverRuns
+  const { applyNaming, applySetup } = makeReloads({ setup, nextRun }, store, serverRuns)
   const commands = yield* Semaphore.make(1)
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
   const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
-  const command = Effect.fnUntraced(function* (name: string, ...events: ReadonlyArray<OwnerEvent>) {
-    if (serverConfigOf(setup, name) === undefined) return yield* new UnknownServer({ server: name })
-    yield* Effect.forEach(events, (event) => send(name, event), { discard: true })
+  const command = Effect.fnUntraced(function* (name: string, tags: ReadonlyArray<"Start" | "Stop">) {
+    if (configOf(name) === undefined) return yield* new UnknownServer({ server: name })
+    for (const tag of tags) yield* send(name, tag === "Stop" ? stop : { _tag: tag, run: nextRun() })
   }, exclusively)
-  const start = (): OwnerEvent => ({ _tag: "Start", run: ++runs })
-  const stop: OwnerEvent = { _tag: "Stop" }
-
   const awaitStarted = (name: string) =>
     waitFor((servers) => (servers.get(name)?._tag === "Starting" ? undefined : true))
   /** Starts a lazy server as a request does. */
@@ -93,45 +139,9 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
       return state?._tag === "Idle" ? Effect.ignore(Effect.scoped(openSession(state))) : Effect.void
     })
 
-  /** Restarts servers whose conflict with another one appeared or went, unless they have just started. */
-  const restartConflicting = (before: Arrangement, started: ReadonlySet<string> = new Set()) =>
-    Effect.forEach(
-      changedConflicts(store.servers(), before, { setup, naming: snapshot().naming }),
-      (name) =>
-        started.has(name)
-          ? Effect.void
-          : Effect.andThen(
-              send(name, stop),
-              Effect.suspend(() => send(name, start()))
-            ),
-      { discard: true }
-    )
-
-  const applyNaming = Effect.fnUntraced(function* (naming: Naming) {
-    const before = { setup, naming: snapshot().naming }
-    if (naming === before.naming) return
-    yield* store.setNaming(naming)
-    yield* restartConflicting(before)
-  })
-
-  const applySetup = Effect.fnUntraced(function* (next: Setup) {
-    const before = { setup, naming: snapshot().naming }
-    setup = next
-    const { commands, diff } = yield* store.update((servers) => {
-      const { servers: changed, ...outcome } = reload(servers, before.setup, next, ++runs)
-      return [outcome, changed]
-    })
-    yield* execute(commands, diff.isReportedConfigChanged ? store.markChanged("config") : Effect.void)
-    yield* restartConflicting(before, new Set([...diff.added, ...diff.restarted]))
-    return diff
-  })
-
-  /** Begins the first runs. */
+  const enabled = Object.values(initial.config.servers).filter(({ disabled }) => !disabled)
   const launchInitial = Effect.suspend(() =>
-    Effect.forEach(
-      Object.values(initial.config.servers).filter(({ disabled }) => !disabled),
-      ({ name }) => send(name, { _tag: "Reload", run: ++runs, disabled: false })
-    )
+    Effect.forEach(enabled, ({ name }) => send(name, { _tag: "Reload", run: nextRun(), disabled: false }))
   )
   yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
 
@@ -141,7 +151,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     ...(yield* makeResourceReads(store)),
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
     identify: (name) => {
-      const config = serverConfigOf(setup, name)
+      const config = configOf(name)
       return config === undefined ? name : snapshot().naming.serverId(config)
     },
     findById: (id) => {
@@ -149,19 +159,11 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
       return running.find(({ config }) => naming.serverId(config) === id)
     },
     setNaming: (naming) => exclusively(Effect.suspend(() => applyNaming(naming))),
-    setup: () => setup,
+    setup: () => Ref.getUnsafe(setup),
     startupCompleted: waitFor(() => (snapshot().starting.length > 0 ? undefined : true)),
-    start: (name) =>
-      Effect.suspend(() => command(name, start())).pipe(
-        Effect.andThen(awaitStarted(name)),
-        Effect.andThen(startIdle(name))
-      ),
-    stop: (name) => command(name, stop),
-    restart: (name) =>
-      Effect.andThen(
-        Effect.suspend(() => command(name, stop, start())),
-        awaitStarted(name)
-      ),
-    reconfigure: (next) => exclusively(applySetup(next))
+    start: (name) => command(name, ["Start"]).pipe(Effect.andThen(awaitStarted(name)), Effect.andThen(startIdle(name))),
+    stop: (name) => command(name, ["Stop"]),
+    restart: (name) => Effect.andThen(command(name, ["Stop", "Start"]), awaitStarted(name)),
+    reconfigure: (next) => exclusively(Effect.suspend(() => applySetup(next)))
   }
 })

@@ -96,6 +96,43 @@ const logMessage = (
   return write("MCP server log", { server, level, ...definedOnly({ logger }), data })
 }
 
+/** Makes the subscriptions to resources of a session, which a call changes to the URIs that it names. */
+const makeSubscriptions = Effect.fnUntraced(function* (
+  server: string,
+  session: McpSession,
+  onChange: (change: McpChange) => Effect.Effect<void>,
+  onHealthChange: SessionCallbacks["onHealthChange"]
+) {
+  const subscriptions = yield* FiberMap.make<string, void>()
+  const failed = new Set<string>()
+
+  const clearFailure = (uri: string) =>
+    Effect.suspend(() => (failed.delete(uri) ? onHealthChange(uri, undefined) : Effect.void))
+
+  const subscribe = (uri: string) =>
+    Effect.scoped(
+      session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
+        Effect.tap(() => clearFailure(uri)),
+        Effect.flatMap(Stream.runForEach(onChange))
+      )
+    ).pipe(
+      Effect.catch(({ message }) => {
+        failed.add(uri)
+        return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
+      }),
+      Effect.catchDefect((defect) => Effect.logError("resource subscription failed", { server, uri }, defect))
+    )
+
+  return Effect.fnUntraced(function* (wanted: ReadonlySet<string>) {
+    const previous = [...[...subscriptions].map(([uri]) => uri), ...failed]
+    for (const uri of previous.filter((uri) => !wanted.has(uri))) {
+      yield* FiberMap.remove(subscriptions, uri)
+      yield* clearFailure(uri)
+    }
+    for (const uri of wanted) yield* FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true })
+  })
+})
+
 /** Opens a session or fails, reports its listings and changes, and resolves with the reason when it ends. */
 export const runSession = Effect.fnUntraced(function* (
   name: string,
@@ -126,9 +163,6 @@ export const runSession = Effect.fnUntraced(function* (
   }).pipe(withTimeout, Effect.mapError(redactFailure(secrets)))
 
   const { refresh } = yield* makeRefresher(changeThrottle)
-  const subscriptions = yield* FiberMap.make<string, void>()
-  const failedSubscriptions = new Set<string>()
-
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
       case "ToolsChanged":
@@ -144,32 +178,6 @@ export const runSession = Effect.fnUntraced(function* (
         return isDocumentUri(change.uri) ? onPartChanged("finder") : Effect.void
     }
   }
-
-  const clearSubscriptionFailure = (uri: string) =>
-    Effect.suspend(() => (failedSubscriptions.delete(uri) ? onHealthChange(uri, undefined) : Effect.void))
-
-  const subscribe = (uri: string) =>
-    Effect.scoped(
-      session.watch({ tools: false, resources: false, uris: [uri] }).pipe(
-        Effect.tap(() => clearSubscriptionFailure(uri)),
-        Effect.flatMap(Stream.runForEach(onChange))
-      )
-    ).pipe(
-      Effect.catch(({ message }) => {
-        failedSubscriptions.add(uri)
-        return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
-      }),
-      Effect.catchDefect((defect) => Effect.logError("resource subscription failed", { server: name, uri }, defect))
-    )
-
-  const resubscribe = Effect.fnUntraced(function* (wanted: ReadonlySet<string>) {
-    const previous = [...[...subscriptions].map(([uri]) => uri), ...failedSubscriptions]
-    for (const uri of previous.filter((uri) => !wanted.has(uri))) {
-      yield* FiberMap.remove(subscriptions, uri)
-      yield* clearSubscriptionFailure(uri)
-    }
-    for (const uri of wanted) yield* FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true })
-  })
 
   const reload = (what: keyof McpListings): Effect.Effect<void> =>
     refresh(
@@ -188,8 +196,11 @@ export const runSession = Effect.fnUntraced(function* (
   for (const [what, { _tag, ...outcome }] of Object.entries(others)) {
     if ("failure" in outcome) yield* onHealthChange(what, `cannot list ${what}: ${outcome.failure.message}`)
   }
-  // Every change of any server wakes the stream.
-  if (session.info.capabilities.subscribe) yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))
+  if (session.info.capabilities.subscribe) {
+    const resubscribe = yield* makeSubscriptions(name, session, onChange, onHealthChange)
+    // Every change of any server wakes the stream.
+    yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))
+  }
   yield* Effect.forkScoped(
     Effect.flatMap(session.degraded ?? Effect.never, (reason) => onHealthChange("notifications", reason))
   )

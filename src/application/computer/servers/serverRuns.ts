@@ -41,6 +41,18 @@ const log = (server: string, command: McpServerCommand): Effect.Effect<void> => 
   }
 }
 
+/** Does the work of a run until none follows. */
+const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
+  let next: McpServerWork | undefined = first
+  while (next !== undefined) {
+    if (next._tag === "Open") next = yield* openServer(serverRun)
+    else {
+      yield* Effect.sleep(Duration.millis(Math.max(0, next.at - (yield* Clock.currentTimeMillis))))
+      next = yield* serverRun.send(() => ({ _tag: "RetryDue", run: serverRun.run }))
+    }
+  }
+})
+
 export interface ServerRuns {
   /** Changes the state of a server by an event, and executes the commands that follow. */
   readonly send: (name: string, event: Event) => Effect.Effect<void>
@@ -88,17 +100,6 @@ export const makeServerRuns = Effect.fnUntraced(function* (
       launch: (work) => (server()?.run === run ? launch(name, work) : Effect.void)
     }
   }
-
-  const work = Effect.fnUntraced(function* (serverRun: ServerRun, first: McpServerWork) {
-    let next: McpServerWork | undefined = first
-    while (next !== undefined) {
-      if (next._tag === "Open") next = yield* openServer(serverRun)
-      else {
-        yield* Effect.sleep(Duration.millis(Math.max(0, next.at - (yield* Clock.currentTimeMillis))))
-        next = yield* serverRun.send(() => ({ _tag: "RetryDue", run: serverRun.run }))
-      }
-    }
-  })
 
   /** Begins work once the earlier work of the server has ended, which it interrupts. */
   const launch = (name: string, first: McpServerWork | undefined): Effect.Effect<void> =>

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { BlobSource } from "../../../../src/application/computer/content/BlobSource.ts"
+import type { BlobSource } from "../../../../src/application/computer/content/Blobs.ts"
 import { type Blobs, makeBlobs } from "../../../../src/application/computer/content/Blobs.ts"
 import { binaryDataOf, referenceOf } from "../../../../src/domain/blobs/binaryContent.ts"
 import { type OfficeCaller, officeCaller } from "../../../../src/domain/approvals/Caller.ts"

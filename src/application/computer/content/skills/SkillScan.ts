@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import type { SkillRef } from "../../../../domain/model/messages/skills.ts"
 
 /** A skill of a Computer. */
@@ -39,4 +40,18 @@ export const withUniqueNames = ({ problems, skills }: SkillScan): SkillScan => {
     else duplicates.push({ source, skill: name, reason: `${first.ref.source} has a skill with the same name` })
   }
   return { skills: [...byName.values()], problems: [...problems, ...duplicates] }
+}
+
+/** Problems that are remembered. Further ones are not logged: each scan would log them again. */
+const maxRemembered = 1000
+
+/** Makes a function that logs the current problems of skills, each once until it is gone. */
+export const makeSkillReports = () => {
+  let remembered: ReadonlySet<string> = new Set()
+  return Effect.fnUntraced(function* (problems: ReadonlyArray<SkillProblem>) {
+    const byKey = new Map(problems.slice(0, maxRemembered).map((problem) => [JSON.stringify(problem), problem]))
+    const previous = remembered
+    remembered = new Set(byKey.keys())
+    for (const [key, problem] of byKey) if (!previous.has(key)) yield* Effect.logWarning("skill left out", problem)
+  })
 }

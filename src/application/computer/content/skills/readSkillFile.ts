@@ -12,7 +12,7 @@ import { skillLimits } from "../../../../domain/skills/skillLimits.ts"
 import { isForbiddenPath } from "../../../../domain/skills/skillPaths.ts"
 import { decodeUtf8 } from "../../../../domain/utf8.ts"
 import { type OpenSkillFile, SkillFileError, type SkillFiles } from "../../../ports/files/SkillFiles.ts"
-import type { BlobSource } from "../BlobSource.ts"
+import type { BlobSource } from "../Blobs.ts"
 import { digestBytes, makeSkillDigests } from "./skillDigests.ts"
 
 /** A file of a skill: for a short text its whole content in `body`. */

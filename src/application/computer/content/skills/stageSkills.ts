@@ -56,6 +56,13 @@ const bytesOf = (contents: ReadonlyArray<JsonObject>): Result.Result<Uint8Array,
   return Result.fail("it has neither text nor blob")
 }
 
+const readBytes = ({ session }: OfferedServer, uri: string) =>
+  session.readResource(uri).pipe(
+    Effect.mapError(({ message }) => message),
+    Effect.flatMap((contents) => Effect.fromResult(bytesOf(contents))),
+    Effect.mapError((reason) => `cannot read ${uri}: ${reason}`)
+  )
+
 /** The skills among the resources of a server. Of equal names only the first is used. */
 const parseSkills = (resources: ReadonlyArray<JsonObject>) => {
   const skills = new Map<string, SkillResource>()
@@ -79,13 +86,6 @@ const parseSkills = (resources: ReadonlyArray<JsonObject>) => {
 /** Makes a function that stages the skills of an MCP server. Given its `previous` ones, it keeps those that it can. */
 export const makeSkillStaging = Effect.fnUntraced(function* (files: SkillFiles["Service"]) {
   const { connectTimeout } = yield* ComputerSettings
-
-  const readBytes = ({ session }: OfferedServer, uri: string) =>
-    session.readResource(uri).pipe(
-      Effect.mapError(({ message }) => message),
-      Effect.flatMap((contents) => Effect.fromResult(bytesOf(contents))),
-      Effect.mapError((reason) => `cannot read ${uri}: ${reason}`)
-    )
 
   const stageArchive = Effect.fnUntraced(function* (
     server: OfferedServer,
