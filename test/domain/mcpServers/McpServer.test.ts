@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ServerConfig } from "../../../src/domain/config/computerConfig.ts"
 import {
+  fullReason,
   initialServer,
   lastOfferOf,
   type McpErrorReason,
@@ -267,6 +268,10 @@ describe("life of an MCP server", () => {
       )
     }
   )
+
+  it("gives the last output of a lost server in the reason for its owner", () => {
+    assert.deepStrictEqual([fullReason(gone), fullReason({ ...gone, output: "stack" })], ["gone", "gone: stack"])
+  })
 
   const anyEvents = Schema.Array(Schema.Literals(Object.keys(events)))
   it.prop("has at most one work at a time, which only a running or starting server does", [anyEvents], ([names]) => {

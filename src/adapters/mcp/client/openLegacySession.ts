@@ -50,6 +50,106 @@ export interface LegacySessionOptions {
   readonly beforeClose?: Effect.Effect<void>
 }
 
+/** Makes the requests of a client. They fail with the reason of the loss once the session is `lost`. */
+const makeRequest =
+  (
+    client: Client,
+    lost: Deferred.Deferred<McpSessionError>,
+    inputs: Effect.Success<typeof makeInputHandler>
+  ): SendRequest =>
+  (method, params, { responder, onProgress } = {}) =>
+    Effect.tryPromise({
+      try: (signal) =>
+        client.request({ method, params: { ...params } }, anyObject, {
+          signal,
+          timeout: noTimeout,
+          ...(onProgress !== undefined && { onprogress: onProgress })
+        }),
+      catch: sdkErrorToSessionError
+    }).pipe(
+      Effect.catch((failure) => {
+        // The reason of the loss is more specific than the error of the request.
+        if (Deferred.isDoneUnsafe(lost)) return Effect.flip(Deferred.await(lost))
+        // In an open session the server sent this error.
+        return Effect.fail(failure === closedByServer ? sessionError("protocol", failure.message) : failure)
+      }),
+      (sent) => (responder === undefined ? sent : inputs.during(responder, sent))
+    )
+
+/** Connects a client, or fails with the reason why the session was `closed` meanwhile. */
+const connect = (client: Client, transport: Transport, closed: Effect.Effect<McpSessionError>) =>
+  Effect.tryPromise({
+    try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
+    catch: sdkErrorToSessionError
+  }).pipe(
+    // A handshake over SSE never settles when the stream closes. The SDK rejects after a close that it makes itself.
+    Effect.raceFirst(
+      Effect.flatMap(closed, (failure) => (failure === closedByServer ? Effect.never : Effect.fail(failure)))
+    ),
+    // The reason of the loss is more specific than a failed handshake.
+    Effect.catchIf(
+      ({ reason }) => reason === "closed",
+      (failure) =>
+        Effect.flatMap(Effect.timeoutOption(closed, "1 second"), (reason) =>
+          Effect.fail(
+            reason._tag === "Some" ? sessionError("unavailable", reason.value.message, reason.value.output) : failure
+          )
+        )
+    )
+  )
+
+/** What a watch needs beyond its session. */
+interface Watched {
+  readonly changes: PubSub.PubSub<McpChange | { readonly _tag: "NotificationsMissed" }>
+  /** Resolves once it is known whether notifications arrive. */
+  readonly decided: Effect.Effect<unknown>
+  readonly notificationsUnavailable: Deferred.Deferred<string>
+  readonly closed: Effect.Effect<McpSessionError>
+}
+
+/** Makes the watches of a session, which poll resources where a server rejects the subscriptions that it advertises. */
+const makeWatch = (
+  request: SendRequest,
+  requests: Effect.Success<ReturnType<typeof makeSessionRequests>>,
+  canSubscribe: boolean,
+  { changes, closed, decided, notificationsUnavailable }: Watched
+): McpSession["watch"] => {
+  const subscribe = Effect.fnUntraced(function* (uri: string) {
+    // Only the fact of a result counts.
+    yield* Effect.catchIf(
+      request("resources/subscribe", { uri }),
+      ({ message }) => message === invalidResult.message,
+      () => Effect.void
+    )
+    // The server drops subscriptions with the session anyway.
+    yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
+  })
+
+  /** Subscribes, or falls back to polling when the server rejects what it advertises. */
+  const subscribeOrPoll = (uri: string) =>
+    Effect.catchIf(
+      subscribe(uri),
+      ({ code }) => code === jsonRpcCodes.methodNotFound && canSubscribe,
+      () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
+    )
+
+  return Effect.fnUntraced(function* (wanted) {
+    yield* Effect.timeoutOption(decided, notificationsReadyTimeout)
+    const subscription = yield* PubSub.subscribe(changes)
+    yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
+    const polled = canSubscribe ? yield* pollWhen(notificationsUnavailable, requests, wanted) : Stream.empty
+    return Stream.fromSubscription(subscription).pipe(
+      Stream.map((change) => {
+        if (change._tag === "NotificationsMissed") return allChanges(wanted)
+        return isWatched(wanted, change) ? [change] : []
+      }),
+      Stream.flattenIterable,
+      Stream.merge(polled),
+      Stream.interruptWhen(closed)
+    )
+  })
+}
+
 /** Opens a session over a transport of the v1 SDK. It closes with the scope. */
 export const openLegacySession = Effect.fnUntraced(function* ({
   beforeClose = Effect.void,
@@ -90,44 +190,8 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   // Rejects pending requests.
   yield* Effect.forkScoped(Effect.andThen(closed, close))
 
-  const request: SendRequest = (method, params, { responder, onProgress } = {}) =>
-    Effect.tryPromise({
-      try: (signal) =>
-        client.request({ method, params: { ...params } }, anyObject, {
-          signal,
-          timeout: noTimeout,
-          ...(onProgress !== undefined && { onprogress: onProgress })
-        }),
-      catch: sdkErrorToSessionError
-    }).pipe(
-      Effect.catch((failure) => {
-        // The reason of the loss is more specific than the error of the request.
-        if (Deferred.isDoneUnsafe(lost)) return Effect.flip(closed)
-        // In an open session the server sent this error.
-        return Effect.fail(failure === closedByServer ? sessionError("protocol", failure.message) : failure)
-      }),
-      (sent) => (responder === undefined ? sent : inputs.during(responder, sent))
-    )
-
-  yield* Effect.tryPromise({
-    try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
-    catch: sdkErrorToSessionError
-  }).pipe(
-    // A handshake over SSE never settles when the stream closes. The SDK rejects after a close that it makes itself.
-    Effect.raceFirst(
-      Effect.flatMap(closed, (failure) => (failure === closedByServer ? Effect.never : Effect.fail(failure)))
-    ),
-    // The reason of the loss is more specific than a failed handshake.
-    Effect.catchIf(
-      ({ reason }) => reason === "closed",
-      (failure) =>
-        Effect.flatMap(Effect.timeoutOption(closed, "1 second"), (reason) =>
-          Effect.fail(
-            reason._tag === "Some" ? sessionError("unavailable", reason.value.message, reason.value.output) : failure
-          )
-        )
-    )
-  )
+  const request = makeRequest(client, lost, inputs)
+  yield* connect(client, transport, closed)
   const info = decodeInfo(protocolVersion, {
     capabilities: client.getServerCapabilities(),
     instructions: client.getInstructions(),
@@ -141,48 +205,15 @@ export const openLegacySession = Effect.fnUntraced(function* ({
 
   const requests = yield* makeSessionRequests(request, true)
 
-  const subscribe = Effect.fnUntraced(function* (uri: string) {
-    // Only the fact of a result counts.
-    yield* Effect.catchIf(
-      request("resources/subscribe", { uri }),
-      ({ message }) => message === invalidResult.message,
-      () => Effect.void
-    )
-    // The server drops subscriptions with the session anyway.
-    yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
-  })
-
-  /** Subscribes, or falls back to polling when the server rejects what it advertises. */
-  const subscribeOrPoll = (uri: string) =>
-    Effect.catchIf(
-      subscribe(uri),
-      ({ code }) => code === jsonRpcCodes.methodNotFound && info.capabilities.subscribe,
-      () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
-    )
-
-  const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
-    const decided = Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed])
-    yield* Effect.timeoutOption(decided, notificationsReadyTimeout)
-    const subscription = yield* PubSub.subscribe(changes)
-    yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
-    const polled = info.capabilities.subscribe
-      ? yield* pollWhen(notificationsUnavailable, requests, wanted)
-      : Stream.empty
-    return Stream.fromSubscription(subscription).pipe(
-      Stream.map((change) => {
-        if (change._tag === "NotificationsMissed") return allChanges(wanted)
-        return isWatched(wanted, change) ? [change] : []
-      }),
-      Stream.flattenIterable,
-      Stream.merge(polled),
-      Stream.interruptWhen(closed)
-    )
-  })
-
   return {
     info,
     ...requests,
-    watch,
+    watch: makeWatch(request, requests, info.capabilities.subscribe, {
+      changes,
+      closed,
+      decided: Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed]),
+      notificationsUnavailable
+    }),
     ping: Effect.asVoid(request("ping", {})),
     closed,
     degraded: info.capabilities.subscribe ? Deferred.await(notificationsUnavailable) : Effect.never

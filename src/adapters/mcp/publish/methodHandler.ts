@@ -91,15 +91,13 @@ const isForwarded = (method: string): method is McpMethod => forwardedMethods.in
 
 type MethodHandler = (request: MethodRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
-/** Handles client requests with a session. */
-export const makeMethodHandler = (
+/** Makes the calls of tools, which may become tasks. */
+const makeCallTool = (
   session: PublishableSession,
   runRound: Effect.Success<typeof makeInputRounds>,
   tasks: PublishedTasks | undefined
-) => {
-  const { completions = false, prompts = false, resources, subscribe, tools } = session.info.capabilities
-
-  const callTool = Effect.fnUntraced(function* (request: MethodRequest) {
+) =>
+  Effect.fnUntraced(function* (request: MethodRequest) {
     const { input, params, requiresObjectContent, sendProgress, supportsTasks } = request
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
@@ -132,6 +130,27 @@ export const makeMethodHandler = (
     return requiresObjectContent ? withObjectContent(result, session.outputSchemaOf(name)) : result
   })
 
+const eraOf = (request: MethodRequest) => (isLegacy(request) ? "legacy" : "modern")
+/** The methods of tasks, in both eras. */
+const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodHandler>> => ({
+  "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
+  "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
+  "tasks/result": ({ input, method, params }) =>
+    "answer" in input
+      ? Effect.map(published.result(params, input), (result) => withObjectContent(result))
+      : methodNotFound(method),
+  "tasks/update": ({ input, method, params }) =>
+    "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
+})
+
+/** Handles client requests with a session. */
+export const makeMethodHandler = (
+  session: PublishableSession,
+  runRound: Effect.Success<typeof makeInputRounds>,
+  tasks: PublishedTasks | undefined
+) => {
+  const { completions = false, prompts = false, resources, subscribe, tools } = session.info.capabilities
+
   const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: MethodRequest) {
     if (!subscribe || subscriptions === undefined) return yield* methodNotFound(method)
     const uri = yield* requireString(params, "uri")
@@ -144,20 +163,9 @@ export const makeMethodHandler = (
     isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
 
   const promptMethods = { "prompts/list": forward, "prompts/get": forward }
-  const eraOf = (request: MethodRequest) => (isLegacy(request) ? "legacy" : "modern")
-  const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodHandler>> => ({
-    "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
-    "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
-    "tasks/result": ({ input, method, params }) =>
-      "answer" in input
-        ? Effect.map(published.result(params, input), (result) => withObjectContent(result))
-        : methodNotFound(method),
-    "tasks/update": ({ input, method, params }) =>
-      "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
-  })
   const toolMethods: Readonly<Record<string, MethodHandler>> = {
     "tools/list": (request) => listPage("tools", session.listTools, request),
-    "tools/call": callTool
+    "tools/call": makeCallTool(session, runRound, tasks)
   }
   const resourceMethods: Readonly<Record<string, MethodHandler>> = {
     "resources/list": (request) => listPage("resources", session.listResources, request),

@@ -106,67 +106,68 @@ const parsePostedMessage = (body: string | undefined) => {
   return { method, id: isRequest ? id : undefined, cancelledId }
 }
 
+/** An HTTP response with the request that it answers. */
+interface Exchange extends Pick<BodyOptions, "signal"> {
+  readonly posted: PostedMessage
+  readonly sent: SentRequest
+}
+
+/** Makes the response to a request, whose messages are repaired. */
+const readResponse = (
+  incoming: IncomingMessage,
+  status: number,
+  { posted, sent, signal }: Exchange,
+  { mayAnswerLater = () => false, onEvent = () => undefined, resumable, sseReadTimeout }: HttpFetchOptions
+): Response => {
+  const contentType = incoming.headers["content-type"]
+  const declaredType = messageTypeOf(contentType)
+  if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
+    incoming.resume()
+    if (posted.id === undefined || mayAnswerLater(posted.method, status)) return toResponse(incoming, null)
+    return missingResponse(posted.id, status)
+  }
+  const requestId = mayAnswerLater(posted.method, 200) ? undefined : posted.id
+  const isAnswer = requestId !== undefined && status < 300
+  // Servers without a framework name no type, or that of web pages.
+  const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
+  const isEventStream = mediaType === eventStreamType
+  const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
+  const repair = hasMessages ? makeBodyRepair(isEventStream, requestId, contentType) : undefined
+  const stream = readBody(decompress(incoming), {
+    idleTimeout: toTimerMillis(sseReadTimeout),
+    signal,
+    isEventStream,
+    repair,
+    onEnd: (end) => {
+      if (!isEventStream) return undefined
+      onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
+      if (posted.id === undefined || (resumable && end.resumable)) return undefined
+      const unreadable = end.isComplete ? repair?.unreadable() : undefined
+      return unreadable === undefined
+        ? syntheticErrorEvent(posted.id, end)
+        : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
+    }
+  })
+  // The SDK reads no body of the status 202.
+  if (isAnswer && status === 202) incoming.statusCode = 200
+  const response = toResponse(incoming, stream)
+  // The SDKs differ in the spellings that they know.
+  if (mediaType !== undefined) response.headers.set("content-type", mediaType)
+  return response
+}
+
 /**
  * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed timeout
  * of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream that answers a
  * JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
  */
-export const makeHttpFetch = Effect.fnUntraced(function* ({
-  resumable,
-  sseReadTimeout,
-  onEvent = () => undefined,
-  mayAnswerLater = () => false,
-  timeout
-}: HttpFetchOptions): Effect.fn.Return<FetchLike, never, Scope.Scope> {
+export const makeHttpFetch = Effect.fnUntraced(function* (
+  options: HttpFetchOptions
+): Effect.fn.Return<FetchLike, never, Scope.Scope> {
+  const { onEvent = () => undefined, sseReadTimeout, timeout } = options
   const startRequest = yield* makeHttpClient
   const idleTimeout = toTimerMillis(sseReadTimeout)
   const inFlight = new Map<unknown, ClientRequest>()
-
-  const readResponse = (
-    incoming: IncomingMessage,
-    status: number,
-    {
-      posted,
-      sent,
-      signal
-    }: Pick<BodyOptions, "signal"> & { readonly posted: PostedMessage; readonly sent: SentRequest }
-  ): Response => {
-    const contentType = incoming.headers["content-type"]
-    const declaredType = messageTypeOf(contentType)
-    if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
-      incoming.resume()
-      if (posted.id === undefined || mayAnswerLater(posted.method, status)) return toResponse(incoming, null)
-      return missingResponse(posted.id, status)
-    }
-    const requestId = mayAnswerLater(posted.method, 200) ? undefined : posted.id
-    const isAnswer = requestId !== undefined && status < 300
-    // Servers without a framework name no type, or that of web pages.
-    const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
-    const isEventStream = mediaType === eventStreamType
-    const hasMessages = isEventStream || (status < 300 && mediaType === jsonType)
-    const repair = hasMessages ? makeBodyRepair(isEventStream, requestId, contentType) : undefined
-    const stream = readBody(decompress(incoming), {
-      idleTimeout,
-      signal,
-      isEventStream,
-      repair,
-      onEnd: (end) => {
-        if (!isEventStream) return undefined
-        onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
-        if (posted.id === undefined || (resumable && end.resumable)) return undefined
-        const unreadable = end.isComplete ? repair?.unreadable() : undefined
-        return unreadable === undefined
-          ? syntheticErrorEvent(posted.id, end)
-          : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
-      }
-    })
-    // The SDK reads no body of the status 202.
-    if (isAnswer && status === 202) incoming.statusCode = 200
-    const response = toResponse(incoming, stream)
-    // The SDKs differ in the spellings that they know.
-    if (mediaType !== undefined) response.headers.set("content-type", mediaType)
-    return response
-  }
 
   return (input, { body, headers: given, method = "GET", signal } = {}) =>
     new Promise((resolve, reject) => {
@@ -218,7 +219,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
           return
         }
         onEvent({ _tag: "ResponseReceived", sent, status })
-        resolve(takeResult(readResponse(incoming, status, { posted, sent, signal }), posted))
+        resolve(takeResult(readResponse(incoming, status, { posted, sent, signal }, options), posted))
       })
       request.end(text)
     })

@@ -65,12 +65,8 @@ interface PendingRequest {
   readonly onNotification: OnNotification
 }
 
-/**
- * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The SDK's client
- * is not used for two reasons. It validates results against closed schemas, so one unknown content block fails a
- * result, and one invalid tool a listing. It also does not detect a lost response.
- */
-export const makeModernClient = Effect.fnUntraced(function* (transport: StreamableHTTPClientTransport) {
+/** Makes the requests over a transport, which closes with the scope. */
+const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPClientTransport) {
   const run = yield* FiberSet.makeRuntime()
   /** Done when the connection is lost; all requests then fail with this error. */
   const lost = yield* Deferred.make<McpSessionError>()
@@ -140,6 +136,13 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
       return Effect.sync(forget)
     })
 
+  return { sendRequest, livenessChecks, logged, lost, markLost }
+})
+
+type SendOnce = Effect.Success<ReturnType<typeof makeConnection>>["sendRequest"]
+
+/** Makes requests that answer the questions of the server, and wait for its tasks. */
+const makeRequest = (sendRequest: SendOnce): SendRequest => {
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
   const request: SendRequest = Effect.fnUntraced(function* (
     method,
@@ -167,13 +170,13 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     }
     return yield* sessionError("protocol", `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`)
   })
+  return request
+}
 
-  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
-  const listen = (
-    wanted: JsonObject,
-    onAccepted: (honoured: JsonObject) => void,
-    onChange: (change: McpChange) => void
-  ) => {
+/** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
+const makeListen =
+  (sendRequest: SendOnce) =>
+  (wanted: JsonObject, onAccepted: (honoured: JsonObject) => void, onChange: (change: McpChange) => void) => {
     const onNotification: OnNotification = (method, params) => {
       if (method === "notifications/subscriptions/acknowledged") return onAccepted(asObject(params["notifications"]))
       const change = decodeChange(method, params)
@@ -182,6 +185,14 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     return sendRequest("subscriptions/listen", { notifications: wanted }, onNotification)
   }
 
+/**
+ * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The SDK's client
+ * is not used for two reasons. It validates results against closed schemas, so one unknown content block fails a
+ * result, and one invalid tool a listing. It also does not detect a lost response.
+ */
+export const makeModernClient = Effect.fnUntraced(function* (transport: StreamableHTTPClientTransport) {
+  const { livenessChecks, logged, lost, markLost, sendRequest } = yield* makeConnection(transport)
+  const request = makeRequest(sendRequest)
   /** Returns the server's description. */
   const discover = request("server/discover", {})
   /** Any result is a sign that the server runs. */
@@ -197,7 +208,7 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     Effect.forkScoped
   )
 
-  return { discover, ping, request, listen, logged, lost, markLost }
+  return { discover, ping, request, listen: makeListen(sendRequest), logged, lost, markLost }
 })
 
 export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

@@ -25,25 +25,80 @@ const spawnFailure = (defect: unknown): McpSessionError => {
   return sessionError("unavailable", `process failed to start${code === undefined ? "" : `: ${code}`}`)
 }
 
+/** Starts the process of a server, or fails with the reason for its owner. */
+const startProcess = Effect.fnUntraced(function* (parameters: StdioParameters) {
+  const command = makeCommand(parameters, process.env)
+  const { cwd } = command.options
+  const problem = cwd === undefined ? undefined : yield* folderProblem(cwd)
+  if (problem !== undefined) return yield* sessionError("unavailable", problem)
+  return yield* spawnGuarded(command).pipe(
+    Effect.mapError(({ message }) => sessionError("unavailable", message)),
+    // Node throws for some system errors, such as an argument list that is too long.
+    Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
+  )
+})
+
+/** Makes the log of ignored lines. It warns about the first one; later ones are logged at debug level. */
+const makeIgnoreOutput = (server: string) => {
+  let isNoisy = false
+  return (reason: string) =>
+    Effect.suspend(() => {
+      const facts = { server, reason }
+      if (isNoisy) return Effect.logDebug("stdout line ignored", facts)
+      isNoisy = true
+      return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
+    })
+}
+
+/** Logs the lines that a server writes to stderr, and keeps the start of the last one until its output ends. */
+const readStderr = Effect.fnUntraced(function* <E>(server: string, stderr: Stream.Stream<Uint8Array, E>) {
+  const onOutput = yield* ServerOutput
+  let lastLine: string | undefined
+  const splitStderr = makeLineSplitter(stderrLimits.maxBytes)
+  const recordStderr = (line: Line) =>
+    Effect.suspend(() => {
+      // Only the first edge: redaction recognises a secret that is cut at the end of a text.
+      const bytes = line._tag === "Line" ? line.bytes : line.edges.subarray(0, line.edges.length / 2)
+      const text = new TextDecoder().decode(bytes).trimEnd()
+      if (text === "") return Effect.void
+      lastLine = text.slice(0, stderrLimits.maxCharacters)
+      onOutput(server, text)
+      return Effect.logDebug("stderr", { server, line: text })
+    })
+  // The last line may lack its newline.
+  const reader = yield* Stream.concat(stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
+    Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  return {
+    /** Waits a moment for the rest, and gives the last line. */
+    lastLine: Effect.map(Effect.timeoutOption(Fiber.await(reader), stderrLimits.timeoutAfterExit), () => lastLine)
+  }
+})
+
+/** The error of a session whose process has exited. */
+const exitError = Effect.fnUntraced(function* (
+  exit: Exit.Exit<number, unknown>,
+  { command, cwd, env }: StdioParameters,
+  lastLine: string | undefined
+) {
+  if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastLine)
+  const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
+  const reason = yield* commandProblem(exit.value, { command, cwd: cwd === "" ? null : cwd, path })
+  return reason === undefined
+    ? sessionError("closed", `the process exited with code ${exit.value}`, lastLine)
+    : sessionError("closed", reason)
+})
+
 /** When the scope closes, stdin ends, then the process group is terminated, then killed. */
 export const makeStdioTransport = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const codec = yield* Effect.fromResult(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler)).pipe(
     Effect.mapError((message) => sessionError("unavailable", message))
   )
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
-  const command = makeCommand(parameters, process.env)
-  const { cwd = null } = command.options
-  const problem = cwd === null ? undefined : yield* folderProblem(cwd)
-  if (problem !== undefined) return yield* sessionError("unavailable", problem)
-  const child = yield* spawnGuarded(command).pipe(
-    Effect.mapError(({ message }) => sessionError("unavailable", message)),
-    // Node throws for some system errors, such as an argument list that is too long.
-    Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
-  )
+  const child = yield* startProcess(parameters)
   const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(maxQueuedWrites)
-  const onOutput = yield* ServerOutput
-  let lastStderrLine: string | undefined
-
   const started = yield* Deferred.make<void>()
   const pendingIds = new Set<unknown>()
   /** The last response to a server request, until it is queued. */
@@ -64,15 +119,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     close: async () => transport.onclose?.()
   }
 
-  let isNoisy = false
-  /** Warns about the first ignored line; later ones are logged at debug level. */
-  const ignoreOutput = (reason: string) =>
-    Effect.suspend(() => {
-      const facts = { server, reason }
-      if (isNoisy) return Effect.logDebug("stdout line ignored", facts)
-      isNoisy = true
-      return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
-    })
+  const ignoreOutput = makeIgnoreOutput(server)
   /** Backpressure for a server that sends requests without reading the responses. */
   const replyQueued = Effect.andThen(
     Effect.yieldNow,
@@ -98,23 +145,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.ignore,
     Effect.forkScoped
   )
-  const splitStderr = makeLineSplitter(stderrLimits.maxBytes)
-  const recordStderr = (line: Line) =>
-    Effect.suspend(() => {
-      // Only the first edge: redaction recognises a secret that is cut at the end of a text.
-      const bytes = line._tag === "Line" ? line.bytes : line.edges.subarray(0, line.edges.length / 2)
-      const text = new TextDecoder().decode(bytes).trimEnd()
-      if (text === "") return Effect.void
-      lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
-      onOutput(server, text)
-      return Effect.logDebug("stderr", { server, line: text })
-    })
-  // The last line may lack its newline.
-  const stderrReader = yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
-    Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
-    Effect.ignore,
-    Effect.forkScoped
-  )
+  const { lastLine } = yield* readStderr(server, child.stderr)
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
   // Runs before the process is terminated: a server may exit by itself when its input ends.
@@ -126,18 +157,9 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   )
 
   const lost = yield* Deferred.make<McpSessionError>()
-  const exitError = Effect.fnUntraced(function* (exit: Exit.Exit<number, unknown>) {
-    if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastStderrLine)
-    const path = parameters.env?.["PATH"] ?? process.env["PATH"] ?? ""
-    const reason = yield* commandProblem(exit.value, { command: parameters.command, cwd, path })
-    return reason === undefined
-      ? sessionError("closed", `the process exited with code ${exit.value}`, lastStderrLine)
-      : sessionError("closed", reason)
-  })
   const reportExit = Effect.gen(function* () {
     const exit = yield* Effect.exit(child.exitCode)
-    yield* Effect.timeoutOption(Fiber.await(stderrReader), stderrLimits.timeoutAfterExit)
-    yield* Deferred.succeed(lost, yield* exitError(exit))
+    yield* Deferred.succeed(lost, yield* exitError(exit, parameters, yield* lastLine))
     transport.onclose?.()
   })
   yield* Effect.forkScoped(reportExit)
