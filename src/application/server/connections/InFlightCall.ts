@@ -1,20 +1,29 @@
 import { Duration, Exit } from "effect"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type CallCommand, type CallEvent, callInFlight, callTransition } from "../../../domain/office/callLifecycle.ts"
 import type { StartedCall } from "../observability/observers.ts"
-import { makeExtension, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 
 /** The origin of a call, at the node of its Agent. */
-interface CallOrigin {
-  readonly computer: string
-  readonly reqId: string
-  /** As in {@link StartedCall}. */
-  readonly serial: number
-  readonly startedAt: number
+interface CallOrigin extends Pick<StartedCall, "computer" | "reqId" | "serial" | "startedAt"> {
   /** Gives the call as observers see it. */
   readonly describe: () => StartedCall
 }
 
-/** A call between two members. It ends once: by its reply, by {@link abort}, or by {@link cancel}. */
+/** Executes a command of a call. The outcome is missing when its caller does not wait. */
+export type ExecuteCallCommand = (
+  command: Exclude<CallCommand, "DropRequest">,
+  outcome: ReplyExit | undefined,
+  call: InFlightCall
+) => void
+
+// Made once, for all calls.
+const replied: CallEvent = { _tag: "Replied" }
+const failed: CallEvent = { _tag: "Failed" }
+const aborted: CallEvent = { _tag: "Aborted" }
+const abandoned: CallEvent = { _tag: "Abandoned" }
+
+/** A call between two members, which follows {@link callTransition}. */
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
   readonly office: string
@@ -22,57 +31,62 @@ export class InFlightCall {
   readonly origin: CallOrigin | undefined
   /** The id of the request. */
   readonly reqId: () => string | undefined
-  readonly #onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void
   /** What the Computer reported last, and the decision of an approver. */
   reported: Pick<StartedCall, "status" | "decision"> | undefined
-  readonly #extension = makeExtension()
-  #cancelRequest = () => {}
-  #hasEnded = false
+  readonly #execute: ExecuteCallCommand
+  #state = callInFlight
+  #dropRequest = () => {}
 
-  /** `onEnd` is called with the reply, or with `undefined` after {@link cancel}. */
   constructor(
     office: string,
-    onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void,
+    execute: ExecuteCallCommand,
     origin: CallOrigin | (() => string | undefined) = () => undefined
   ) {
     this.office = office
     this.origin = typeof origin === "function" ? undefined : origin
     this.reqId = typeof origin === "function" ? origin : () => origin.reqId
-    this.#onEnd = onEnd
+    this.#execute = execute
   }
 
-  readonly end = (exit: ReplyExit | undefined): void => {
-    if (this.#hasEnded) return
-    this.#hasEnded = true
-    this.#onEnd(this, exit)
+  /** Ends the call with the outcome of its request. A reply that its caller cannot take is a failure. */
+  end(outcome: ReplyExit, isUsable = Exit.isSuccess(outcome)): void {
+    this.#apply(isUsable ? replied : failed, outcome)
   }
 
   /** The request waits longer than its timeout: the call waits for an approval. */
   extend(seconds: number): void {
-    this.#extension.add(Duration.seconds(seconds))
+    this.#apply({ _tag: "Extended", millis: seconds * 1000 })
   }
 
   /** The time by which the request was extended. */
-  readonly takeExtension = (): Duration.Duration => this.#extension.take()
+  readonly takeExtension = (): Duration.Duration => {
+    const millis = this.#state._tag === "InFlight" ? this.#state.addedMillis : 0
+    this.#apply({ _tag: "TimerRang" })
+    return Duration.millis(millis)
+  }
 
-  /** Takes the function that cancels the request. */
-  started(cancelRequest: () => void): void {
-    this.#cancelRequest = cancelRequest
+  /** Takes the function that drops the request. */
+  started(dropRequest: () => void): void {
+    this.#dropRequest = dropRequest
   }
 
   /** Ends the call with an error instead of its reply. */
   abort(error: ProtocolError): void {
-    if (this.#hasEnded) return
-    this.#cancelRequest()
-    this.end(Exit.fail(new SendFailed({ error })))
+    this.#apply(aborted, Exit.fail(new SendFailed({ error })))
   }
 
-  /** Ends the call because its caller does not wait any more. False when it has ended already. */
-  cancel(): boolean {
-    if (this.#hasEnded) return false
-    this.#cancelRequest()
-    this.end(undefined)
-    return true
+  /** Ends the call because its caller does not wait any more. */
+  cancel(): void {
+    this.#apply(abandoned)
+  }
+
+  #apply(event: CallEvent, outcome?: ReplyExit): void {
+    const [state, commands] = callTransition(this.#state, event)
+    this.#state = state
+    for (const command of commands) {
+      if (command === "DropRequest") this.#dropRequest()
+      else this.#execute(command, outcome, this)
+    }
   }
 }
 

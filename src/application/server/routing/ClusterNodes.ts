@@ -10,7 +10,7 @@ import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
-import { InFlightCall } from "../connections/InFlightCall.ts"
+import { type ExecuteCallCommand, InFlightCall } from "../connections/InFlightCall.ts"
 
 /** Addresses the operators' service of a node instead of a member. */
 export const operatorsTarget = { sid: "a2c:operators", office: "" }
@@ -82,19 +82,18 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
       if (event === connection.line.callStatus.notification) return receiveWait(connection, event, body, onReply)
       if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
       connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-      const call = new InFlightCall(
-        office,
-        (ended, exit) => {
-          connection.inboundCalls.delete(ended)
-          if (exit === undefined) return
-          if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-          onReply(exit)
-        },
-        () => requestIdOf(connection, event, body)
-      )
+      // The node of the Agent reports the call, and cancels it at the Computer.
+      const execute: ExecuteCallCommand = (command, exit, ended) => {
+        if (command === "Release") connection.inboundCalls.delete(ended)
+        if (command !== "Reply" || exit === undefined) return
+        if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+        onReply(exit)
+      }
+      const call = new InFlightCall(office, execute, () => requestIdOf(connection, event, body))
+      const onEnd = (exit: ReplyExit) => call.end(exit)
       connection.inboundCalls.add(call)
-      call.started(connection.link.startRequest(event, body, timeout, call.end, call.takeExtension))
-      return () => void call.cancel()
+      call.started(connection.link.startRequest(event, body, timeout, onEnd, call.takeExtension))
+      return () => call.cancel()
     },
     notify: (sids, event, body) => {
       for (const sid of sids) {

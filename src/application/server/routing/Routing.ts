@@ -1,7 +1,7 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Result } from "effect"
-import { type Member, publicMembership } from "../../../domain/model/Membership.ts"
+import { type Member, type Membership, publicMembership } from "../../../domain/model/Membership.ts"
 import { officeIdOf } from "../../../domain/model/officeKey.ts"
-import type { RoutedDefinition } from "../../../domain/wire/defineCall.ts"
+import type { RoutedDefinition, RoutingInfo } from "../../../domain/wire/defineCall.ts"
 import {
   computerNotFound,
   internalError,
@@ -11,13 +11,7 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import {
-  type LinkClosed,
-  type Reply,
-  type RequestTimeout,
-  type SendFailed,
-  toLinkError
-} from "../../ports/Transport.ts"
+import { type ReplyExit, toLinkError } from "../../ports/Transport.ts"
 import type { ClusterNodes } from "./ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
@@ -25,29 +19,9 @@ import { CallObservers, type CompletedCall, MembershipObservers, type StartedCal
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
 import { requestMemory } from "../connections/RequestBudget.ts"
 import type { ServerMetrics } from "../observability/ServerMetrics.ts"
-import { InFlightCall } from "../connections/InFlightCall.ts"
+import { type ExecuteCallCommand, InFlightCall } from "../connections/InFlightCall.ts"
 import type { InFlightCalls } from "../connections/InFlightCalls.ts"
 import { ServerSettings } from "../ServerSettings.ts"
-
-/** The protocol error of a failed request; a defect maps to code 500. */
-const toProtocolError = (
-  computer: string,
-  cause: Cause.Cause<LinkClosed | RequestTimeout | SendFailed>
-): ProtocolError =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => internalError("Internal error"),
-    onSome: toLinkError(computerNotFound(computer))
-  })
-
-/** The one body of a reply. A Computer must reply with an object (spec §4.1). */
-const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
-  const [body] = reply
-  if (body === undefined) return Result.fail(internalError("The Computer's answer is empty"))
-  if (body.isObject) return Result.succeed(body)
-  return Result.isFailure(body.head)
-    ? Result.fail(internalError(`The Computer's answer is unusable: ${body.head.failure.message}`))
-    : Result.fail(internalError("The Computer's answer is no object"))
-}
 
 /** Routes a request to the named Computer and gives the Computer's reply. */
 export type Route = (request: ClientRequest, definition: RoutedDefinition) => Effect.Effect<Body, ProtocolError>
@@ -59,28 +33,89 @@ interface RoutingParts {
   readonly notifications: Notifications
 }
 
-/** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
-export const makeRouting = Effect.fnUntraced(function* ({
-  connections,
-  inFlightCalls,
-  nodes,
-  notifications
-}: RoutingParts): Effect.fn.Return<Route, never, OfficeRegistry | ServerMetrics> {
-  const observers = yield* CallObservers
-  const membershipObservers = yield* MembershipObservers
-  const clock = yield* Clock.Clock
-  const registry = yield* OfficeRegistry
-  const { routingTimeout, timeoutGrace } = yield* ServerSettings
-  const { checkRequestId } = yield* makeLengthChecks
-  const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
-  let lastSerial = 0
+const epochMillis = (clock: Clock.Clock): number => Number(clock.currentTimeNanosUnsafe()) / 1e6
 
-  const rejectAbsent = Effect.fnUntraced(function* (office: string, computer: string) {
+/** A call whose sender is known. */
+interface RoutedCall extends Pick<StartedCall, "serial" | "startedAt"> {
+  readonly request: ClientRequest
+  readonly definition: RoutedDefinition
+  readonly routing: RoutingInfo
+  readonly agent: Membership
+  readonly resume: (outcome: Effect.Effect<Body, ProtocolError>) => void
+}
+
+const describeCall = (
+  { agent, definition, request, routing: { computer, reqId }, serial, startedAt }: RoutedCall,
+  reported?: InFlightCall["reported"]
+): StartedCall => {
+  const { body, connection } = request
+  const { identity, line, link } = connection
+  return {
+    serial,
+    event: definition.event,
+    sid: link.id,
+    agent: publicMembership(agent),
+    line: line.name,
+    subject: identity.subject,
+    computer,
+    reqId,
+    request: body,
+    startedAt,
+    ...reported
+  }
+}
+
+/** A reply that a Computer may give: an object (spec §4.1). */
+const isUsable = (exit: ReplyExit): boolean => Exit.isSuccess(exit) && exit.value[0]?.isObject === true
+
+/** The body of a usable reply, or the error of the call: code 500 for a defect, 4103 for a caller that has left. */
+const outcomeOf = (computer: string, exit: ReplyExit | undefined): Body | ProtocolError => {
+  if (exit === undefined) return notInOffice()
+  if (Exit.isFailure(exit))
+    return Option.match(Cause.findErrorOption(exit.cause), {
+      onNone: () => internalError("Internal error"),
+      onSome: toLinkError(computerNotFound(computer))
+    })
+  const [body] = exit.value
+  if (body === undefined) return internalError("The Computer's answer is empty")
+  if (body.isObject) return body
+  return Result.isFailure(body.head)
+    ? internalError(`The Computer's answer is unusable: ${body.head.failure.message}`)
+    : internalError("The Computer's answer is no object")
+}
+
+/** Makes the function that ends a call of a Computer that is not in the office of its Agent. */
+const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCalls) {
+  const registry = yield* OfficeRegistry
+  const findElsewhere = Effect.fnUntraced(function* (office: string, computer: string) {
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
     if (!isElsewhere) return yield* computerNotFound(computer)
     yield* Effect.logWarning("cross-office request rejected", { office: officeIdOf(office), computer })
     return yield* otherOffice(`Computer '${computer}'`)
   })
+  // A shared registry must be queried, which takes time.
+  return ({ agent, request: { connection }, routing }: RoutedCall, bytes: number) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => inFlightCalls.addLookup(connection, bytes)),
+      () => findElsewhere(agent.office, routing.computer),
+      () => Effect.sync(() => inFlightCalls.removeLookup(connection, bytes))
+    )
+})
+
+/** Makes the function that starts a call, sends it to its Computer, and gives the function that abandons it. */
+const makeCallStart = Effect.fnUntraced(function* ({ connections, inFlightCalls, nodes, notifications }: RoutingParts) {
+  const clock = yield* Clock.Clock
+  const observers = yield* CallObservers
+  const registry = yield* OfficeRegistry
+  const { routingTimeout, timeoutGrace } = yield* ServerSettings
+  const rejectAbsent = yield* makeRejectAbsent(inFlightCalls)
+
+  const report = (call: RoutedCall, outcome: Body | ProtocolError, reported?: InFlightCall["reported"]) => {
+    if (observers.length === 0) return
+    const endedAt = epochMillis(clock)
+    const completed: CompletedCall = { ...describeCall(call, reported), outcome, endedAt }
+    for (const observe of observers) observe(completed)
+  }
 
   /** The connection of a Computer of this node, or the session id of one of another node. */
   const targetOf = ({ node, sid }: Member): Connection | string | undefined => {
@@ -90,100 +125,92 @@ export const makeRouting = Effect.fnUntraced(function* ({
     return connection
   }
 
+  const send = (call: RoutedCall, member: Member, target: Connection | string, bytes: number) => {
+    const { agent, definition, request, resume, routing, serial, startedAt } = call
+    const { body, connection, event } = request
+    const { computer, reqId, timeoutSeconds } = routing
+    const execute: ExecuteCallCommand = (command, exit, { reported }) => {
+      switch (command) {
+        case "Release": {
+          inFlightCalls.remove(connection, target, inFlight, bytes)
+          if (exit === undefined) return
+          connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+          if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = connection.lastActivityAt
+          return
+        }
+        case "Report":
+          return report(call, outcomeOf(computer, exit), reported)
+        case "CancelAtComputer": {
+          if (!definition.cancellable) return
+          return notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
+        }
+        case "Reply": {
+          const outcome = outcomeOf(computer, exit)
+          return resume("_tag" in outcome ? Effect.fail(outcome) : Effect.succeed(outcome))
+        }
+      }
+    }
+    const describe = () => describeCall(call, inFlight.reported)
+    const inFlight = new InFlightCall(agent.office, execute, { computer, reqId, serial, startedAt, describe })
+    const timeout =
+      timeoutSeconds === undefined
+        ? routingTimeout
+        : Duration.millis(timeoutSeconds * 1000 + Duration.toMillis(timeoutGrace))
+    const onReply = (exit: ReplyExit) => inFlight.end(exit, isUsable(exit))
+    inFlightCalls.add(connection, target, inFlight, bytes)
+    inFlight.started(
+      typeof target === "string"
+        ? nodes.startRequest(member, event, body, timeout, onReply, inFlight.takeExtension)
+        : target.link.startRequest(event, body, timeout, onReply, inFlight.takeExtension)
+    )
+    return Effect.sync(() => inFlight.cancel())
+  }
+
+  return (call: RoutedCall) => {
+    const { agent, request, resume, routing } = call
+    const member = Option.getOrUndefined(registry.findComputer(agent.office, routing.computer))
+    const target = member === undefined ? undefined : targetOf(member)
+    const bytes = requestMemory(request.body)
+    const limitError = inFlightCalls.checkLimits(request.connection, target, bytes)
+    if (limitError !== undefined) {
+      report(call, limitError)
+      return resume(Effect.fail(limitError))
+    }
+    if (member !== undefined && target !== undefined) return send(call, member, target, bytes)
+    return resume(Effect.tapError(rejectAbsent(call, bytes), (error) => Effect.sync(() => report(call, error))))
+  }
+})
+
+/** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
+export const makeRouting = Effect.fnUntraced(function* (
+  parts: RoutingParts
+): Effect.fn.Return<Route, never, OfficeRegistry | ServerMetrics> {
+  const clock = yield* Clock.Clock
+  const hasObservers = (yield* CallObservers).length > 0
+  const membershipObservers = yield* MembershipObservers
+  const { checkRequestId } = yield* makeLengthChecks
+  const startCall = yield* makeCallStart(parts)
+  let serial = 0
+
   // Callbacks instead of a generator, a fiber and a timer: this runs once per call.
   return (request, definition) =>
     Effect.callback((resume) => {
-      const { body, connection: agentConnection, event } = request
       const reject = (error: ProtocolError) => {
         observeRejection(membershipObservers, request, error)
         resume(Effect.fail(error))
       }
-      const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), checkRequestId)
+      const routing = Result.flatMap(decodeHead(request.body, definition.decodeRouting), checkRequestId)
       if (Result.isFailure(routing)) return reject(routing.failure)
-      const { agent: sender, computer, reqId, timeoutSeconds } = routing.success
-      const membership = requireSender(agentConnection, definition.from, sender)
-      if (Result.isFailure(membership)) return reject(membership.failure)
-      const agent = membership.success
-      const startedAt = observers.length === 0 ? 0 : now()
-      const serial = ++lastSerial
-      let call: InFlightCall | undefined
-      const describe = (): StartedCall => ({
-        serial,
-        event: definition.event,
-        sid: agentConnection.link.id,
-        agent: publicMembership(agent),
-        line: agentConnection.line.name,
-        subject: agentConnection.identity.subject,
-        computer,
-        reqId,
-        request: body,
-        startedAt,
-        ...call?.reported
-      })
-      const notifyObservers = (outcome: Body | ProtocolError) => {
-        if (observers.length === 0) return
-        const completed: CompletedCall = { ...describe(), outcome, endedAt: now() }
-        for (const observe of observers) observe(completed)
-      }
-      const member = Option.getOrUndefined(registry.findComputer(agent.office, computer))
-      const target = member === undefined ? undefined : targetOf(member)
-      const bytes = requestMemory(body)
-      const limitError = inFlightCalls.checkLimits(agentConnection, target, bytes)
-      if (limitError !== undefined) {
-        notifyObservers(limitError)
-        return resume(Effect.fail(limitError))
-      }
-      if (member === undefined || target === undefined) {
-        // A shared registry must be queried, which takes time.
-        return resume(
-          Effect.acquireUseRelease(
-            Effect.sync(() => inFlightCalls.addLookup(agentConnection, bytes)),
-            () =>
-              Effect.tapError(rejectAbsent(agent.office, computer), (error) =>
-                Effect.sync(() => notifyObservers(error))
-              ),
-            () => Effect.sync(() => inFlightCalls.removeLookup(agentConnection, bytes))
-          )
-        )
-      }
-      const cancelAtComputer = () => {
-        if (definition.cancellable)
-          notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
-      }
-      const inFlight = new InFlightCall(
-        agent.office,
-        (ended, exit) => {
-          inFlightCalls.remove(agentConnection, target, ended, bytes)
-          if (exit === undefined) return notifyObservers(notInOffice())
-          const at = clock.currentTimeMillisUnsafe()
-          agentConnection.lastActivityAt = at
-          if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = at
-          const outcome = Exit.isSuccess(exit)
-            ? checkReply(exit.value)
-            : Result.fail(toProtocolError(computer, exit.cause))
-          notifyObservers(Result.merge(outcome))
-          if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
-          else {
-            cancelAtComputer()
-            resume(Effect.fail(outcome.failure))
-          }
-        },
-        { computer, reqId, serial, startedAt, describe }
-      )
-      const timeout =
-        timeoutSeconds === undefined
-          ? routingTimeout
-          : Duration.millis(timeoutSeconds * 1000 + Duration.toMillis(timeoutGrace))
-      call = inFlight
-      const { end, takeExtension } = inFlight
-      inFlightCalls.add(agentConnection, target, inFlight, bytes)
-      inFlight.started(
-        typeof target === "string"
-          ? nodes.startRequest(member, event, body, timeout, end, takeExtension)
-          : target.link.startRequest(event, body, timeout, end, takeExtension)
-      )
-      return Effect.sync(() => {
-        if (inFlight.cancel()) cancelAtComputer()
+      const agent = requireSender(request.connection, definition.from, routing.success.agent)
+      if (Result.isFailure(agent)) return reject(agent.failure)
+      return startCall({
+        serial: ++serial,
+        startedAt: hasObservers ? epochMillis(clock) : 0,
+        request,
+        definition,
+        routing: routing.success,
+        agent: agent.success,
+        resume
       })
     })
 })

@@ -44,7 +44,10 @@ const makeCall = (office: string) => {
     const error = exit?._tag === "Failure" ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
     return error?._tag === "SendFailed" ? error.error.code : undefined
   }
-  return { codes, call: new InFlightCall(office, (_, exit) => void codes.push(codeOf(exit))) }
+  const call = new InFlightCall(office, (command, exit) => {
+    if (command === "Release") codes.push(codeOf(exit))
+  })
+  return { codes, call }
 }
 
 const test = effectWith(start())
