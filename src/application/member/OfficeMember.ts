@@ -1,17 +1,23 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
-import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
-import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lines.ts"
+import { defaultLineName, type LineName, lineNamed, linesNamed, linesWithin } from "../../domain/wire/lines.ts"
 import { keepsOperatorNames, type MemberFeature } from "../../domain/office/memberFeatures.ts"
+import {
+  hasJoined,
+  initialMember,
+  type MemberCommand,
+  type MemberEvent,
+  type MemberState,
+  memberTransition
+} from "../../domain/office/memberLifecycle.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatVersion } from "../../domain/wire/version.ts"
-import { connectOnNewestLine } from "./connectOnNewestLine.ts"
-import { makePlaceWait } from "./placeWait.ts"
 import { secureRandomBytes } from "../shared/secureRandom.ts"
-import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
+import { type Backoff, backoffDelay, reconnectBackoff } from "../shared/backoff.ts"
+import { startCountdown } from "../shared/startCountdown.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import {
   type Reply,
@@ -106,190 +112,226 @@ export interface OfficeMember {
   readonly provesOperators: () => boolean
 }
 
-/** A member on a line, and its handlers. */
-interface Binding extends MemberHandlers {
+/** A connection whose join was accepted. */
+interface Connected extends MemberHandlers {
   readonly member: OfficeMember
+  readonly link: Link
+  readonly provesOperators: boolean
 }
+
+/** A member on a line, and its handlers. */
+type Binding = Omit<Connected, "link" | "provesOperators">
+
+type JoinOptions = MemberOptions & { readonly instance?: string }
 
 const joinTimeout = Duration.seconds(20)
 
-/** A membership of this duration was stable: the member rejoins at once. */
-const stableAfter = Duration.seconds(2)
-
-/** True for temporary failures: the Server is unreachable or cannot admit this member at present. */
-const isJoinRetryable = (error: JoinFailed): boolean => {
-  switch (error._tag) {
-    case "Unreachable":
-      return error.permanent !== true
-    case "AdmissionRejected":
-      return error.retryable === true
-    case "JoinRejected":
-      return isRetryableMessage(error.message)
-    case "VersionRejected":
-      return false
-  }
-}
-
-/**
- * A rejoin may outlast more: another member may hold the name, a proxy answers for its Server with 403 or 404, and a
- * certificate that has expired is renewed.
- */
-const isRejoinRetryable = (error: JoinFailed): boolean =>
-  isJoinRetryable(error) ||
-  (error._tag === "Unreachable" && error.reason !== undefined) ||
-  error._tag === "JoinRejected" ||
-  (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
+const waitBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(2) }
 
 /** Makes a secret of 128 bits in hexadecimal. */
 export const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16))
+
+/** Connects on the newest line that the Server accepts. Fails with the last rejection. */
+const connectOnNewestLine = <A, R>(
+  connect: (line: ProtocolLine) => Effect.Effect<A, ConnectError, R>
+): Effect.Effect<A, ConnectError, R> => {
+  const connectOnFirst = ([line, ...others]: ReadonlyArray<ProtocolLine>): Effect.Effect<A, ConnectError, R> =>
+    line === undefined
+      ? Effect.die("no protocol line")
+      : Effect.catchTag(connect(line), "VersionRejected", (rejection) => {
+          const { mismatch } = rejection
+          const accepted =
+            mismatch === undefined ? others : others.filter((other) => linesWithin(mismatch).includes(other))
+          return accepted.length === 0 ? Effect.fail(rejection) : connectOnFirst(accepted)
+        })
+  return connectOnFirst(linesNamed().toReversed())
+}
+
+/** Makes the effect that opens a link of a member on its line, which the first connection chooses. */
+const makeConnect = Effect.fnUntraced(function* (
+  { features = [], instance = makeInstanceSecret(), protocol = defaultLineName, role }: JoinOptions,
+  bind: (line: ProtocolLine) => Binding,
+  onReplaced: Effect.Effect<void>
+) {
+  const transport = yield* TransportClient
+  let chosen = protocol === "auto" ? undefined : bind(lineNamed(protocol))
+  const connect = Effect.fnUntraced(function* (binding: Binding) {
+    const { line } = binding.member
+    const onMessage: MessageHandler = (event, body) =>
+      Effect.suspend(() => (event === line.replacedEvent ? Effect.as(onReplaced, []) : binding.onMessage(event, body)))
+    const announced = features.length === 0 ? {} : { a2c_features: features }
+    // The Server recognises this member by the secret and replaces its stale connection.
+    const auth = { ...(line.hasRoleInHandshake && { role }), instance, ...announced }
+    const link = yield* transport.connect({ version: formatVersion(line.version), auth, onMessage })
+    chosen = binding
+    return { link, ...binding }
+  })
+  return Effect.suspend(() =>
+    chosen === undefined ? connectOnNewestLine((line) => connect(bind(line))) : connect(chosen)
+  )
+})
+
+/** Joins the office over a link. Gives whether the Server lets no member take the name of an operator. */
+const sendJoin = Effect.fnUntraced(function* (
+  link: Link,
+  { decodeMembershipAck, serverRequests: { join } }: ProtocolLine,
+  { name, office, role, takeOver }: Pick<MemberOptions, "name" | "office" | "role" | "takeOver">
+): Effect.fn.Return<boolean, JoinFailed> {
+  const terms = takeOver === true ? { takeOver } : {}
+  const body = jsonBody(join.request.encode({ role, name, officeId: office, ...terms }))
+  const reply = yield* link.request(join.event, body, joinTimeout).pipe(
+    Effect.tapErrorTag("RequestTimeout", () => link.close("join_timeout")),
+    Effect.mapError(() => new Unreachable({ message: "The Server did not reply to the join request in time" }))
+  )
+  const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
+  yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
+    const current = parseMembershipConflict({ office, role }, message)
+    return new JoinRejected({ office, message, ...definedOnly({ current }) })
+  })
+  return keepsOperatorNames(values)
+})
+
+const logPlaceTaken = ({ name, office, role, wait = Duration.zero }: MemberOptions, current: CurrentMember) => {
+  const since = current.joinedAt === undefined ? undefined : new Date(current.joinedAt).toISOString()
+  const timeout = Duration.isFinite(wait) ? Duration.format(wait) : "none"
+  const fields = definedOnly({ office, [role]: role === "agent" ? current.name : name, since, timeout })
+  return Effect.logWarning("waiting until the place is free", fields)
+}
+
+const makeMember = (
+  line: ProtocolLine,
+  role: Role,
+  status: OfficeMember["status"],
+  connected: () => Connected | undefined
+): OfficeMember => {
+  const permittedLink = Effect.fnUntraced(function* (event: string) {
+    const from = line.findEventDefinition(event)?.from
+    if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
+    return connected()?.link ?? (yield* new LinkClosed({ reason: "not connected" }))
+  })
+  return {
+    line,
+    status,
+    request: (event, body, timeout, extend) =>
+      Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout, extend)),
+    notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
+    maxBytes: () => connected()?.link.maxBytes() ?? Number.POSITIVE_INFINITY,
+    fits: (body) => connected()?.link.fits(body) ?? true,
+    provesOperators: () => connected()?.provesOperators ?? false
+  }
+}
+
+/** Makes the cell of a member's state, and executes the commands of {@link memberTransition}. */
+const makeLifecycle = Effect.fnUntraced(function* (options: MemberOptions) {
+  const { name, office, retryInitialConnect = false, role } = options
+  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
+  const firstJoin = yield* Deferred.make<OfficeMember, JoinFailed>()
+  let state = initialMember(retryInitialConnect)
+  let connected: Connected | undefined
+
+  const end = (phrase: string, error: JoinFailed | MemberReplaced) =>
+    Effect.andThen(
+      Effect.logError(phrase, { office, reason: error.message }),
+      SubscriptionRef.set(status, { _tag: "Failed", error })
+    )
+
+  const announceJoin = Effect.fnUntraced(function* ({ member, onJoined }: Connected, isRejoin: boolean) {
+    yield* SubscriptionRef.set(status, { _tag: "Joined" })
+    yield* Effect.logDebug("joined office", { office, name, role, line: member.line.name })
+    yield* onJoined
+    if (isRejoin) yield* Effect.logInfo("rejoined office", { office })
+    yield* Deferred.succeed(firstJoin, member)
+  })
+
+  const announceLoss = Effect.fnUntraced(function* ({ onLost }: Connected, reason: string) {
+    connected = undefined
+    yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
+    yield* Effect.logWarning("connection lost", { office, reason })
+    yield* onLost(reason)
+  })
+
+  const execute = (command: MemberCommand<JoinFailed>): Effect.Effect<unknown> => {
+    switch (command._tag) {
+      case "AnnounceJoin":
+        return connected === undefined ? Effect.void : announceJoin(connected, command.isRejoin)
+      case "AnnounceLoss":
+        return connected === undefined ? Effect.void : announceLoss(connected, command.reason)
+      case "LogRetry":
+        return Effect.logWarning("join failed, retrying", { office, reason: command.reason })
+      case "LogPlaceTaken":
+        return logPlaceTaken(options, command.current)
+      case "FailFirstJoin":
+        return Deferred.fail(firstJoin, command.failure)
+      case "FailRejoin":
+        return end("rejoin failed", command.failure)
+      case "GiveWay":
+        return end("membership taken over", new MemberReplaced({ office, name }))
+    }
+  }
+
+  return {
+    status,
+    firstJoin,
+    state: () => state,
+    connected: () => connected,
+    setConnected: (next: Connected) => void (connected = next),
+    apply: (event: MemberEvent<JoinFailed>) =>
+      Effect.suspend(() => {
+        const [next, commands] = memberTransition(state, event)
+        state = next
+        return Effect.forEach(commands, execute, { discard: true })
+      })
+  }
+})
 
 /**
  * Joins an office and stays a member until the scope closes. Resolves after the first join. A member that loses its
  * connection rejoins with backoff until the Server reports a permanent failure.
  */
 export const joinOffice = Effect.fnUntraced(function* (
-  options: MemberOptions & { readonly instance?: string },
+  options: JoinOptions,
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
-  const { name, office, protocol = defaultLineName, role, wait = Duration.zero } = options
-  // The Server recognises this member by the secret and replaces its stale connection.
-  const { instance = makeInstanceSecret() } = options
-  const { features = [], retryInitialConnect = false, takeOver = false } = options
-  const transport = yield* TransportClient
-  let current: Link | undefined
-  let provesOperators = false
-  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
-
-  const makeMember = (line: ProtocolLine): OfficeMember => {
-    const permittedLink = Effect.fnUntraced(function* (event: string) {
-      const from = line.findEventDefinition(event)?.from
-      if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
-      return current ?? (yield* new LinkClosed({ reason: "not connected" }))
-    })
-    return {
-      line,
-      status,
-      request: (event, body, timeout, extend) =>
-        Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout, extend)),
-      notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
-      maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
-      fits: (body) => current?.fits(body) ?? true,
-      provesOperators: () => provesOperators
-    }
-  }
-
-  const sendJoin = Effect.fnUntraced(function* (
-    link: Link,
-    { decodeMembershipAck, serverRequests: { join } }: ProtocolLine
-  ): Effect.fn.Return<void, JoinFailed> {
-    const terms = takeOver && !hasJoined ? { takeOver } : {}
-    const body = jsonBody(join.request.encode({ role, name, officeId: office, ...terms }))
-    const reply = yield* link.request(join.event, body, joinTimeout).pipe(
-      Effect.tapErrorTag("RequestTimeout", () => link.close("join_timeout")),
-      Effect.mapError(() => new Unreachable({ message: "The Server did not reply to the join request in time" }))
-    )
-    const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
-    yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
-      const current = parseMembershipConflict({ office, role }, message)
-      return new JoinRejected({ office, message, ...definedOnly({ current }) })
-    })
-    provesOperators = keepsOperatorNames(values)
-  })
-
+  const { role, takeOver = false, wait = Duration.zero } = options
+  const { apply, connected, firstJoin, setConnected, state, status } = yield* makeLifecycle(options)
+  const placeTime = yield* startCountdown(wait)
   const bind = (line: ProtocolLine): Binding => {
-    const member = makeMember(line)
+    const member = makeMember(line, role, status, connected)
     return { ...makeHandlers(member), member }
   }
-  /** The member on its line; `undefined` until the first connection chooses the line. */
-  let chosen = protocol === "auto" ? undefined : bind(lineNamed(protocol))
+  const connect = yield* makeConnect(options, bind, apply({ _tag: "Replaced" }))
 
-  const firstJoin = yield* Deferred.make<OfficeMember, JoinFailed>()
-  let hasJoined = false
-  /** The reasons of failed joins since the last join: each is logged once. */
-  const loggedReasons = new Set<string>()
-  /** Consecutive short memberships. Each costs the office two notifications, so they are delayed. */
-  let shortLived = 0
-
-  /** Connects, joins, and stays until the connection is lost. Fails when another connection takes over. */
+  /** Connects, joins, and stays until the connection is lost. */
   const stayConnected = Effect.gen(function* () {
-    let isReplaced = false
-    const connect = Effect.fnUntraced(function* (binding: Binding) {
-      const { line } = binding.member
-      const onMessage: MessageHandler = (event, body) =>
-        Effect.suspend(() => {
-          if (event !== line.replacedEvent) return binding.onMessage(event, body)
-          isReplaced = true
-          return Effect.succeed([])
-        })
-      const announced = features.length === 0 ? {} : { a2c_features: features }
-      const auth = { ...(line.hasRoleInHandshake && { role }), instance, ...announced }
-      const link = yield* transport.connect({ version: formatVersion(line.version), auth, onMessage })
-      chosen = binding
-      return { link, ...binding }
-    })
-    const {
-      link,
-      member,
-      onConnected = Effect.void,
-      onJoined,
-      onLost
-    } = yield* chosen === undefined ? connectOnNewestLine((line) => connect(bind(line))) : connect(chosen)
-    yield* onConnected
-    yield* sendJoin(link, member.line)
-    current = link
-    yield* SubscriptionRef.set(status, { _tag: "Joined" })
-    yield* Effect.logDebug("joined office", { office, name, role, line: member.line.name })
-    yield* onJoined
-    if (hasJoined) yield* Effect.logInfo("rejoined office", { office })
-    hasJoined = true
-    loggedReasons.clear()
-    yield* Deferred.succeed(firstJoin, member)
+    const { link, ...binding } = yield* connect
+    yield* binding.onConnected ?? Effect.void
+    const terms = { ...options, takeOver: takeOver && !hasJoined(state()) }
+    const provesOperators = yield* sendJoin(link, binding.member.line, terms)
+    setConnected({ link, ...binding, provesOperators })
+    yield* apply({ _tag: "Joined" })
     const since = yield* Clock.currentTimeMillis
     const reason = yield* link.closed
-    const lasted = (yield* Clock.currentTimeMillis) - since
-    shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
-    current = undefined
-    provesOperators = false
-    yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
-    yield* Effect.logWarning("connection lost", { office, reason })
-    yield* onLost(reason)
-    if (isReplaced) return yield* new MemberReplaced({ office, name })
-  }).pipe(Effect.scoped)
-
-  const isRetryable = (error: JoinFailed | MemberReplaced) => {
-    if (error._tag === "MemberReplaced") return false
-    return hasJoined ? isRejoinRetryable(error) : retryInitialConnect && isJoinRetryable(error)
-  }
-  const placeWait = yield* makePlaceWait({ name, office, role }, wait)
-  const connectWithRetry = stayConnected.pipe(
-    Effect.tapError((error) => {
-      const { message: reason } = error
-      if (!isRetryable(error) || loggedReasons.has(reason)) return Effect.void
-      loggedReasons.add(reason)
-      return Effect.logWarning("join failed, retrying", { office, reason })
-    }),
-    Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable }),
-    Effect.retry({
-      schedule: placeWait.schedule,
-      while: (error) =>
-        !hasJoined && error._tag === "JoinRejected" ? placeWait.continues(error.current) : Effect.succeed(false)
-    })
-  )
-  const delayShortLived = Effect.suspend(() =>
-    shortLived > 1 ? Effect.flatMap(backoffDelay(reconnectBackoff, shortLived - 1), Effect.sleep) : Effect.void
+    yield* apply({ _tag: "Lost", reason, lastedMillis: (yield* Clock.currentTimeMillis) - since })
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((failure) =>
+      Effect.flatMap(placeTime, (left) => apply({ _tag: "JoinFailed", failure, placeMillis: Duration.toMillis(left) }))
+    )
   )
 
-  yield* Effect.forever(Effect.andThen(connectWithRetry, delayShortLived)).pipe(
-    Effect.catch((error) => {
-      if (error._tag !== "MemberReplaced" && !hasJoined) return Deferred.fail(firstJoin, error)
-      const phrase = error._tag === "MemberReplaced" ? "membership taken over" : "rejoin failed"
-      return Effect.andThen(
-        Effect.logError(phrase, { office, reason: error.message }),
-        SubscriptionRef.set(status, { _tag: "Failed", error })
-      )
-    }),
-    Effect.onError((cause) => Deferred.failCause(firstJoin, cause)),
-    Effect.forkScoped
-  )
+  const delayOf = Effect.fnUntraced(function* (waiting: Extract<MemberState, { readonly _tag: "Waiting" }>) {
+    if (waiting.for === "server") return yield* backoffDelay(reconnectBackoff, waiting.attempt)
+    return Duration.min(yield* backoffDelay(waitBackoff, waiting.attempt), yield* placeTime)
+  })
+
+  const live = Effect.gen(function* () {
+    for (let current = state(); current._tag !== "Ended"; current = state()) {
+      if (current._tag === "Waiting") {
+        yield* Effect.sleep(yield* delayOf(current))
+        yield* apply({ _tag: "WaitOver" })
+      } else yield* stayConnected
+    }
+  })
+  yield* Effect.forkScoped(Effect.onError(live, (cause) => Deferred.failCause(firstJoin, cause)))
   return yield* Deferred.await(firstJoin)
 })
