@@ -1,20 +1,14 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
 import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { PageEvent, PageMember, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
+import type { PageEvent, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import { auditOperator } from "../observability/auditing.ts"
-import { Observability } from "../observability/Observability.ts"
-import {
-  CallObservers,
-  CallStatusObservers,
-  type CompletedCall,
-  MembershipObservers,
-  UpdateObservers
-} from "../observability/observers.ts"
-import { type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
+import { Observability, type StatusReport } from "../observability/Observability.ts"
+import { CallObservers, CallStatusObservers, MembershipObservers, UpdateObservers } from "../observability/observers.ts"
+import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
 import { makeDocumentPreviews } from "./computers/documents.ts"
@@ -84,76 +78,68 @@ export class OfficeWatch extends Context.Service<
     Layer.fresh(Layer.effectContext(Effect.suspend(() => make(options))))
 }
 
-const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
-  const clock = yield* Clock.Clock
-  const observability = yield* Observability
-  const audit = yield* AuditLog
-  /** Replaces the background task. */
-  const run = yield* FiberHandle.makeRuntime<never>()
-  const previewDocument = yield* makeDocumentPreviews
-  const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
-  const streams = new Map<string, OpenStream>()
-  let attached: Attached | undefined
-
-  const now = () => clock.currentTimeMillisUnsafe()
-
-  const addEvent = (event: PageEvent | undefined): void => {
-    if (event !== undefined) for (const { buffer } of streams.values()) buffer.addEvent(event)
+const toPageNode = ({ connections, registry }: WatchedServer, report: StatusReport): PageNode => {
+  const { components, gauges, lines, reason, recent, startedAt, state, version } = report
+  return {
+    node: registry.node,
+    version,
+    lines,
+    state,
+    components,
+    startedAt,
+    connections: connections.size(),
+    callsInFlight: gauges["calls_in_flight"] ?? 0,
+    callsPerSecond: recent.perSecond,
+    memoryBytes: gauges["process_resident_memory_bytes"] ?? 0,
+    ...definedOnly({ reason, latency: recent.latency })
   }
+}
 
+/** The calls in flight. Nothing observes their starts: the look at all of them once for a batch costs less. */
+function* callsInFlight({ connections }: WatchedServer) {
+  for (const { calls } of connections.all()) for (const { origin } of calls) if (origin !== undefined) yield origin
+}
+
+/** The open streams by their ids. Each of them gets the calls of a table, and other events. */
+const makeOpenStreams = () => {
+  const streams = new Map<string, OpenStream>()
+  const forEach = (action: (buffer: StreamBuffer) => void): void => {
+    for (const { buffer } of streams.values()) action(buffer)
+  }
   const calls = makeCallTable({
-    addCall: (call) => {
-      for (const { buffer } of streams.values()) buffer.addCall(call)
-    },
+    addCall: (call) => forEach((buffer) => buffer.addCall(call)),
     hasSpaceForEnded: () => {
       for (const { buffer } of streams.values()) if (buffer.hasSpaceForEnded()) return true
       return false
     },
-    addEndedCall: (call) => {
-      for (const { buffer } of streams.values()) buffer.addEndedCall(call)
-    },
-    omitCall: () => {
-      for (const { buffer } of streams.values()) buffer.omitCall()
-    }
+    addEndedCall: (call) => forEach((buffer) => buffer.addEndedCall(call)),
+    omitCall: () => forEach((buffer) => buffer.omitCall())
   })
+  return { streams, calls, forEach }
+}
 
-  /** The Server, while a stream is open. */
-  const watched = (): WatchedServer | undefined => (streams.size === 0 ? undefined : attached?.server)
+interface OpeningParts extends ReturnType<typeof makeOpenStreams> {
+  readonly attached: () => Attached | undefined
+  readonly bodies: CallBodies | undefined
+}
 
-  const endCall = (completed: CompletedCall): void => {
-    const server = watched()
-    if (server === undefined) return
-    const { node } = server.registry
-    calls.end(completed, node)
-    bodies?.capture(callId(node, completed.serial), completed)
-  }
-
-  const nodeStatus = ({ connections, registry }: WatchedServer): PageNode => {
-    const report = observability.report()
-    const { gauges, lines, reason, recent, startedAt, state, version } = report
-    return {
-      node: registry.node,
-      version,
-      lines,
-      state,
-      components: report.components,
-      startedAt,
-      connections: connections.size(),
-      callsInFlight: gauges["calls_in_flight"] ?? 0,
-      callsPerSecond: recent.perSecond,
-      memoryBytes: gauges["process_resident_memory_bytes"] ?? 0,
-      ...definedOnly({ reason, latency: recent.latency })
-    }
-  }
+/** Makes the effects that open a stream: of this node alone, and with the other nodes. */
+const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forEach, streams }: OpeningParts) {
+  const clock = yield* Clock.Clock
+  const observability = yield* Observability
+  /** Replaces the background task. */
+  const run = yield* FiberHandle.makeRuntime<never>()
+  const now = () => clock.currentTimeMillisUnsafe()
+  const nodeEvent = (server: WatchedServer): PageNode => toPageNode(server, observability.report())
 
   const reportStatus = Effect.sync(() => {
-    const server = watched()
+    const server = attached()?.server
     if (server === undefined) return
     const status: ReadonlyArray<PageEvent> = [
       { _tag: "Activity", at: now(), offices: calls.takeActivity() },
-      { _tag: "Node", node: nodeStatus(server) }
+      { _tag: "Node", node: nodeEvent(server) }
     ]
-    for (const { buffer } of streams.values()) buffer.setStatus(status)
+    forEach((buffer) => buffer.setStatus(status))
   })
 
   const reporting = Effect.sleep(statusInterval).pipe(
@@ -167,38 +153,27 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     bodies?.clear()
   })
 
-  /** The calls in flight. Nothing observes their starts: the look at all of them once for a batch costs less. */
-  function* callsInFlight({ connections }: WatchedServer) {
-    for (const { calls } of connections.all()) for (const { origin } of calls) if (origin !== undefined) yield origin
-  }
-
   const makeSnapshot = (server: WatchedServer, stream: string): PageSnapshot => {
     const at = now()
-    const members: Array<PageMember> = []
-    let omittedMembers = 0
-    for (const connection of server.connections.all()) {
-      const member = toPageMember(connection, at)
-      if (member === undefined) continue
-      if (members.length < maxSnapshotMembers) members.push(member)
-      else omittedMembers += 1
-    }
+    const all = server.connections.all().flatMap((connection) => toPageMember(connection, at) ?? [])
+    const members = all.slice(0, maxSnapshotMembers)
+    const omittedMembers = all.length - members.length
     const shown = calls.snapshot(callsInFlight(server), server.registry.node)
-    return { _tag: "Snapshot", stream, at, members, omittedMembers, calls: shown, nodes: [nodeStatus(server)] }
+    return { _tag: "Snapshot", stream, at, members, omittedMembers, calls: shown, nodes: [nodeEvent(server)] }
   }
 
   const openStream = Effect.gen(function* () {
-    if (attached === undefined) return yield* notServing()
-    const { detached, server } = attached
+    const serving = attached()
+    if (serving === undefined) return yield* notServing()
+    const { detached, server } = serving
     if (streams.size >= maxStreams)
       return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
     if (streams.size === 0) run(reporting)
     const id = bytesToHex(secureRandomBytes(16))
     const snapshot = makeSnapshot(server, id)
-    const running = snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : []))
-    const buffer = makeStreamBuffer(running)
-    const stream: OpenStream = { buffer, inspections: yield* makeInspections(server, buffer.addEvent) }
-    streams.set(id, stream)
-    return { id, snapshot, stream, detached }
+    const buffer = makeStreamBuffer(snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : [])))
+    streams.set(id, { buffer, inspections: yield* makeInspections(server, buffer.addEvent) })
+    return { id, snapshot, buffer, detached }
   })
 
   const closeStream = ({ id }: { readonly id: string }) =>
@@ -209,45 +184,47 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
       run(forgetting)
     })
 
-  /** Opens a stream of this node. */
-  const openHere = Effect.map(
-    Effect.acquireRelease(openStream, closeStream),
-    ({ detached, snapshot, stream: { buffer } }): PageStream => {
-      const hasEvents = (): boolean => {
-        const server = watched()
-        if (server !== undefined) calls.showRunning(callsInFlight(server), server.registry.node, now())
-        return buffer.hasEvents()
-      }
-      return {
-        snapshot,
-        // Polls: an event that woke the reader would run it on the path of a call.
-        next: Effect.repeat(Effect.sleep(batchInterval), { until: hasEvents }).pipe(
-          Effect.map(() => buffer.take(now())),
-          Effect.raceFirst(Deferred.await(detached))
-        )
-      }
+  return Effect.map(Effect.acquireRelease(openStream, closeStream), ({ buffer, detached, snapshot }): PageStream => {
+    const hasEvents = (): boolean => {
+      const server = attached()?.server
+      if (server !== undefined) calls.showRunning(callsInFlight(server), server.registry.node, now())
+      return buffer.hasEvents()
     }
-  )
-
-  const open = Effect.gen(function* () {
-    const stream = yield* openHere
-    const opened = streams.get(stream.snapshot.stream)
-    if (opened !== undefined && attached !== undefined) opened.others = yield* attached.others.follow(opened.buffer)
-    return stream
+    return {
+      snapshot,
+      // Polls: an event that woke the reader would run it on the path of a call.
+      next: Effect.repeat(Effect.sleep(batchInterval), { until: hasEvents }).pipe(
+        Effect.map(() => buffer.take(now())),
+        Effect.raceFirst(Deferred.await(detached))
+      )
+    }
   })
+})
 
+interface AttachParts {
+  readonly streams: ReadonlyMap<string, OpenStream>
+  readonly bodies: CallBodies | undefined
+  /** Opens a stream of this node. */
+  readonly openHere: PageSource["open"]
+}
+
+/** Makes the function that executes the commands of operators at a Server until the scope closes. */
+const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: AttachParts) {
+  const clock = yield* Clock.Clock
+  const audit = yield* AuditLog
+  const previewDocument = yield* makeDocumentPreviews
   const recorded = makeRecordAction((action) => {
-    if (audit !== undefined) auditOperator(audit, now(), action)
+    if (audit !== undefined) auditOperator(audit, clock.currentTimeMillisUnsafe(), action)
+  })
+  const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
+    const stream = streams.get(id)
+    if (stream === undefined) return false
+    yield* stream.inspections.focus(address)
+    if (stream.others !== undefined) yield* stream.others.focus(address, operator)
+    return true
   })
 
-  const attach = Effect.fnUntraced(function* (server: WatchedServer) {
-    const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
-      const stream = streams.get(id)
-      if (stream === undefined) return false
-      yield* stream.inspections.focus(address)
-      if (stream.others !== undefined) yield* stream.others.focus(address, operator)
-      return true
-    })
+  return Effect.fnUntraced(function* (server: WatchedServer): Effect.fn.Return<Attached, never, Scope.Scope> {
     const others = makeOtherNodes(server)
     const execute = yield* makeCommands(server, { bodies, focus, previewDocument, recorded })
     const startCall = yield* makeOperatorCalls(server)
@@ -258,50 +235,76 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     const serve = yield* makeNodeService({ open: openHere, execute, call })
     yield* server.nodes.serveOperators(serve)
     const commands = makeClusterCommands(server, others, { execute, call })
-    const detached = yield* Deferred.make<undefined>()
-    yield* Effect.acquireRelease(
-      Effect.sync(() => void (attached = { server, others, detached, ...commands })),
-      () =>
-        Effect.suspend(() => {
-          attached = undefined
-          return Deferred.succeed(detached, undefined)
-        })
-    )
+    return { server, others, detached: yield* Deferred.make<undefined>(), ...commands }
   })
+})
+
+/** Adds an observer to those of the context. */
+const addObserver = <A>(
+  observers: Context.Reference<ReadonlyArray<(event: A) => void>>,
+  observer: (event: A) => void
+) => Effect.map(observers, (before) => Context.make(observers, [...before, observer]))
+
+const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
+  const clock = yield* Clock.Clock
+  const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
+  let attached: Attached | undefined
+  const opened = makeOpenStreams()
+  const { calls, forEach, streams } = opened
+  const openHere = yield* makeOpening({ ...opened, bodies, attached: () => attached })
+  const attach = yield* makeAttach({ streams, bodies, openHere })
+  const now = () => clock.currentTimeMillisUnsafe()
+  /** The Server, while a stream is open. */
+  const watched = (): WatchedServer | undefined => (streams.size === 0 ? undefined : attached?.server)
+  const addEvent = (event: PageEvent): void => forEach((buffer) => buffer.addEvent(event))
+
+  const observers = yield* Effect.all([
+    addObserver(CallObservers, (completed) => {
+      const server = watched()
+      if (server === undefined) return
+      const { node } = server.registry
+      calls.end(completed, node)
+      bodies?.capture(callId(node, completed.serial), completed)
+    }),
+    addObserver(CallStatusObservers, (describe) => {
+      const server = watched()
+      if (server !== undefined) calls.report(describe(), server.registry.node)
+    }),
+    addObserver(MembershipObservers, (event) => {
+      const server = watched()
+      if (server === undefined) return
+      const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
+      const shown = toMembershipEvent(event, server.registry.node, connection, now())
+      if (shown !== undefined) addEvent(shown)
+      if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
+    }),
+    addObserver(UpdateObservers, (update) => {
+      if (watched() !== undefined) addEvent({ _tag: "Updated", ...update, at: now() })
+    })
+  ])
 
   const service = OfficeWatch.of({
     hasBodies: bodies !== undefined,
-    open,
+    open: Effect.gen(function* () {
+      const stream = yield* openHere
+      const own = streams.get(stream.snapshot.stream)
+      if (own !== undefined && attached !== undefined) own.others = yield* attached.others.follow(own.buffer)
+      return stream
+    }),
     execute: (command, operator) =>
       Effect.suspend(() => attached?.execute(command, operator) ?? Effect.fail(notServing())),
     call: (request, operator) => Effect.suspend(() => attached?.call(request, operator) ?? Effect.fail(notServing())),
-    attach
+    attach: (server) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.tap(attach(server), (next) => Effect.sync(() => void (attached = next))),
+          ({ detached }) =>
+            Effect.suspend(() => {
+              attached = undefined
+              return Deferred.succeed(detached, undefined)
+            })
+        )
+      )
   })
-
-  return Context.make(OfficeWatch, service).pipe(
-    Context.add(CallObservers, [...(yield* CallObservers), endCall]),
-    Context.add(CallStatusObservers, [
-      ...(yield* CallStatusObservers),
-      (describe) => {
-        const server = watched()
-        if (server !== undefined) calls.report(describe(), server.registry.node)
-      }
-    ]),
-    Context.add(MembershipObservers, [
-      ...(yield* MembershipObservers),
-      (event) => {
-        const server = watched()
-        if (server === undefined) return
-        const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
-        addEvent(toMembershipEvent(event, server.registry.node, connection, now()))
-        if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
-      }
-    ]),
-    Context.add(UpdateObservers, [
-      ...(yield* UpdateObservers),
-      (update) => {
-        if (watched() !== undefined) addEvent({ _tag: "Updated", ...update, at: now() })
-      }
-    ])
-  )
+  return Context.mergeAll(Context.make(OfficeWatch, service), ...observers)
 })
