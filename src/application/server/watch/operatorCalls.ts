@@ -61,45 +61,76 @@ const officeHasAgent = (name: string | undefined) =>
     `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
   )
 
-/**
- * Makes the function that calls tools for operators, of Computers of this node. An operator joins an office without an
- * Agent as its Agent, and leaves it when the last of its calls there has ended: an unused membership would lock out the
- * real Agent. Beside an Agent it calls Computers that allow it.
- */
-export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedServer) {
-  const { connections, readiness, registry } = server
+const joinAsAgent = Effect.fnUntraced(function* (
+  { decodeMembershipAck, serverRequests }: ProtocolLine,
+  link: OperatorLink,
+  { office, operator }: MembershipKey
+) {
+  const { event, request } = serverRequests.join
+  const join = jsonBody(request.encode({ role: "agent", name: operatorNameOf(operator), officeId: office }))
+  const acknowledged = yield* Effect.mapError(link.request(event, join), ({ message }) => unavailable(message))
+  const values = acknowledged.map(({ head }) => Result.getOrElse(head, () => undefined))
+  yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
+    const current = parseMembershipConflict({ office, role: "agent" }, message)
+    return current === undefined ? unavailable(message) : officeHasAgent(current.name)
+  })
+})
+
+/** Makes the call of a membership. `listeners` receive the statuses of calls by the ids of their requests. */
+const makeCall =
+  (
+    line: ProtocolLine,
+    link: OperatorLink,
+    { office, operator }: MembershipKey,
+    listeners: Map<string, (status: CallStatus) => void>
+  ): OperatorMembership["call"] =>
+  ({ computer, params, timeout, tool }, onStatus) =>
+    withClientSpan(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
+      const { toolCall } = line.calls
+      const send = Effect.gen(function* () {
+        const request = {
+          agent: operatorNameOf(operator),
+          reqId,
+          computer,
+          toolName: tool,
+          params,
+          timeout,
+          inputModes
+        }
+        const body = yield* Effect.try({
+          try: () => jsonBody(toolCall.request.encode(request)),
+          catch: (error) => badRequest(String(error))
+        })
+        const reply = yield* Effect.mapError(link.request(toolCall.event, body), ({ reason }) =>
+          unavailable(`The call has ended: ${reason}`)
+        )
+        return yield* decodeReply(line, toolCall.reply, reply)
+      })
+      return Effect.acquireUseRelease(
+        Effect.sync(() => void listeners.set(reqId, onStatus)),
+        () => send,
+        () => Effect.sync(() => void listeners.delete(reqId))
+      )
+    }).pipe(
+      Effect.match({
+        onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
+        onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
+      })
+    )
+
+/** Makes the function that opens the membership of an operator, as long as the scope. */
+const makeJoin = (server: WatchedServer) => {
   /** Lets a new membership replace an old one of this operator that has not ended yet. */
   const instance = bytesToHex(secureRandomBytes(16))
-
-  const joinAsAgent = Effect.fnUntraced(function* (
-    { decodeMembershipAck, serverRequests }: ProtocolLine,
-    link: OperatorLink,
-    office: string,
-    name: string
-  ) {
-    const { event, request } = serverRequests.join
-    const join = jsonBody(request.encode({ role: "agent", name, officeId: office }))
-    const acknowledged = yield* Effect.mapError(link.request(event, join), ({ message }) => unavailable(message))
-    const values = acknowledged.map(({ head }) => Result.getOrElse(head, () => undefined))
-    yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
-      const current = parseMembershipConflict({ office, role: "agent" }, message)
-      return current === undefined ? unavailable(message) : officeHasAgent(current.name)
-    })
-  })
-
-  const joinOffice = Effect.fnUntraced(function* ({
-    kind,
-    line: lineName,
-    office,
-    operator
-  }: MembershipKey): Effect.fn.Return<OperatorMembership, ProtocolError, Scope.Scope> {
-    const line = yield* findLine(server, lineName)
-    const { calls, callStatus, decodeCallStatus } = line
-    const name = operatorNameOf(operator)
+  return Effect.fnUntraced(function* (
+    key: MembershipKey
+  ): Effect.fn.Return<OperatorMembership, ProtocolError, Scope.Scope> {
+    const { kind, office, operator } = key
+    const line = yield* findLine(server, key.line)
     const listeners = new Map<string, (status: CallStatus) => void>()
     const onNotification = (event: string, body: Body) => {
-      if (event !== callStatus.notification) return
-      const report = Result.getOrUndefined(decodeBody(body, decodeCallStatus))
+      if (event !== line.callStatus.notification) return
+      const report = Result.getOrUndefined(decodeBody(body, line.decodeCallStatus))
       if (report !== undefined) listeners.get(report.reqId)?.(report.status)
     }
     const auth = { role: "agent", instance, a2c_features: ["call_status"] }
@@ -107,41 +138,22 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       openOperatorLink(server, { line, auth, operator, onNotification }),
       ({ code, message }) => new ProtocolError({ code, message })
     )
-    const connection = connections.get(link.id)
-    if (kind === "agent") yield* joinAsAgent(line, link, office, name)
-    else if (connection !== undefined) connection.operates = { office: line.officeKey(office), role: "agent", name }
-
-    const call: OperatorMembership["call"] = ({ computer, params, timeout, tool }, onStatus) =>
-      withClientSpan(calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => void listeners.set(reqId, onStatus)),
-          () =>
-            Effect.try({
-              try: () => {
-                const request = { agent: name, reqId, computer, toolName: tool, params, timeout, inputModes }
-                return jsonBody(calls.toolCall.request.encode(request))
-              },
-              catch: (error) => badRequest(String(error))
-            }).pipe(
-              Effect.flatMap((body) =>
-                Effect.mapError(link.request(calls.toolCall.event, body), ({ reason }) =>
-                  unavailable(`The call has ended: ${reason}`)
-                )
-              ),
-              Effect.flatMap((reply) => decodeReply(line, calls.toolCall.reply, reply))
-            ),
-          () => Effect.sync(() => void listeners.delete(reqId))
-        )
-      ).pipe(
-        Effect.match({
-          onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
-          onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
-        })
-      )
-    return { call }
+    const connection = server.connections.get(link.id)
+    if (kind === "agent") yield* joinAsAgent(line, link, key)
+    else if (connection !== undefined)
+      connection.operates = { office: line.officeKey(office), role: "agent", name: operatorNameOf(operator) }
+    return { call: makeCall(line, link, key, listeners) }
   })
+}
 
-  const memberships = yield* RcMap.make({ lookup: joinOffice })
+/**
+ * Makes the function that calls tools for operators, of Computers of this node. An operator joins an office without an
+ * Agent as its Agent, and leaves it when the last of its calls there has ended: an unused membership would lock out the
+ * real Agent. Beside an Agent it calls Computers that allow it.
+ */
+export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedServer) {
+  const { connections, readiness, registry } = server
+  const memberships = yield* RcMap.make({ lookup: makeJoin(server) })
 
   const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
     const { computer, office } = request

@@ -44,7 +44,36 @@ interface ServiceOptions {
   readonly call: CallAsOperator
 }
 
-const noStream = () => notFound("The stream has ended")
+const openPage = (open: ServiceOptions["open"]) =>
+  Effect.map(
+    open,
+    ({ next, snapshot }): Opened<PageSnapshot> => ({
+      stream: snapshot.stream,
+      reply: snapshot,
+      next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
+    })
+  )
+
+const openCall = Effect.fnUntraced(function* (
+  call: CallAsOperator,
+  { call: request, operator }: Extract<NodeRequest, { readonly _tag: "OpenCall" }>
+) {
+  const messages = yield* call(request, fromNodeOperator(operator))
+  const queue = yield* Queue.bounded<PageCallMessage, Cause.Done>(maxQueuedMessages)
+  yield* Effect.forkScoped(
+    Effect.andThen(
+      Stream.runForEach(messages, (message) => Queue.offer(queue, message)),
+      Queue.end(queue)
+    )
+  )
+  const next = Queue.take(queue).pipe(
+    Effect.timeoutOption(maxWait),
+    Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
+    Effect.orElseSucceed((): NextMessages => ({ messages: [], isLast: true }))
+  )
+  const stream = bytesToHex(secureRandomBytes(16))
+  return { stream, reply: { stream }, next } satisfies Opened<OpenedStream>
+})
 
 /** Makes the function that serves the requests of other nodes, as long as the scope. */
 export const makeNodeService = Effect.fnUntraced(function* ({
@@ -76,39 +105,9 @@ export const makeNodeService = Effect.fnUntraced(function* ({
     return reply
   })
 
-  const openPage = Effect.map(
-    open,
-    ({ next, snapshot }): Opened<PageSnapshot> => ({
-      stream: snapshot.stream,
-      reply: snapshot,
-      next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
-    })
-  )
-
-  const openCall = Effect.fnUntraced(function* ({
-    call: request,
-    operator
-  }: Extract<NodeRequest, { readonly _tag: "OpenCall" }>) {
-    const messages = yield* call(request, fromNodeOperator(operator))
-    const queue = yield* Queue.bounded<PageCallMessage, Cause.Done>(maxQueuedMessages)
-    yield* Effect.forkScoped(
-      Effect.andThen(
-        Stream.runForEach(messages, (message) => Queue.offer(queue, message)),
-        Queue.end(queue)
-      )
-    )
-    const next = Queue.take(queue).pipe(
-      Effect.timeoutOption(maxWait),
-      Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
-      Effect.orElseSucceed((): NextMessages => ({ messages: [], isLast: true }))
-    )
-    const stream = bytesToHex(secureRandomBytes(16))
-    return { stream, reply: { stream }, next } satisfies Opened<OpenedStream>
-  })
-
   const readNext = Effect.fnUntraced(function* (id: string) {
     const stream = streams.get(id)
-    if (stream === undefined) return yield* noStream()
+    if (stream === undefined) return yield* notFound("The stream has ended")
     yield* extendLease(id)
     const read = yield* stream.next
     if (read.isLast) yield* close(id)
@@ -118,9 +117,9 @@ export const makeNodeService = Effect.fnUntraced(function* ({
   const handle = (request: NodeRequest): Effect.Effect<object, ProtocolError> => {
     switch (request._tag) {
       case "OpenPage":
-        return serve(openPage)
+        return serve(openPage(open))
       case "OpenCall":
-        return serve(openCall(request))
+        return serve(openCall(call, request))
       case "Next":
         return readNext(request.stream)
       case "Close":

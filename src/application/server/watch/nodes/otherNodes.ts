@@ -42,17 +42,16 @@ export interface FollowedNodes {
 
 export type OtherNodes = ReturnType<typeof makeOtherNodes>
 
-/** The other nodes of the cluster, as the operators of this one see and command them. */
-export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
-  /** The names of the other nodes. */
-  const names = (): ReadonlyArray<string> => registry.state().nodes.filter((node) => node !== registry.node)
+type RequestNode = <T extends NodeRequest["_tag"]>(
+  node: string,
+  message: Extract<NodeRequest, { readonly _tag: T }>
+) => Effect.Effect<NodeReplies[T], ProtocolError>
 
-  const unreachable = (node: string, reason: string) => unavailable(`The node ${node} cannot be reached: ${reason}`)
+const unreachable = (node: string, reason: string) => unavailable(`The node ${node} cannot be reached: ${reason}`)
 
-  const request = <T extends NodeRequest["_tag"]>(
-    node: string,
-    message: Extract<NodeRequest, { readonly _tag: T }>
-  ): Effect.Effect<NodeReplies[T], ProtocolError> =>
+const makeRequestNode =
+  ({ startRequest }: WatchedServer["nodeLink"]): RequestNode =>
+  <T extends NodeRequest["_tag"]>(node: string, message: Extract<NodeRequest, { readonly _tag: T }>) =>
     Effect.callback<NodeReplies[T], ProtocolError>((resume) => {
       const onReply = (exit: NodeReplyExit) =>
         resume(
@@ -68,12 +67,86 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
           )
         )
       const body = jsonBody(nodeRequestCodec.encode(message))
-      const cancel = nodeLink.startRequest(node, operatorsTarget, operatorsEvent, body, replyTimeout, onReply)
+      const cancel = startRequest(node, operatorsTarget, operatorsEvent, body, replyTimeout, onReply)
       return Effect.sync(cancel)
     })
 
-  const closeStream = (node: string, stream: string) =>
-    Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
+const closeStream = (request: RequestNode, node: string, stream: string) =>
+  Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
+
+const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEvent> => [
+  ...nodes.map((node): PageEvent => ({ _tag: "Node", node })),
+  ...members.map((member): PageEvent => ({ _tag: "Entered", member })),
+  ...calls.map((call): PageEvent => ({ _tag: "Call", call }))
+]
+
+/** Makes the function that adds the events of the other nodes to a stream, as long as the scope. */
+const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
+  Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FollowedNodes, never, Scope.Scope> {
+    const clock = yield* Clock.Clock
+    const fibers = yield* FiberMap.make<string, void>()
+    const streams = new Map<string, string>()
+    let focused: { readonly address: OfficeAddress; readonly operator: Operator } | undefined
+
+    const focusNode = (node: string, stream: string) => {
+      if (focused === undefined) return Effect.void
+      const { address, operator } = focused
+      const command: PageCommand = { _tag: "Focus", stream, line: address.line, office: address.office }
+      return Effect.ignore(request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }))
+    }
+
+    const openNode = (node: string) =>
+      Effect.acquireRelease(
+        Effect.tap(request(node, { _tag: "OpenPage" }), ({ stream }) => Effect.sync(() => streams.set(node, stream))),
+        ({ stream }) => {
+          streams.delete(node)
+          buffer.addEvent({ _tag: "NodeLost", node, at: clock.currentTimeMillisUnsafe() })
+          return closeStream(request, node, stream)
+        },
+        { interruptible: true }
+      )
+
+    const followNode = Effect.fnUntraced(
+      function* (node: string) {
+        const snapshot = yield* openNode(node)
+        buffer.addOthers(eventsOf(snapshot), 0, 0)
+        yield* focusNode(node, snapshot.stream)
+        const next = Effect.gen(function* () {
+          // A slow reader slows the other node, which then leaves out more itself.
+          yield* Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasSpace })
+          const { isLast, messages } = yield* request(node, { _tag: "Next", stream: snapshot.stream })
+          for (const message of messages as ReadonlyArray<PageBatch>)
+            buffer.addOthers(message.events, message.omittedCalls, message.droppedEvents)
+          return isLast
+        })
+        yield* Effect.repeat(next, { until: (isLast) => isLast })
+      },
+      Effect.scoped,
+      (following, node) =>
+        Effect.catch(following, ({ message: reason }) => Effect.logDebug("other node not watched", { node, reason }))
+    )
+
+    const discoverNodes = Effect.suspend(() =>
+      Effect.forEach(names(), (node) => FiberMap.run(fibers, node, followNode(node), { onlyIfMissing: true }), {
+        discard: true
+      })
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval))))
+    return {
+      focus: (address, operator) =>
+        Effect.suspend(() => {
+          focused = { address, operator }
+          const options = { concurrency: "unbounded", discard: true } as const
+          return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), options)
+        })
+    }
+  })
+
+/** The other nodes of the cluster, as the operators of this one see and command them. */
+export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
+  /** The names of the other nodes. */
+  const names = (): ReadonlyArray<string> => registry.state().nodes.filter((node) => node !== registry.node)
+  const request = makeRequestNode(nodeLink)
 
   /**
    * Requests from all other nodes what only one of them has, and gives its reply or its error. Fails with `absent` when all of
@@ -91,89 +164,17 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
     return yield* failed?.failure ?? absent
   })
 
-  const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEvent> => [
-    ...nodes.map((node): PageEvent => ({ _tag: "Node", node })),
-    ...members.map((member): PageEvent => ({ _tag: "Entered", member })),
-    ...calls.map((call): PageEvent => ({ _tag: "Call", call }))
-  ]
+  /** Executes a command at another node. */
+  const execute = (node: string, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
+    request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) })
 
   return {
     names,
-    /** Adds the events of the other nodes to a stream, as long as the scope. */
-    follow: Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FollowedNodes, never, Scope.Scope> {
-      const clock = yield* Clock.Clock
-      const fibers = yield* FiberMap.make<string, void>()
-      const streams = new Map<string, string>()
-      let focused: { readonly address: OfficeAddress; readonly operator: Operator } | undefined
-
-      const focusNode = (node: string, stream: string) => {
-        if (focused === undefined) return Effect.void
-        const { address, operator } = focused
-        const command: PageCommand = { _tag: "Focus", stream, line: address.line, office: address.office }
-        return Effect.ignore(request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }))
-      }
-
-      const openNode = (node: string) =>
-        Effect.acquireRelease(
-          Effect.tap(request(node, { _tag: "OpenPage" }), ({ stream }) => Effect.sync(() => streams.set(node, stream))),
-          ({ stream }) => {
-            streams.delete(node)
-            buffer.addEvent({ _tag: "NodeLost", node, at: clock.currentTimeMillisUnsafe() })
-            return closeStream(node, stream)
-          },
-          { interruptible: true }
-        )
-
-      const followNode = Effect.fnUntraced(function* (node: string) {
-        const snapshot = yield* openNode(node)
-        buffer.addOthers(eventsOf(snapshot), 0, 0)
-        yield* focusNode(node, snapshot.stream)
-        const next = Effect.gen(function* () {
-          // A slow reader slows the other node, which then leaves out more itself.
-          yield* Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasSpace })
-          const { isLast, messages } = yield* request(node, { _tag: "Next", stream: snapshot.stream })
-          for (const message of messages as ReadonlyArray<PageBatch>)
-            buffer.addOthers(message.events, message.omittedCalls, message.droppedEvents)
-          return isLast
-        })
-        yield* Effect.repeat(next, { until: (isLast) => isLast })
-      }, Effect.scoped)
-
-      const discoverNodes = Effect.suspend(() =>
-        Effect.forEach(
-          names(),
-          (node) =>
-            FiberMap.run(
-              fibers,
-              node,
-              Effect.catch(followNode(node), ({ message: reason }) =>
-                Effect.logDebug("other node not watched", { node, reason })
-              ),
-              { onlyIfMissing: true }
-            ),
-          { discard: true }
-        )
-      )
-      yield* Effect.forkScoped(
-        Effect.repeat(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval)), { until: () => false })
-      )
-      return {
-        focus: (address, operator) =>
-          Effect.suspend(() => {
-            focused = { address, operator }
-            return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), {
-              concurrency: "unbounded",
-              discard: true
-            })
-          })
-      }
-    }),
-    /** Executes a command at another node. */
-    execute: (node: string, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
-      request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }),
+    follow: makeFollow(names, request),
+    execute,
     /** Executes a command at the node that has its target. */
     executeAnywhere: (command: PageCommand, operator: Operator, absent: ProtocolError) =>
-      requestAll((node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }), absent),
+      requestAll((node) => execute(node, command, operator), absent),
     /** Calls a tool at the node of its Computer. */
     call: Effect.fnUntraced(function* (
       call: PageCallRequest,
@@ -187,7 +188,7 @@ export const makeOtherNodes = ({ nodeLink, registry }: WatchedServer) => {
         }))
       const { at, stream } = yield* Effect.acquireRelease(
         "node" in place ? openAt(place.node) : requestAll(openAt, place.absent),
-        (opened) => closeStream(opened.at, opened.stream),
+        (opened) => closeStream(request, opened.at, opened.stream),
         { interruptible: true }
       )
       return Stream.paginate(undefined, () =>
