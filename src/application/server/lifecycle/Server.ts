@@ -16,17 +16,18 @@ import {
   TransportServer
 } from "../../ports/Transport.ts"
 import { makeClusterNodes } from "../routing/ClusterNodes.ts"
-import { makeConnections } from "../connections/Connections.ts"
+import { type Connections, makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "./idleReaper.ts"
 import { guardInbound } from "../routing/inboundGuard.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
 import { parseMemberFeatures } from "../../../domain/office/memberFeatures.ts"
 import { makeRequestBudget } from "../connections/RequestBudget.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
-import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
+import { makeMembershipCoordinator, type MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
 import { MembershipObservers } from "../observability/observers.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { RequestHandler } from "../routing/ClientRequest.ts"
 import { makeCallStatusForwarding } from "../routing/callStatus.ts"
 import { makeInFlightCalls } from "../connections/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
@@ -73,28 +74,20 @@ const memoryLimitGauges = (limits: Limits): ReadonlyArray<Gauge> =>
       read: () => limits[limit]
     }))
 
-const make = Effect.gen(function* () {
-  const transport = yield* TransportServer
+interface AcceptParts {
+  readonly connections: Connections
+  readonly coordinator: MembershipCoordinator
+  readonly handle: RequestHandler
+}
+
+/** Makes the function that accepts a client, from its authentication to the handler of its messages. */
+const makeAcceptConnection = Effect.fnUntraced(function* ({ connections, coordinator, handle }: AcceptParts) {
   const authenticator = yield* Authenticator
   const membershipObservers = yield* MembershipObservers
-  const metrics = yield* ServerMetrics
-  const nodeLink = yield* NodeLink
-  const readiness = yield* Readiness
-  const registry = yield* OfficeRegistry
   const servedLines = yield* ServedLines
-  const connections = yield* makeConnections
-  const requestBudget = yield* makeRequestBudget
-  const inFlightCalls = yield* makeInFlightCalls(requestBudget)
-  const nodes = yield* makeClusterNodes(connections)
-  const notifications = yield* makeNotifications(connections)
-  const coordinator = yield* makeMembershipCoordinator({ connections, inFlightCalls, notifications })
-  const route = yield* makeRouting({ connections, inFlightCalls, nodes, notifications })
-  const forwardCallStatus = yield* makeCallStatusForwarding(connections)
-  const handler = yield* makeClientRequestHandler({ coordinator, forwardCallStatus, notifications, route })
-  const handle = yield* guardInbound({ connections, requestBudget }, handler)
   const { admit, requireValidCredentials } = yield* makeAdmission(connections)
 
-  const acceptConnection = Effect.fnUntraced(
+  return Effect.fnUntraced(
     function* (
       link: Link,
       handshake: Handshake,
@@ -128,6 +121,26 @@ const make = Effect.gen(function* () {
         return Effect.logWarning("connection rejected", { sid, remoteAddress, code, reason })
       })
   )
+})
+
+const make = Effect.gen(function* () {
+  const transport = yield* TransportServer
+  const metrics = yield* ServerMetrics
+  const nodeLink = yield* NodeLink
+  const readiness = yield* Readiness
+  const registry = yield* OfficeRegistry
+  const servedLines = yield* ServedLines
+  const connections = yield* makeConnections
+  const requestBudget = yield* makeRequestBudget
+  const inFlightCalls = yield* makeInFlightCalls(requestBudget)
+  const nodes = yield* makeClusterNodes(connections)
+  const notifications = yield* makeNotifications(connections)
+  const coordinator = yield* makeMembershipCoordinator({ connections, inFlightCalls, notifications })
+  const route = yield* makeRouting({ connections, inFlightCalls, nodes, notifications })
+  const forwardCallStatus = yield* makeCallStatusForwarding(connections)
+  const handler = yield* makeClientRequestHandler({ coordinator, forwardCallStatus, notifications, route })
+  const handle = yield* guardInbound({ connections, requestBudget }, handler)
+  const acceptConnection = yield* makeAcceptConnection({ connections, coordinator, handle })
 
   const gauges: ReadonlyArray<Gauge> = [
     { name: "connections", read: connections.size },

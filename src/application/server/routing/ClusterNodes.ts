@@ -4,7 +4,7 @@ import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.t
 import { type Body, decodeHead } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit, NodeMessageHandler } from "../nodes/NodeMessageHandler.ts"
-import { type ExtendTimeout, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { type ExtendTimeout, type Link, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import { Readiness } from "../observability/Readiness.ts"
@@ -30,6 +30,29 @@ const requestIdOf = ({ line }: Connection, event: string, body: Body): string | 
   return Result.getOrUndefined(decodeHead(body, definition.decodeRouting))?.reqId
 }
 
+/** Makes the function that sends a call of another node to its member here, and gives the function that cancels it. */
+const makeInboundCallStart =
+  (clock: Clock.Clock) =>
+  (
+    connection: Connection,
+    office: string,
+    ...[event, body, timeout, onReply]: Parameters<Link["startRequest"]>
+  ): (() => void) => {
+    connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+    // The node of the Agent reports the call, and cancels it at the Computer.
+    const execute: ExecuteCallCommand = (command, exit, ended) => {
+      if (command === "Release") connection.inboundCalls.delete(ended)
+      if (command !== "Reply" || exit === undefined) return
+      if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+      onReply(exit)
+    }
+    const call = new InFlightCall(office, execute, () => requestIdOf(connection, event, body))
+    const onEnd = (exit: ReplyExit) => call.end(exit)
+    connection.inboundCalls.add(call)
+    call.started(connection.link.startRequest(event, body, timeout, onEnd, call.takeExtension))
+    return () => call.cancel()
+  }
+
 const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_requests", labels: { direction: "out" }, read: () => load().outboundRequests },
   { name: "node_requests", labels: { direction: "in" }, read: () => load().inboundRequests },
@@ -42,7 +65,7 @@ export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
 
 /** Serves the other nodes until the scope closes, and sends requests to their members. */
 export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connections) {
-  const clock = yield* Clock.Clock
+  const startInboundCall = makeInboundCallStart(yield* Clock.Clock)
   const metrics = yield* ServerMetrics
   const nodeLink = yield* NodeLink
   const readiness = yield* Readiness
@@ -81,19 +104,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
       if (connection === undefined || hasMoved(connection, office)) return failSoon(onReply, memberGone)
       if (event === connection.line.callStatus.notification) return receiveWait(connection, event, body, onReply)
       if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
-      connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-      // The node of the Agent reports the call, and cancels it at the Computer.
-      const execute: ExecuteCallCommand = (command, exit, ended) => {
-        if (command === "Release") connection.inboundCalls.delete(ended)
-        if (command !== "Reply" || exit === undefined) return
-        if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-        onReply(exit)
-      }
-      const call = new InFlightCall(office, execute, () => requestIdOf(connection, event, body))
-      const onEnd = (exit: ReplyExit) => call.end(exit)
-      connection.inboundCalls.add(call)
-      call.started(connection.link.startRequest(event, body, timeout, onEnd, call.takeExtension))
-      return () => call.cancel()
+      return startInboundCall(connection, office, event, body, timeout, onReply)
     },
     notify: (sids, event, body) => {
       for (const sid of sids) {

@@ -52,51 +52,32 @@ interface HandlerParts {
   readonly route: Route
 }
 
-/** Handles every request of a client: one function for each kind of event. */
-export const makeClientRequestHandler = Effect.fnUntraced(function* ({
-  coordinator,
-  forwardCallStatus,
-  notifications,
-  route
-}: HandlerParts) {
-  const authenticator = yield* Authenticator
-  const clock = yield* Clock.Clock
+/** Makes the function that warns when members of another line use the same office id: these members do not meet. */
+const makeOtherLinesWarning = Effect.gen(function* () {
   const registry = yield* OfficeRegistry
   const servedLines = yield* ServedLines
-  const membershipObservers = yield* MembershipObservers
-  const updateObservers = yield* UpdateObservers
-  const lengths = yield* makeLengthChecks
-
-  const dropMessage = (request: ClientRequest, error: ProtocolError) => {
-    const { connection, event } = request
-    observeRejection(membershipObservers, request, error)
-    const fields = { sid: connection.link.id, event, reason: error.message }
-    return Effect.as(Effect.logWarning("message dropped", fields), emptyReply)
-  }
-
-  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
-    Effect.map(Effect.result(change), (outcome) => {
-      if (Result.isFailure(outcome)) observeRejection(membershipObservers, request, outcome.failure)
-      const { features, line } = request.connection
-      const isAnnounced = request.definition?.kind === "join" && features.operatorNames && Result.isSuccess(outcome)
-      return jsonReply(...line.encodeMembershipAck(outcome), ...(isAnnounced ? [operatorNamesKept] : []))
-    })
-
-  /** Warns when members of another line use the same office id: these members do not meet. */
-  const warnOfOtherLines = Effect.fnUntraced(function* (line: ProtocolLine, office: string) {
+  return Effect.fnUntraced(function* (line: ProtocolLine, office: string) {
     const others = servedLines.filter(({ name }) => name !== line.name)
     const inUse = yield* registry.areInUse(others.map(({ officeKey }) => officeKey(office)))
     const otherLines = others.filter((_, index) => inUse[index] === true).map(({ name }) => name)
     if (otherLines.length === 0) return
     yield* Effect.logWarning("office id in use on another protocol line", { office, line: line.name, otherLines })
   })
+})
+
+/** Makes the functions that let a client join and leave offices. */
+const makeMembershipRequests = Effect.fnUntraced(function* (coordinator: MembershipCoordinator) {
+  const authenticator = yield* Authenticator
+  const clock = yield* Clock.Clock
+  const { checkMembership } = yield* makeLengthChecks
+  const warnOfOtherLines = yield* makeOtherLinesWarning
 
   const join = Effect.fnUntraced(
     function* (
       { body, connection: { identity, isOperator, line, link } }: ClientRequest,
       definition: ServerRequests["join"]
     ) {
-      const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
+      const request = Result.flatMap(decodeHead(body, definition.request.decode), checkMembership)
       const { name, officeId, role, takeOver = false } = yield* Effect.fromResult(request)
       const at = clock.currentTimeMillisUnsafe()
       const invalid = checkCredentials(authenticator, identity, at)
@@ -121,8 +102,15 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* ({
     yield* coordinator.apply({ _tag: "Leave", sid: link.id, office: line.officeKey(officeId) })
   })
 
-  const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
-    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
+  return { join, leave }
+})
+
+/** Makes the function that lists the members of the client's office. */
+const makeList = Effect.gen(function* () {
+  const registry = yield* OfficeRegistry
+  const { checkRequestId } = yield* makeLengthChecks
+  return Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
     if (office !== connection.line.officeKey(officeId)) {
@@ -136,6 +124,21 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* ({
     const known = connection.features.callStatus ? { features: [mcpFeature] } : {}
     return jsonReply(definition.reply.encode({ sessions: members.map(toSession), ...known, reqId }))
   })
+})
+
+/** Makes the functions that pass messages of a client on to other members. A message that must not pass is dropped. */
+const makeRelays = Effect.fnUntraced(function* ({ forwardCallStatus, notifications }: HandlerParts) {
+  const registry = yield* OfficeRegistry
+  const membershipObservers = yield* MembershipObservers
+  const updateObservers = yield* UpdateObservers
+  const { checkRequestId } = yield* makeLengthChecks
+
+  const dropMessage = (request: ClientRequest, error: ProtocolError) => {
+    const { connection, event } = request
+    observeRejection(membershipObservers, request, error)
+    const fields = { sid: connection.link.id, event, reason: error.message }
+    return Effect.as(Effect.logWarning("message dropped", fields), emptyReply)
+  }
 
   const decodeNotification = (
     { body }: ClientRequest,
@@ -145,7 +148,7 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* ({
       const { part, request } = definition
       return Result.map(decodeHead(body, request.decode), ({ computer }) => ({ _tag: "Updated", part, computer }))
     }
-    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), checkRequestId)
     return Result.map(request, ({ agent, reqId }) => ({ _tag: "Cancelled", agent, reqId }))
   }
 
@@ -180,13 +183,31 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* ({
     const decoded =
       body.byteLength() > maxCallStatusBytes
         ? Result.fail(badRequest(`The status of a call must not be larger than ${maxCallStatusBytes} bytes`))
-        : Result.flatMap(decodeBody(body, definition.request.decode), lengths.checkRequestId)
+        : Result.flatMap(decodeBody(body, definition.request.decode), checkRequestId)
     const sender = Result.flatMap(decoded, ({ computer }) => requireSender(connection, definition.from, computer))
     if (Result.isFailure(sender)) return yield* dropMessage(request, sender.failure)
     const waitSeconds = yield* forwardCallStatus(connection, sender.success.office, body)
     const isWait = Result.isSuccess(decoded) && decoded.success.waitSeconds !== undefined
     return isWait ? [encodeWaitAck(connection, waitSeconds)] : emptyReply
   })
+
+  return { relay, reportCall }
+})
+
+/** Handles every request of a client: one function for each kind of event. */
+export const makeClientRequestHandler = Effect.fnUntraced(function* (parts: HandlerParts) {
+  const membershipObservers = yield* MembershipObservers
+  const { join, leave } = yield* makeMembershipRequests(parts.coordinator)
+  const { relay, reportCall } = yield* makeRelays(parts)
+  const list = yield* makeList
+
+  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
+    Effect.map(Effect.result(change), (outcome) => {
+      if (Result.isFailure(outcome)) observeRejection(membershipObservers, request, outcome.failure)
+      const { features, line } = request.connection
+      const isAnnounced = request.definition?.kind === "join" && features.operatorNames && Result.isSuccess(outcome)
+      return jsonReply(...line.encodeMembershipAck(outcome), ...(isAnnounced ? [operatorNamesKept] : []))
+    })
 
   const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
@@ -205,7 +226,7 @@ export const makeClientRequestHandler = Effect.fnUntraced(function* ({
   const dispatch = (request: ClientRequest, definition: EventDefinition): Effect.Effect<Reply> => {
     switch (definition.kind) {
       case "call":
-        return Effect.matchEffect(route(request, definition), {
+        return Effect.matchEffect(parts.route(request, definition), {
           onSuccess: (reply) => Effect.succeed([reply]),
           onFailure: (error) => replyError(request, error)
         })

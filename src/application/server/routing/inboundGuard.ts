@@ -25,22 +25,11 @@ const rateLimitReadPause = 100
 /** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
 const maxPendingMembershipChanges = 16
 
-/**
- * Rejects requests before the handler decodes them: requests beyond the rate limit, calls of Agents that do not read
- * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
- */
-export const guardInbound = Effect.fnUntraced(function* (
-  { connections, requestBudget }: { readonly connections: Connections; readonly requestBudget: RequestBudget },
-  handle: RequestHandler
-) {
-  const clock = yield* Clock.Clock
-  const limits = yield* Limits
+type Rejections = Effect.Success<typeof makeRejections>
+
+const makeRejections = Effect.gen(function* () {
   const metrics = yield* ServerMetrics
-  const readiness = yield* Readiness
   const observers = yield* MembershipObservers
-  const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
-  const rate = { burst, perSecond }
-  const allowed = `${perSecond} messages a second, ${burst} at once`
 
   const reject = (request: ClientRequest, error: ProtocolError): Effect.Effect<Reply> => {
     observeRejection(observers, request, error)
@@ -57,30 +46,13 @@ export const guardInbound = Effect.fnUntraced(function* (
     return tooManyRequests(message, formatLimitName(limit), max, retryAfter)
   }
 
-  const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
-    const { connection } = request
-    connection.link.pauseReading(rateLimitReadPause)
-    const severity = recordRejection(connection.bucket, rate, now)
-    if (severity === "flood") {
-      const detail = `it went on sending far more than ${allowed}`
-      connections.closeForLimit(connection, "messagesPerSecond", detail)
-    }
-    const error = exceeded("messagesPerSecond", `More than ${allowed}`, perSecond, wait)
-    if (isNotification(request.definition)) metrics.dropped("message")
-    // Only the first one is reported: a flood must not displace other events from the audit.
-    if (severity !== "first") return Effect.succeed(errorReply(request, error))
-    const fields = { sid: connection.link.id, perSecond, burst }
-    return Effect.andThen(Effect.logWarning("rate limit exceeded", fields), reject(request, error))
-  }
+  return { reject, exceeded }
+})
 
-  const guardCall = (request: ClientRequest) => {
-    const backlog = request.connection.link.backlog()
-    if (backlog <= backlogBytes / 2) return handle(request)
-    const message = `${backlog} bytes wait for you: read them first`
-    return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
-  }
-
-  const guardMembershipChange = (request: ClientRequest, handling: Effect.Effect<Reply>) => {
+/** Makes the function that runs the joins and leaves of each client one after the other, within its limits. */
+const makeMembershipGuard =
+  (requestBudget: RequestBudget, { exceeded, reject }: Rejections) =>
+  (request: ClientRequest, handling: Effect.Effect<Reply>): Effect.Effect<Reply> => {
     const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
@@ -105,6 +77,48 @@ export const guardInbound = Effect.fnUntraced(function* (
       () => lock.withPermit(handling),
       () => end
     )
+  }
+
+/**
+ * Rejects requests before the handler decodes them: requests beyond the rate limit, calls of Agents that do not read
+ * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
+ */
+export const guardInbound = Effect.fnUntraced(function* (
+  { connections, requestBudget }: { readonly connections: Connections; readonly requestBudget: RequestBudget },
+  handle: RequestHandler
+) {
+  const clock = yield* Clock.Clock
+  const limits = yield* Limits
+  const metrics = yield* ServerMetrics
+  const readiness = yield* Readiness
+  const rejections = yield* makeRejections
+  const { exceeded, reject } = rejections
+  const guardMembershipChange = makeMembershipGuard(requestBudget, rejections)
+  const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
+  const rate = { burst, perSecond }
+  const allowed = `${perSecond} messages a second, ${burst} at once`
+
+  const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
+    const { connection } = request
+    connection.link.pauseReading(rateLimitReadPause)
+    const severity = recordRejection(connection.bucket, rate, now)
+    if (severity === "flood") {
+      const detail = `it went on sending far more than ${allowed}`
+      connections.closeForLimit(connection, "messagesPerSecond", detail)
+    }
+    const error = exceeded("messagesPerSecond", `More than ${allowed}`, perSecond, wait)
+    if (isNotification(request.definition)) metrics.dropped("message")
+    // Only the first one is reported: a flood must not displace other events from the audit.
+    if (severity !== "first") return Effect.succeed(errorReply(request, error))
+    const fields = { sid: connection.link.id, perSecond, burst }
+    return Effect.andThen(Effect.logWarning("rate limit exceeded", fields), reject(request, error))
+  }
+
+  const guardCall = (request: ClientRequest) => {
+    const backlog = request.connection.link.backlog()
+    if (backlog <= backlogBytes / 2) return handle(request)
+    const message = `${backlog} bytes wait for you: read them first`
+    return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
   }
 
   const rejectDraining = (request: ClientRequest) =>
