@@ -40,6 +40,22 @@ const stalled = Number.POSITIVE_INFINITY
 /** No progress yet, but there was little time for it. */
 const unknown = Number.MAX_VALUE
 
+const newEntry = (held: number, at: number, passed: number): Entry => ({
+  held,
+  olderAt: at,
+  olderPassed: passed,
+  newerAt: at,
+  newerPassed: passed,
+  isClosing: false
+})
+
+const toCandidate = <K>(connection: K, entry: Entry, at: number, passedBytes: number): Candidate<K> => {
+  const passed = passedBytes - entry.olderPassed
+  const elapsed = at - entry.olderAt
+  if (passed > 0) return { connection, entry, millis: (entry.held / passed) * elapsed }
+  return { connection, entry, millis: elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled }
+}
+
 /** Of equally slow ones the largest first: fewer connections are closed. */
 const slowestFirst = <K>(one: Candidate<K>, other: Candidate<K>): number => {
   if (one.millis === other.millis) return other.entry.held - one.entry.held
@@ -85,28 +101,12 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     const entry = entries.get(connection)
     if (held === 0) return remove(connection)
     if (entry !== undefined) return setHeld(entry, held)
-    const at = now()
-    const passed = passedBytes(connection)
     total += held
-    entries.set(connection, {
-      held,
-      olderAt: at,
-      olderPassed: passed,
-      newerAt: at,
-      newerPassed: passed,
-      isClosing: false
-    })
+    entries.set(connection, newEntry(held, now(), passedBytes(connection)))
   }
 
   const refreshAll = (): void => {
     for (const connection of entries.keys()) refresh(connection)
-  }
-
-  const toCandidate = (connection: K, entry: Entry, at: number): Candidate<K> => {
-    const passed = passedBytes(connection) - entry.olderPassed
-    const elapsed = at - entry.olderAt
-    if (passed > 0) return { connection, entry, millis: (entry.held / passed) * elapsed }
-    return { connection, entry, millis: elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled }
   }
 
   const enforce = (): void => {
@@ -114,7 +114,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     if (total - closing <= maxBytes) return
     const at = now()
     const candidates = [...entries].flatMap(([connection, entry]) =>
-      entry.isClosing ? [] : [toCandidate(connection, entry, at)]
+      entry.isClosing ? [] : [toCandidate(connection, entry, at, passedBytes(connection))]
     )
     for (const { connection, entry } of candidates.sort(slowestFirst)) {
       if (total - closing <= maxBytes * remainingShare) return

@@ -66,6 +66,49 @@ const closeReasons: { readonly [limit in keyof Limits]?: string } = {
   notificationBacklogBytes: "notification_backlog_exceeded"
 }
 
+type ConnectionParts = Pick<Connection, "link" | "line" | "identity" | "registration"> &
+  Partial<Pick<Connection, "features" | "isOperator">>
+
+const makeConnection = (parts: ConnectionParts, bucket: TokenBucket, now: number): Connection => ({
+  features: noMemberFeatures,
+  isOperator: false,
+  operates: undefined,
+  ...parts,
+  bucket,
+  calls: new Set(),
+  inboundCalls: new Set(),
+  lookups: 0,
+  requestBytes: 0,
+  lastActivityAt: now,
+  outsideSince: now,
+  pendingMembershipChanges: 0,
+  membershipLock: undefined,
+  notificationBacklog: undefined,
+  closing: false
+})
+
+/** Makes the function that closes a connection that exceeded a limit, in the background. */
+const makeCloseForLimit = Effect.gen(function* () {
+  const metrics = yield* ServerMetrics
+  const run = yield* FiberSet.makeRuntime<never>()
+  /** `detail` is the close reason of the link. */
+  return (connection: Connection, limit: keyof Limits, detail: string): void => {
+    if (connection.closing) return
+    connection.closing = true
+    connection.notificationBacklog = undefined
+    metrics.limitExceeded(limit)
+    const { link } = connection
+    const reason = closeReasons[limit] ?? formatLimitName(limit)
+    // Later and in another fiber: the caller may handle or send a message of this link, and the close interrupts that.
+    run(
+      Effect.yieldNow.pipe(
+        Effect.andThen(Effect.logWarning("connection closed", { sid: link.id, reason, detail })),
+        Effect.andThen(link.close(detail))
+      )
+    )
+  }
+})
+
 export type Connections = Effect.Success<typeof makeConnections>
 
 /** Keeps the connections of one Server by session id. */
@@ -75,7 +118,6 @@ export const makeConnections = Effect.gen(function* () {
   const metrics = yield* ServerMetrics
   const { backlogBytes, connections: maxConnections, totalBacklogBytes } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
-  const run = yield* FiberSet.makeRuntime<never>()
   const links = new Set<Link>()
   const connections = new Map<string, Connection>()
 
@@ -99,22 +141,7 @@ export const makeConnections = Effect.gen(function* () {
       connections.delete(link.id)
     })
 
-  /** Closes a connection that exceeded a limit, in the background. `detail` is the link's close reason. */
-  const closeForLimit = (connection: Connection, limit: keyof Limits, detail: string): void => {
-    if (connection.closing) return
-    connection.closing = true
-    connection.notificationBacklog = undefined
-    metrics.limitExceeded(limit)
-    const { link } = connection
-    const reason = closeReasons[limit] ?? formatLimitName(limit)
-    // Later and in another fiber: the caller may handle or send a message of this link, and the close interrupts that.
-    run(
-      Effect.yieldNow.pipe(
-        Effect.andThen(Effect.logWarning("connection closed", { sid: link.id, reason, detail })),
-        Effect.andThen(link.close(detail))
-      )
-    )
-  }
+  const closeForLimit = yield* makeCloseForLimit
 
   const backlogs = yield* makeBufferLimit<Connection>(totalBacklogBytes, {
     heldBytes: ({ link, notificationBacklog }) => link.backlog() + (notificationBacklog?.bytes ?? 0),
@@ -132,28 +159,9 @@ export const makeConnections = Effect.gen(function* () {
     /** Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. */
     reserve: (link: Link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
-    open: (
-      parts: Pick<Connection, "link" | "line" | "identity" | "registration"> &
-        Partial<Pick<Connection, "features" | "isOperator">>
-    ): Connection => {
+    open: (parts: ConnectionParts): Connection => {
       const now = clock.currentTimeMillisUnsafe()
-      const connection: Connection = {
-        features: noMemberFeatures,
-        isOperator: false,
-        operates: undefined,
-        ...parts,
-        bucket: makeTokenBucket(rate, now),
-        calls: new Set(),
-        inboundCalls: new Set(),
-        lookups: 0,
-        requestBytes: 0,
-        lastActivityAt: now,
-        outsideSince: now,
-        pendingMembershipChanges: 0,
-        membershipLock: undefined,
-        notificationBacklog: undefined,
-        closing: false
-      }
+      const connection = makeConnection(parts, makeTokenBucket(rate, now), now)
       // A link that closed during its admission has lost its slot, and nothing would remove the connection.
       if (links.has(parts.link)) connections.set(parts.link.id, connection)
       return connection

@@ -46,22 +46,15 @@ interface MembershipParts {
   readonly notifications: Notifications
 }
 
-export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
-
-/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
-export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
+/** Makes the function that announces a change: notifies members, aborts calls, evicts. */
+const makeAnnounceChange = Effect.fnUntraced(function* ({
   connections,
   inFlightCalls,
   notifications
 }: MembershipParts) {
-  const { membersPerOffice, offices } = yield* Limits
   const membershipObservers = yield* MembershipObservers
   const nodeLink = yield* NodeLink
-  const registry = yield* OfficeRegistry
   const run = yield* FiberSet.makeRuntime<never>()
-  const announceLock = yield* Semaphore.make(1)
-  // Needs no bound: announcing never waits for a client.
-  const pendingChanges: Array<RegistryChange> = []
 
   const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
     const reason = role === "agent" ? notInOffice() : computerNotFound(name)
@@ -75,7 +68,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
     run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
   }
 
-  const announceChange = Effect.fnUntraced(
+  return Effect.fnUntraced(
     function* (change: RegistryChange) {
       if (change._tag === "NodeLost") {
         yield* Effect.logWarning("node lost", { node: change.node })
@@ -109,6 +102,20 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* ({
     },
     Effect.catchCause((cause) => Effect.logError("membership notification failed", cause))
   )
+})
+
+export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
+
+/** Applies membership changes, and announces those of the whole cluster. */
+export const makeMembershipCoordinator = Effect.fnUntraced(function* (parts: MembershipParts) {
+  const { connections } = parts
+  const { membersPerOffice, offices } = yield* Limits
+  const announceChange = yield* makeAnnounceChange(parts)
+  const registry = yield* OfficeRegistry
+  const run = yield* FiberSet.makeRuntime<never>()
+  const announceLock = yield* Semaphore.make(1)
+  // Needs no bound: announcing never waits for a client.
+  const pendingChanges: Array<RegistryChange> = []
 
   /** Announces the next change. Gives the number of its recipients. */
   const announceNext = Effect.suspend(() => {

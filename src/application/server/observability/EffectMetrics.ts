@@ -29,6 +29,99 @@ const formatGaugeKey = ({ labels = {}, name }: Gauge): string => {
   return pairs.length === 0 ? name : `${name}{${pairs.join(",")}}`
 }
 
+type MetricContext = Context.Context<never>
+
+/** Makes a counter by one label. A series is made on first use. */
+const makeLabelledCounter = (context: MetricContext, name: CounterName, label: string) => {
+  const series = new Map<string, { count: number; readonly counter: Metric.Counter<number> }>()
+  return {
+    add: (wanted: string) => {
+      const value = series.has(wanted) || series.size < maxLabelValues ? wanted : "other"
+      let entry = series.get(value)
+      if (entry === undefined) series.set(value, (entry = { count: 0, counter: makeCounter(name, { [label]: value }) }))
+      entry.count += 1
+      entry.counter.updateUnsafe(1, context)
+    },
+    counts: () => Object.fromEntries([...series].map(([value, { count }]) => [value, count]))
+  }
+}
+
+const makeEventSeries = (event: string) => ({
+  latency: Metric.histogram(`${metricPrefix}call_duration_seconds`, {
+    description: metricDefinitions.call_duration_seconds.help,
+    boundaries: latencyBounds,
+    attributes: { event }
+  }),
+  requestBytes: makeCounter("call_request_bytes_total", { event }),
+  replyBytes: makeCounter("call_reply_bytes_total", { event }),
+  outcomes: new Map<string, Metric.Counter<number>>()
+})
+
+/** Makes the counters of completed calls, by event and outcome. */
+const makeCallCounters = (context: MetricContext) => {
+  const byEvent = new Map<string, ReturnType<typeof makeEventSeries>>()
+  const outcomes = new Map<string, number>()
+  let calls = 0
+  return {
+    onCall: (call: CompletedCall) => {
+      const event = routedEvents.has(call.event) ? call.event : "client:*"
+      let eventSeries = byEvent.get(event)
+      if (eventSeries === undefined) byEvent.set(event, (eventSeries = makeEventSeries(event)))
+      const outcome = callOutcome(call)
+      let counter = eventSeries.outcomes.get(outcome)
+      if (counter === undefined) {
+        eventSeries.outcomes.set(outcome, (counter = makeCounter("calls_total", { event, outcome })))
+      }
+      calls += 1
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      counter.updateUnsafe(1, context)
+      eventSeries.latency.updateUnsafe(Math.max(0, call.endedAt - call.startedAt) / 1000, context)
+      eventSeries.requestBytes.updateUnsafe(call.request.byteLength(), context)
+      if (!("_tag" in call.outcome)) eventSeries.replyBytes.updateUnsafe(call.outcome.byteLength(), context)
+    },
+    totals: () => ({ calls, outcomes: Object.fromEntries(outcomes) })
+  }
+}
+
+const registerGauge = (context: MetricContext, { labels: attributes = {}, name, read }: Gauge) => {
+  const { help: description, kind } = metricDefinitions[name]
+  const options = { description, attributes }
+  const readOnly = { update: () => undefined, modify: () => undefined }
+  return kind === "observable_counter"
+    ? Metric.registerUnsafe(Metric.counter(metricPrefix + name, { ...options, incremental: true }), context, {
+        get: () => ({ count: read(), incremental: true }),
+        ...readOnly
+      })
+    : Metric.registerUnsafe(Metric.gauge(metricPrefix + name, options), context, {
+        get: () => ({ value: read() }),
+        ...readOnly
+      })
+}
+
+/** Makes the gauges by their names and labels. */
+const makeGauges = (context: MetricContext) => {
+  const gauges = new Map<string, () => number>()
+  return {
+    add: (gauge: Gauge) => {
+      const key = formatGaugeKey(gauge)
+      return Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            gauges.set(key, gauge.read)
+            return registerGauge(context, gauge)
+          }),
+          (registration) =>
+            Effect.sync(() => {
+              if (gauges.get(key) === gauge.read) gauges.delete(key)
+              registration.remove()
+            })
+        )
+      )
+    },
+    values: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
+  }
+}
+
 /**
  * Counts in Effect's metrics, and in sums for the status report, which must not contain those of other Servers.
  * Registers the metrics in the registry of the context: that of the process unless the host provides one.
@@ -36,60 +129,13 @@ const formatGaugeKey = ({ labels = {}, name }: Gauge): string => {
 export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => {
   // Without the attributes of the fiber that starts the Server.
   const context = Context.add(given, Metric.CurrentMetricAttributes, {})
-  const gauges = new Map<string, () => number>()
-
-  /** Counts by one label. A series is made on first use. */
-  const labelledCounter = (name: CounterName, label: string) => {
-    const series = new Map<string, { count: number; readonly counter: Metric.Counter<number> }>()
-    return {
-      add: (wanted: string) => {
-        const value = series.has(wanted) || series.size < maxLabelValues ? wanted : "other"
-        let entry = series.get(value)
-        if (entry === undefined)
-          series.set(value, (entry = { count: 0, counter: makeCounter(name, { [label]: value }) }))
-        entry.count += 1
-        entry.counter.updateUnsafe(1, context)
-      },
-      counts: () => Object.fromEntries([...series].map(([value, { count }]) => [value, count]))
-    }
-  }
-
-  const makeEventSeries = (event: string) => ({
-    latency: Metric.histogram(`${metricPrefix}call_duration_seconds`, {
-      description: metricDefinitions.call_duration_seconds.help,
-      boundaries: latencyBounds,
-      attributes: { event }
-    }),
-    requestBytes: makeCounter("call_request_bytes_total", { event }),
-    replyBytes: makeCounter("call_reply_bytes_total", { event }),
-    outcomes: new Map<string, Metric.Counter<number>>()
-  })
-  const byEvent = new Map<string, ReturnType<typeof makeEventSeries>>()
-  const outcomes = new Map<string, number>()
-  let calls = 0
-
-  const onCall = (call: CompletedCall) => {
-    const event = routedEvents.has(call.event) ? call.event : "client:*"
-    let eventSeries = byEvent.get(event)
-    if (eventSeries === undefined) byEvent.set(event, (eventSeries = makeEventSeries(event)))
-    const outcome = callOutcome(call)
-    let counter = eventSeries.outcomes.get(outcome)
-    if (counter === undefined) {
-      eventSeries.outcomes.set(outcome, (counter = makeCounter("calls_total", { event, outcome })))
-    }
-    calls += 1
-    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-    counter.updateUnsafe(1, context)
-    eventSeries.latency.updateUnsafe(Math.max(0, call.endedAt - call.startedAt) / 1000, context)
-    eventSeries.requestBytes.updateUnsafe(call.request.byteLength(), context)
-    if (!("_tag" in call.outcome)) eventSeries.replyBytes.updateUnsafe(call.outcome.byteLength(), context)
-  }
-
-  const limitExceeded = labelledCounter("limit_rejections_total", "limit")
-  const dropped = labelledCounter("dropped_total", "kind")
-  const connectionsRejected = labelledCounter("connections_rejected_total", "code")
-  const joins = labelledCounter("joins_total", "role")
-  const leaves = labelledCounter("leaves_total", "role")
+  const calls = makeCallCounters(context)
+  const gauges = makeGauges(context)
+  const limitExceeded = makeLabelledCounter(context, "limit_rejections_total", "limit")
+  const dropped = makeLabelledCounter(context, "dropped_total", "kind")
+  const connectionsRejected = makeLabelledCounter(context, "connections_rejected_total", "code")
+  const joins = makeLabelledCounter(context, "joins_total", "role")
+  const leaves = makeLabelledCounter(context, "leaves_total", "role")
   const joinsRejected = makeCounter("joins_rejected_total")
 
   const onMembership = (event: ObservedEvent) => {
@@ -107,54 +153,21 @@ export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => 
     }
   }
 
-  const register = ({ labels: attributes = {}, name, read }: Gauge) => {
-    const { help: description, kind } = metricDefinitions[name]
-    const options = { description, attributes }
-    const readOnly = { update: () => undefined, modify: () => undefined }
-    return kind === "observable_counter"
-      ? Metric.registerUnsafe(Metric.counter(metricPrefix + name, { ...options, incremental: true }), context, {
-          get: () => ({ count: read(), incremental: true }),
-          ...readOnly
-        })
-      : Metric.registerUnsafe(Metric.gauge(metricPrefix + name, options), context, {
-          get: () => ({ value: read() }),
-          ...readOnly
-        })
-  }
-
-  const gauge = (given: Gauge) => {
-    const key = formatGaugeKey(given)
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          gauges.set(key, given.read)
-          return register(given)
-        }),
-        (registration) =>
-          Effect.sync(() => {
-            if (gauges.get(key) === given.read) gauges.delete(key)
-            registration.remove()
-          })
-      )
-    )
-  }
-
   return {
     service: ServerMetrics.of({
       limitExceeded: (limit) => limitExceeded.add(formatLimitName(limit)),
       dropped: dropped.add,
-      gauge
+      gauge: gauges.add
     }),
-    onCall,
+    onCall: calls.onCall,
     onMembership,
     totals: (): MetricTotals => ({
-      calls,
-      outcomes: Object.fromEntries(outcomes),
+      ...calls.totals(),
       limitRejections: limitExceeded.counts(),
       dropped: dropped.counts(),
       rejectedConnections: connectionsRejected.counts()
     }),
     /** The value of every gauge by its name and labels. */
-    gauges: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
+    gauges: gauges.values
   }
 })
