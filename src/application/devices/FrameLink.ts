@@ -26,42 +26,17 @@ export type FrameLink = Effect.Success<ReturnType<typeof makeFrameLink>>
 /** The remote end may not read at all. */
 const statusTimeout = "1 second"
 
-/** Makes one end of a frame connection from a byte connection. `onBufferChange` runs when `bufferedBytes` may have changed. */
-export const makeFrameLink = Effect.fnUntraced(function* (
-  link: ByteLink,
-  limits: DeviceLimits,
-  onBufferChange: () => void = () => undefined
-) {
-  const { frameTimeout } = limits
+/** Makes the state of the decoder of a connection, and hands on what it finds. */
+const makeFrameReceiver = (limits: DeviceLimits, { onFrame, onInvalid }: FrameHandlers, onHandled: () => void) => {
   let state: DecoderState = initialDecoderState(limits)
   /** Start of the partial frame, in milliseconds since 1970. */
   let partialSince: number | undefined
-  let lastReceivedAt = yield* Clock.currentTimeMillis
   /** While a handler runs, a partial frame waits for it and does not time out. */
   let isHandling = false
   /** Bytes of pending garbage that `onInvalid` has counted: the next frame, which reports them, may never come. */
   let reportedGarbage = 0
 
-  let receivedBytes = 0
-  /** Bytes that the link is about to queue. */
-  let startingBytes = 0
-  const reportBuffer = Effect.sync(onBufferChange)
-
-  const send = (frame: Frame) =>
-    Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), (bytes) =>
-      Effect.suspend(() => {
-        startingBytes = bytes.length
-        onBufferChange()
-        startingBytes = 0
-        return Effect.ensuring(link.send(bytes), reportBuffer)
-      })
-    )
-
-  const handle = Effect.fnUntraced(function* (
-    [next, events]: ReturnType<typeof decodeChunk>,
-    now: number,
-    { onInvalid, onFrame }: FrameHandlers
-  ) {
+  const handle = Effect.fnUntraced(function* ([next, events]: ReturnType<typeof decodeChunk>, now: number) {
     state = next
     isHandling = true
     if (!hasPartialFrame(next)) partialSince = undefined
@@ -84,8 +59,43 @@ export const makeFrameLink = Effect.fnUntraced(function* (
       reportedGarbage = next.pendingGarbage
     }
     isHandling = false
-    onBufferChange()
+    onHandled()
   })
+
+  return {
+    bufferedBytes: () => state.buffered.store.memory.length,
+    receive: (chunk: Uint8Array, now: number) => handle(decodeChunk(state, chunk), now),
+    // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
+    dropStalled: Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const isStalled = partialSince !== undefined && now - partialSince >= Duration.toMillis(limits.frameTimeout)
+      if (!isHandling && isStalled) yield* handle(dropPartialFrame(state), now)
+    })
+  }
+}
+
+/** Makes one end of a frame connection from a byte connection. `onBufferChange` runs when `bufferedBytes` may have changed. */
+export const makeFrameLink = Effect.fnUntraced(function* (
+  link: ByteLink,
+  limits: DeviceLimits,
+  onBufferChange: () => void = () => undefined
+) {
+  let receiver: ReturnType<typeof makeFrameReceiver> | undefined
+  let lastReceivedAt = yield* Clock.currentTimeMillis
+  let receivedBytes = 0
+  /** Bytes that the link is about to queue. */
+  let startingBytes = 0
+  const reportBuffer = Effect.sync(onBufferChange)
+
+  const send = (frame: Frame) =>
+    Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), (bytes) =>
+      Effect.suspend(() => {
+        startingBytes = bytes.length
+        onBufferChange()
+        startingBytes = 0
+        return Effect.ensuring(link.send(bytes), reportBuffer)
+      })
+    )
 
   return {
     send,
@@ -100,23 +110,22 @@ export const makeFrameLink = Effect.fnUntraced(function* (
     /** Time of the last received bytes, in milliseconds since 1970. */
     lastReceivedAt: () => lastReceivedAt,
     /** Memory of the frames that the remote end has not read, and of the frame that it has sent in part. */
-    bufferedBytes: () => link.unsentBytes() + startingBytes + state.buffered.store.memory.length,
+    bufferedBytes: () => link.unsentBytes() + startingBytes + (receiver?.bufferedBytes() ?? 0),
     /** Bytes that have passed the link in either direction. */
     passedBytes: () => link.sentBytes() + receivedBytes,
     /** Receives frames one after the other until the remote end closes, and resolves with the reason. Runs once. */
     receive: Effect.fnUntraced(function* (events: FrameHandlers) {
-      // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
-      const stallWatchdog = Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        if (!isHandling && partialSince !== undefined && now - partialSince >= Duration.toMillis(frameTimeout)) {
-          yield* handle(dropPartialFrame(state), now, events)
-        }
-      }).pipe(Effect.delay(Duration.divideUnsafe(frameTimeout, 2)), Effect.forever)
+      const opened = makeFrameReceiver(limits, events, onBufferChange)
+      receiver = opened
+      const stallWatchdog = opened.dropStalled.pipe(
+        Effect.delay(Duration.divideUnsafe(limits.frameTimeout, 2)),
+        Effect.forever
+      )
       const readLoop = Stream.runForEach(link.bytes, (chunk) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           lastReceivedAt = now
           receivedBytes += chunk.length
-          return handle(decodeChunk(state, chunk), now, events)
+          return opened.receive(chunk, now)
         })
       )
       yield* Effect.raceFirst(readLoop, stallWatchdog)

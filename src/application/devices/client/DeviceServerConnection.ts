@@ -11,7 +11,7 @@ import { decodeUtf8Lossy, encodeUtf8 } from "../../../domain/utf8.ts"
 import { ByteConnector } from "../../ports/ByteLink.ts"
 import { DeviceRejected } from "../AuthenticateDevice.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
-import { makeFrameLink } from "../FrameLink.ts"
+import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { ServiceCatalog } from "./ServiceCatalog.ts"
 
 /** Address of a device server, and identity of the device. */
@@ -40,52 +40,30 @@ const maxMissedHeartbeats = 2.5
 
 const isRejection = (kind: string): boolean => /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
 
-/**
- * Serves one connection to a device server: authenticates, registers the services, answers calls. Resolves with the
- * reason when the connection ends; fails when a retry cannot succeed.
- */
-export const serveDeviceServer = Effect.fnUntraced(function* ({
-  heartbeatInterval,
-  host,
-  limits,
-  name,
-  onRegistered,
-  port,
-  services,
-  token
-}: DeviceServerOptions): Effect.fn.Return<string, DeviceRejected, Scope.Scope | ByteConnector> {
-  const { connect } = yield* ByteConnector
-  const connected = yield* Effect.result(connect({ host, port }))
-  if (Result.isFailure(connected)) return connected.failure.message
-  const link = yield* makeFrameLink(connected.success, limits)
-  /** Completes with the reply to AUTH; some servers send none. */
-  const authenticated = yield* Deferred.make<void>()
-  const rejected = yield* Deferred.make<never, DeviceRejected>()
+/** Sends a result; if it cannot be encoded, sends an error in its place. */
+const sendResult = (link: FrameLink, callId: string, outcome: ServiceOutcome, task: string) => {
+  const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
+  return sendOutcome(outcome).pipe(
+    Effect.catchTag("FrameEncodeError", ({ message }) =>
+      sendOutcome({ success: false, error: `sending the result failed: ${message}` })
+    ),
+    // An in-process session can return values that JSON cannot represent.
+    Effect.catchDefect((defect) =>
+      Effect.andThen(
+        Effect.logError("sending result failed", { callId }, defect),
+        sendOutcome({ success: false, error: "internal error" })
+      )
+    ),
+    Effect.ignore
+  )
+}
+
+/** Makes the handler of the messages of the server: it calls the services. */
+const makeServerMessageHandler = Effect.fnUntraced(function* (
+  link: FrameLink,
+  { limits, services }: DeviceServerOptions
+) {
   const runningCalls = yield* FiberMap.make<string, void>()
-  const deviceName = name === undefined ? "the same name" : `the name '${name}'`
-  let hasPonged = false
-  /** Can explain why the server closes the connection. */
-  let lastServerError: string | undefined
-
-  const reject = (message: string) => void Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
-
-  /** Sends a result; if it cannot be encoded, sends an error in its place. */
-  const sendResult = (callId: string, outcome: ServiceOutcome, task: string) => {
-    const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
-    return sendOutcome(outcome).pipe(
-      Effect.catchTag("FrameEncodeError", ({ message }) =>
-        sendOutcome({ success: false, error: `sending the result failed: ${message}` })
-      ),
-      // An in-process session can return values that JSON cannot represent.
-      Effect.catchDefect((defect) =>
-        Effect.andThen(
-          Effect.logError("sending result failed", { callId }, defect),
-          sendOutcome({ success: false, error: "internal error" })
-        )
-      ),
-      Effect.ignore
-    )
-  }
 
   const onCall = Effect.fnUntraced(function* (
     { callId, method, params }: Extract<DeviceMessage, { readonly _tag: "Call" }>,
@@ -96,13 +74,13 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     }
     if ((yield* FiberMap.size(runningCalls)) >= limits.maxCalls) {
       const error = `busy: ${limits.maxCalls} calls are in flight`
-      return yield* sendResult(callId, { success: false, error }, task)
+      return yield* sendResult(link, callId, { success: false, error }, task)
     }
-    const answer = Effect.flatMap(services.call(method, params), (outcome) => sendResult(callId, outcome, task))
+    const answer = Effect.flatMap(services.call(method, params), (outcome) => sendResult(link, callId, outcome, task))
     return yield* FiberMap.run(runningCalls, callId, answer)
   })
 
-  const onMessage = Effect.fnUntraced(function* ({ payload, task }: Frame) {
+  return Effect.fnUntraced(function* ({ payload, task }: Frame) {
     const decoded = decodeDeviceMessage(payload)
     if (Result.isFailure(decoded)) {
       return yield* Effect.logWarning("invalid message from device server", { reason: decoded.failure })
@@ -120,6 +98,68 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
         return yield* Effect.logDebug("unexpected message", { message })
     }
   })
+})
+
+/** Authenticates the device, then registers its services after every change. */
+const registerServices = (
+  link: FrameLink,
+  { name, onRegistered, services, token }: DeviceServerOptions,
+  /** Resolves with the reply to AUTH; some servers send none. */
+  authenticated: Effect.Effect<void>
+) => {
+  const authenticate = Effect.gen(function* () {
+    if (token === undefined && name === undefined) return
+    const options = new Map(name === undefined ? [] : [["name", name] as const])
+    const credentials = { token: token === undefined ? "" : Redacted.value(token), options }
+    const text = yield* Effect.mapError(
+      Effect.fromResult(formatCredentials(credentials)),
+      (message) => new DeviceRejected({ message })
+    )
+    yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text) })
+    yield* Effect.timeoutOption(authenticated, authTimeout)
+  })
+
+  const register = (offered: Parameters<typeof makeDeviceMessage.register>[0]) =>
+    link.sendMcp(makeDeviceMessage.register(offered)).pipe(
+      Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
+      Effect.andThen(onRegistered(offered.size)),
+      Effect.catchTag("FrameEncodeError", ({ message }) =>
+        Effect.logError("registering services failed", { services: offered.size, reason: message })
+      )
+    )
+
+  return authenticate.pipe(
+    Effect.andThen(Stream.runForEach(services.changes, register)),
+    Effect.andThen(Effect.never),
+    Effect.catchTags({
+      ByteLinkClosed: () => Effect.never,
+      FrameEncodeError: ({ message }) =>
+        Effect.fail(new DeviceRejected({ message: `the token cannot be sent: ${message}` }))
+    })
+  )
+}
+
+/**
+ * Serves one connection to a device server: authenticates, registers the services, answers calls. Resolves with the
+ * reason when the connection ends; fails when a retry cannot succeed.
+ */
+export const serveDeviceServer = Effect.fnUntraced(function* (
+  options: DeviceServerOptions
+): Effect.fn.Return<string, DeviceRejected, Scope.Scope | ByteConnector> {
+  const { heartbeatInterval, host, limits, name, port } = options
+  const { connect } = yield* ByteConnector
+  const connected = yield* Effect.result(connect({ host, port }))
+  if (Result.isFailure(connected)) return connected.failure.message
+  const link = yield* makeFrameLink(connected.success, limits)
+  const onMessage = yield* makeServerMessageHandler(link, options)
+  const authenticated = yield* Deferred.make<void>()
+  const rejected = yield* Deferred.make<never, DeviceRejected>()
+  const deviceName = name === undefined ? "the same name" : `the name '${name}'`
+  let hasPonged = false
+  /** Can explain why the server closes the connection. */
+  let lastServerError: string | undefined
+
+  const reject = (message: string) => void Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
 
   const onFrame = Effect.fnUntraced(function* (frame: Frame) {
     if (frame.type === "mcp") return yield* onMessage(frame)
@@ -133,37 +173,6 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     }
     if (frame.type === "auth") Deferred.doneUnsafe(authenticated, Exit.void)
   })
-
-  const authenticate = Effect.gen(function* () {
-    if (token === undefined && name === undefined) return
-    const options = new Map(name === undefined ? [] : [["name", name] as const])
-    const credentials = { token: token === undefined ? "" : Redacted.value(token), options }
-    const text = yield* Effect.mapError(
-      Effect.fromResult(formatCredentials(credentials)),
-      (message) => new DeviceRejected({ message })
-    )
-    yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text) })
-    yield* Effect.timeoutOption(Deferred.await(authenticated), authTimeout)
-  })
-
-  const register = (offered: Parameters<typeof makeDeviceMessage.register>[0]) =>
-    link.sendMcp(makeDeviceMessage.register(offered)).pipe(
-      Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
-      Effect.andThen(onRegistered(offered.size)),
-      Effect.catchTag("FrameEncodeError", ({ message }) =>
-        Effect.logError("registering services failed", { services: offered.size, reason: message })
-      )
-    )
-
-  const registerLoop = authenticate.pipe(
-    Effect.andThen(Stream.runForEach(services.changes, register)),
-    Effect.andThen(Effect.never),
-    Effect.catchTags({
-      ByteLinkClosed: () => Effect.never,
-      FrameEncodeError: ({ message }) =>
-        Effect.fail(new DeviceRejected({ message: `the token cannot be sent: ${message}` }))
-    })
-  )
 
   const heartbeatLoop = Effect.gen(function* () {
     while (true) {
@@ -188,5 +197,6 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
       )
     )
 
-  return yield* Effect.raceAllFirst([receive, registerLoop, heartbeatLoop, Deferred.await(rejected)])
+  const registering = registerServices(link, options, Deferred.await(authenticated))
+  return yield* Effect.raceAllFirst([receive, registering, heartbeatLoop, Deferred.await(rejected)])
 })

@@ -11,13 +11,10 @@ import type { FaultLog } from "./faultLog.ts"
 
 export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 
-/** In-flight calls of one device. */
-export const makeDeviceCalls = Effect.fnUntraced(function* (
-  device: string,
-  { sendMcp }: FrameLink,
-  { callTimeout, maxCalls }: DeviceLimits,
-  { check, faults }: { readonly check: ParamsCheck; readonly faults: Pick<FaultLog, "record"> }
-) {
+const disconnectMessage = (device: string, reason: string) => `Device '${device}' disconnected: ${reason}`
+
+/** Makes the function that sends calls to a device and awaits their results. */
+const makeDeviceRequests = Effect.fnUntraced(function* (device: string, { sendMcp }: FrameLink) {
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
   /**
    * Unsent messages count as calls even after their caller has given up: otherwise calls to a device that does not
@@ -26,8 +23,6 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   const sending = yield* FiberSet.make<void>()
   const disconnected = yield* Deferred.make<string>()
   let disconnectReason: string | undefined
-
-  const disconnectMessage = (reason: string) => `Device '${device}' disconnected: ${reason}`
 
   const request = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const callId = yield* makeRequestId
@@ -43,7 +38,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
     )
     const register = Effect.sync(() => {
       pending.set(callId, result)
-      if (disconnectReason !== undefined) fail(disconnectMessage(disconnectReason))
+      if (disconnectReason !== undefined) fail(disconnectMessage(device, disconnectReason))
     })
     return yield* Effect.acquireUseRelease(
       register,
@@ -51,6 +46,38 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       () => Effect.sync(() => pending.delete(callId))
     )
   })
+
+  return {
+    request,
+    /** Calls in flight, and unsent ones. */
+    size: Effect.map(FiberSet.size(sending), (unsent) => Math.max(pending.size, unsent)),
+    /** Completes a call; false when no call waits for the result. */
+    complete: (callId: string, outcome: ServiceOutcome): boolean => {
+      const result = pending.get(callId)
+      return result !== undefined && Deferred.doneUnsafe(result, Exit.succeed(outcome))
+    },
+    /** Fails all calls when the device disconnects. */
+    failAll: (reason: string): void => {
+      disconnectReason ??= reason
+      Deferred.doneUnsafe(disconnected, Exit.succeed(reason))
+      for (const result of pending.values()) {
+        Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(disconnectMessage(device, reason))))
+      }
+    },
+    disconnectReason: () => disconnectReason,
+    /** Resolves with the reason when the device disconnects. */
+    disconnected: Deferred.await(disconnected)
+  }
+})
+
+/** In-flight calls of one device. */
+export const makeDeviceCalls = Effect.fnUntraced(function* (
+  device: string,
+  link: FrameLink,
+  { callTimeout, maxCalls }: DeviceLimits,
+  { check, faults }: { readonly check: ParamsCheck; readonly faults: Pick<FaultLog, "record"> }
+) {
+  const { request, size, ...requests } = yield* makeDeviceRequests(device, link)
 
   const timeoutMessage = (name: string) =>
     `Service '${name}' of device '${device}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`
@@ -67,8 +94,9 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
           const list = errors.map((error) => `\n- ${error}`).join("")
           return failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
         }
-        if (disconnectReason !== undefined) return failedOutcome(disconnectMessage(disconnectReason))
-        if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
+        const reason = requests.disconnectReason()
+        if (reason !== undefined) return failedOutcome(disconnectMessage(device, reason))
+        if ((yield* size) >= maxCalls) {
           return failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
         }
         return yield* Effect.timeoutOrElse(request(name, params), {
@@ -82,21 +110,6 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
           return outcomeToToolResult(outcome)
         })
     ),
-    /** Completes a call; false when no call waits for the result. */
-    complete: (callId: string, outcome: ServiceOutcome): boolean => {
-      const result = pending.get(callId)
-      return result !== undefined && Deferred.doneUnsafe(result, Exit.succeed(outcome))
-    },
-    /** Fails all calls when the device disconnects. */
-    failAll: (reason: string): void => {
-      disconnectReason ??= reason
-      Deferred.doneUnsafe(disconnected, Exit.succeed(reason))
-      for (const result of pending.values()) {
-        Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(disconnectMessage(reason))))
-      }
-    },
-    disconnectReason: () => disconnectReason,
-    /** Resolves with the reason when the device disconnects. */
-    disconnected: Deferred.await(disconnected)
+    ...requests
   }
 })

@@ -69,84 +69,74 @@ const disconnectTimeout = "2 seconds"
 /** True for a name that can be part of a tool's name: 1 to 64 visible characters, no spaces at the ends. */
 export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
-/** Serves one device until it disconnects or the gateway closes the connection. */
-export const serveDevice = Effect.fnUntraced(function* (
-  bytes: ByteLink,
-  {
-    acknowledgeRegistration,
-    authenticate,
-    authThrottle,
-    buffers,
-    checkParams,
-    limits,
-    onFrame,
-    registry
-  }: GatewayContext
-): Effect.fn.Return<void, never, Scope.Scope> {
-  const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
-  const buffered: BufferedConnection = { link, closeForBuffers: () => close(closings.buffers) }
-  yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(buffered)))
-  const { remoteAddress } = bytes
-  if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
-    return yield* Effect.logDebug("device throttled", { remoteAddress })
-  }
-  const scope = yield* Effect.scope
-  const closed = yield* Deferred.make<Closing>()
+type DeviceState = Effect.Success<ReturnType<typeof makeDeviceState>>
+
+/** Makes the state of one connection: its device once it is admitted, its violations, and why it closes. */
+const makeDeviceState = Effect.fnUntraced(function* (
+  { authThrottle, checkParams, limits, registry }: GatewayContext,
+  { remoteAddress }: ByteLink,
+  link: FrameLink,
   /** Holds a slot of the throttle until the device is authenticated. */
-  const pendingAuthScope = yield* Scope.fork(scope)
-  if (authenticate !== "allowAll") {
-    if (!authThrottle.acquirePending(remoteAddress)) {
-      return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
-    }
-    const releasePending = Effect.sync(() => authThrottle.releasePending(remoteAddress))
-    yield* Scope.addFinalizer(pendingAuthScope, releasePending)
-  }
+  pendingAuth: Scope.Closeable
+) {
+  const closed = yield* Deferred.make<Closing>()
+  const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
   let violations = newViolationBudget(yield* Clock.currentTimeMillis)
   let admitted: DeviceEntry | undefined
+
+  return {
+    close,
+    closed: Deferred.await(closed),
+    admitted: () => admitted,
+    /** Counts a rejection, and logs it until the throttle blocks the address. */
+    onRejected: Effect.fnUntraced(function* (reason: string) {
+      const now = yield* Clock.currentTimeMillis
+      if (!authThrottle.isBlocked(remoteAddress, now))
+        yield* Effect.logInfo("device rejected", { remoteAddress, reason })
+      authThrottle.recordRejection(remoteAddress, now)
+    }),
+    onViolation: Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
+      const device = admitted?.device.name
+      yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
+      admitted?.faults.record(`${violation}: ${reason}`)
+      violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
+      if (isExhausted(violations)) close(closings.violations)
+    }),
+    admit: Effect.fnUntraced(function* (requestedName: string | undefined) {
+      const trimmed = requestedName?.trim() ?? ""
+      const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
+      const faults = makeFaultLog(yield* Clock.Clock)
+      const entry: DeviceEntry = {
+        device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
+        calls: yield* makeDeviceCalls(name, link, limits, { check: checkParams, faults }),
+        faults,
+        evict: () => close(closings.takeover)
+      }
+      admitted = entry
+      yield* Scope.close(pendingAuth, Exit.void)
+      yield* Effect.addFinalizer(() => {
+        entry.calls.failAll("the gateway closes")
+        return registry.remove(entry)
+      })
+      yield* registry.add(entry)
+      return entry
+    })
+  }
+})
+
+/** Makes the function that authenticates a device, and tells whether it has presented a token. */
+const makeAuthentication = (
+  { authenticate, authThrottle }: GatewayContext,
+  { remoteAddress }: ByteLink,
+  link: FrameLink,
+  { admit, admitted, close, onRejected }: DeviceState
+) => {
   /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
   let hasPresentedToken = false
-
-  const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
-  /** Counts a rejection, and logs it until the throttle blocks the address. */
-  const onRejected = Effect.fnUntraced(function* (reason: string) {
-    const now = yield* Clock.currentTimeMillis
-    if (!authThrottle.isBlocked(remoteAddress, now)) yield* Effect.logInfo("device rejected", { remoteAddress, reason })
-    authThrottle.recordRejection(remoteAddress, now)
-  })
-
-  const onViolation = Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
-    const device = admitted?.device.name
-    yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
-    admitted?.faults.record(`${violation}: ${reason}`)
-    violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
-    if (isExhausted(violations)) close(closings.violations)
-  })
-
-  const handleMessage = makeMessageHandler({ acknowledgeRegistration, limits, link, onViolation, registry })
-
-  const admit = Effect.fnUntraced(function* (requestedName: string | undefined) {
-    const trimmed = requestedName?.trim() ?? ""
-    const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
-    const faults = makeFaultLog(yield* Clock.Clock)
-    const entry: DeviceEntry = {
-      device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
-      calls: yield* makeDeviceCalls(name, link, limits, { check: checkParams, faults }),
-      faults,
-      evict: () => close(closings.takeover)
-    }
-    admitted = entry
-    yield* Scope.close(pendingAuthScope, Exit.void)
-    yield* Effect.addFinalizer(() => {
-      entry.calls.failAll("the gateway closes")
-      return registry.remove(entry)
-    })
-    yield* registry.add(entry)
-    return entry
-  })
-
   const onAuth = Effect.fnUntraced(function* (payload: Uint8Array) {
-    if (admitted !== undefined) {
-      return yield* Effect.logDebug("repeated auth ignored", { device: admitted.device.name, remoteAddress })
+    const entry = admitted()
+    if (entry !== undefined) {
+      return yield* Effect.logDebug("repeated auth ignored", { device: entry.device.name, remoteAddress })
     }
     // Checked again here: one peer can open many connections before its first rejection.
     if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close(closings.throttled)
@@ -166,22 +156,35 @@ export const serveDevice = Effect.fnUntraced(function* (
     yield* admit(outcome.success.name ?? credentials.options.get("name"))
     return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
   })
+  return { onAuth, hasPresentedToken: () => hasPresentedToken }
+}
+
+/** Makes the handler of the frames of one device. */
+const makeFrameHandler = (
+  context: GatewayContext,
+  link: FrameLink,
+  { admit, admitted, close, onViolation }: DeviceState,
+  onAuth: (payload: Uint8Array) => Effect.Effect<void, never, Scope.Scope>
+) => {
+  const { authenticate, onFrame } = context
+  const handleMessage = makeMessageHandler({ ...context, link, onViolation })
 
   const onStatus = Effect.fnUntraced(function* (payload: Uint8Array) {
     const { kind } = parseStatus(decodeUtf8Lossy(payload))
     if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
     if (kind !== "DISCONNECT") return
-    const closeLater = Effect.andThen(Effect.sleep(disconnectTimeout), Deferred.succeed(closed, closings.disconnected))
+    const closeLater = Effect.map(Effect.sleep(disconnectTimeout), () => close(closings.disconnected))
     yield* Effect.forkScoped(closeLater, { startImmediately: true })
     yield* link.sendStatus("status", "INFO", "DISCONNECT")
   })
 
-  const handleFrame = Effect.fnUntraced(function* (frame: Frame) {
+  return Effect.fnUntraced(function* (frame: Frame) {
     if (frame.type === "auth") return yield* onAuth(frame.payload)
-    if (admitted === undefined && authenticate !== "allowAll") {
+    const known = admitted()
+    if (known === undefined && authenticate !== "allowAll") {
       return yield* onViolation("unauthenticated", "the first frame must be AUTH")
     }
-    const entry = admitted ?? (yield* admit(undefined))
+    const entry = known ?? (yield* admit(undefined))
     const device = entry.device.name
     if (frame.type === "mcp") return yield* handleMessage(entry, frame)
     if (frame.type === "status") yield* onStatus(frame.payload)
@@ -191,39 +194,68 @@ export const serveDevice = Effect.fnUntraced(function* (
       (cause) => Effect.logError("frame handler failed", { device }, cause)
     )
   })
+}
 
-  const idleTimeout = Effect.gen(function* () {
-    const idleMillis = Duration.toMillis(limits.idleTimeout)
-    while (true) {
-      const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
-      if (left <= 0) return closings.idleTimeout
-      yield* Effect.sleep(Duration.millis(left))
+/** Gives the reason to close a connection that receives nothing for too long. */
+const awaitIdle = Effect.fnUntraced(function* (link: FrameLink, limits: GatewayLimits) {
+  const idleMillis = Duration.toMillis(limits.idleTimeout)
+  while (true) {
+    const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
+    if (left <= 0) return closings.idleTimeout
+    yield* Effect.sleep(Duration.millis(left))
+  }
+})
+
+/** Serves one device until it disconnects or the gateway closes the connection. */
+export const serveDevice = Effect.fnUntraced(function* (
+  bytes: ByteLink,
+  context: GatewayContext
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const { authenticate, authThrottle, buffers, limits } = context
+  const { remoteAddress } = bytes
+  const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
+  const buffered: BufferedConnection = { link, closeForBuffers: () => state.close(closings.buffers) }
+  yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(buffered)))
+  if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
+    return yield* Effect.logDebug("device throttled", { remoteAddress })
+  }
+  const scope = yield* Effect.scope
+  const pendingAuth = yield* Scope.fork(scope)
+  const state: DeviceState = yield* makeDeviceState(context, bytes, link, pendingAuth)
+  if (authenticate !== "allowAll") {
+    if (!authThrottle.acquirePending(remoteAddress)) {
+      return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
     }
-  })
+    const releasePending = Effect.sync(() => authThrottle.releasePending(remoteAddress))
+    yield* Scope.addFinalizer(pendingAuth, releasePending)
+  }
+  const { hasPresentedToken, onAuth } = makeAuthentication(context, bytes, link, state)
+  const handleFrame = makeFrameHandler(context, link, state, onAuth)
   const authTimeout = Effect.gen(function* () {
     if (authenticate === "allowAll") return yield* Effect.never
     yield* Effect.sleep(limits.authTimeout)
-    return hasPresentedToken ? yield* Effect.never : closings.authTimeout
+    return hasPresentedToken() ? yield* Effect.never : closings.authTimeout
   })
 
   const { statusKind, reason } = yield* Effect.raceAllFirst<Effect.Effect<Closing, never, Scope.Scope>>([
     link
       .receive({
         onFrame: (frame) => Scope.provide(handleFrame(frame), scope),
-        onInvalid: (violation, size) => onViolation(violation, "invalid frame", size)
+        onInvalid: (violation, size) => state.onViolation(violation, "invalid frame", size)
       })
       .pipe(Effect.map((linkReason) => ({ reason: linkReason }))),
-    Deferred.await(closed),
-    idleTimeout,
+    state.closed,
+    awaitIdle(link, limits),
     authTimeout
   ])
-  if (admitted === undefined) {
+  const entry = state.admitted()
+  if (entry === undefined) {
     // A rejected token has been counted already; it closes the connection without a status.
-    if (statusKind !== undefined && authenticate !== "allowAll") yield* onRejected(reason)
+    if (statusKind !== undefined && authenticate !== "allowAll") yield* state.onRejected(reason)
     yield* Effect.logDebug("unauthenticated connection closed", { remoteAddress, reason })
   } else {
-    admitted.calls.failAll(reason)
-    yield* Effect.logInfo("device disconnected", { device: admitted.device.name, remoteAddress, reason })
+    entry.calls.failAll(reason)
+    yield* Effect.logInfo("device disconnected", { device: entry.device.name, remoteAddress, reason })
   }
   if (statusKind !== undefined) yield* link.sendStatus("status", statusKind, reason)
 }, Effect.scoped)
