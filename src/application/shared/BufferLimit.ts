@@ -49,6 +49,13 @@ const newEntry = (held: number, at: number, passed: number): Entry => ({
   isClosing: false
 })
 
+const addSample = (entry: Entry, at: number, passed: number): void => {
+  entry.olderAt = entry.newerAt
+  entry.olderPassed = entry.newerPassed
+  entry.newerAt = at
+  entry.newerPassed = passed
+}
+
 const toCandidate = <K>(connection: K, entry: Entry, at: number, passedBytes: number): Candidate<K> => {
   const passed = passedBytes - entry.olderPassed
   const elapsed = at - entry.olderAt
@@ -129,12 +136,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
   const sample = Effect.sync(() => {
     refreshAll()
     const at = now()
-    for (const [connection, entry] of entries) {
-      entry.olderAt = entry.newerAt
-      entry.olderPassed = entry.newerPassed
-      entry.newerAt = at
-      entry.newerPassed = passedBytes(connection)
-    }
+    for (const [connection, entry] of entries) addSample(entry, at, passedBytes(connection))
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sampleInterval), sample)))
 

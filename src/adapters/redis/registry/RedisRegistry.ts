@@ -2,14 +2,19 @@ import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "eff
 import { checkLeave } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
-import { type OfficeCommand, type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
+import {
+  type NewSession,
+  type OfficeCommand,
+  type RegistryChange,
+  OfficeRegistry
+} from "../../../application/ports/OfficeRegistry.ts"
 import { needsReconnect, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
-import { makeRegistryScripts } from "./RegistryScripts.ts"
+import { makeRegistryScripts, type RegistryCallError } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { type RegistryContext, type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
 import { heartbeatMillis, makeLeaseRecovery } from "./LeaseRecovery.ts"
-import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
+import { makeScriptRunner, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
 import { makeSyncState } from "./SyncState.ts"
 
 export interface RedisRegistryOptions extends RedisNodeOptions {
@@ -35,27 +40,9 @@ export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry
 
 export type RedisRegistry = Effect.Success<ReturnType<typeof make>>
 
-/** Makes the registry of a node, and reads the addresses that the others announce. */
-export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
-  const { address = "", gracePeriod = Duration.seconds(1), node } = options
-  const listeners = new Set<(change: RegistryChange) => void>()
-  const emit = (change: RegistryChange) => {
-    for (const listener of listeners) listener(change)
-  }
-  const run = yield* FiberSet.makeRuntime<never>()
-  const wake = yield* Queue.sliding<void>(1)
-  const local = new LocalOffices(node, emit)
-  const sync = makeSyncState(() => void Queue.offerUnsafe(wake, undefined))
-  const runner = yield* makeScriptRunner({
-    ...options,
-    onReady: sync.markOutOfSync,
-    onMessage: (text) => events.onMessage(text)
-  })
-  const { isReady } = runner
-  const scripts = makeRegistryScripts(node, address, runner)
-  const context: RegistryContext = { node, gracePeriod, local, sync, scripts, isReady, emit, run }
-  const events: RegistryEvents = makeRegistryEvents(context)
-  const recovery = makeLeaseRecovery(context, events)
+/** Makes the functions that change the sessions of this node: the changes of one session run one after the other. */
+const makeSessionChanges = (context: RegistryContext, events: RegistryEvents) => {
+  const { local, node, scripts, sync } = context
   const joinOffice = makeJoinOffice(context, events)
   const locks = new Map<string, Semaphore.Semaphore>()
 
@@ -66,7 +53,6 @@ export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) 
       return Effect.ignore(sync.outOfSyncOnError(scripts.leave(sid)))
     })
 
-  /** Runs the joins, leaves and disconnect of one session one after the other. */
   const serialized = <E>(sid: string, effect: () => Effect.Effect<void, E>): Effect.Effect<void, E> =>
     Effect.suspend(() => locks.get(sid)?.withPermit(Effect.suspend(effect)) ?? effect())
 
@@ -88,44 +74,76 @@ export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) 
     return Option.isSome(local.membership(sid)) ? Effect.ensuring(leaveOffice(sid), removed) : removed
   }
 
-  // Without Redis, the other nodes remove this node when its lease expires.
-  yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
+  return {
+    connect: (session: NewSession) =>
+      Effect.sync(() => {
+        locks.set(session.sid, Semaphore.makeUnsafe(1))
+        return local.connect({ ...session, node, membership: Option.none() })
+      }),
+    disconnect: (sid: string) => serialized(sid, () => removeSession(sid)),
+    apply: (command: OfficeCommand, capacity: Capacity) =>
+      serialized(command.sid, () => applyCommand(command, capacity))
+  }
+}
 
-  yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
-  if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
+/** Renews the lease of this node, or restores its members, until the scope closes: when `wake` asks for it, and regularly. */
+const startHeartbeats = (
+  { isReady, sync }: RegistryContext,
+  heartbeat: Effect.Effect<void, RegistryCallError>,
+  { onRecovered, reconnect }: ScriptRunner,
+  wake: Queue.Dequeue<void>
+) => {
   let backoffMillis = minBackoffMillis
-  const heartbeat = Effect.gen(function* () {
-    yield* recovery.heartbeat
+  const beat = Effect.map(heartbeat, () => {
     backoffMillis = minBackoffMillis
-    if (!sync.isInSync()) return
-    runner.onRecovered()
+    if (sync.isInSync()) onRecovered()
   })
   /** Waits for longer after each failure. Requests to reconcile do not shorten it: members cause them. */
   const backOff = ({ message }: { readonly message: string }) =>
     Effect.suspend(() => {
-      if (needsReconnect(message)) runner.reconnect()
+      if (needsReconnect(message)) reconnect()
       const delay = backoffMillis
       backoffMillis = Math.min(maxBackoffMillis, 2 * delay)
       return Effect.sleep(delay)
     })
   const awaitNext = Effect.timeoutOption(Queue.take(wake), heartbeatMillis)
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.suspend(() =>
-        isReady() ? Effect.matchEffect(heartbeat, { onFailure: backOff, onSuccess: () => awaitNext }) : awaitNext
-      )
-    )
-  )
+  return Effect.suspend(() =>
+    isReady() ? Effect.matchEffect(beat, { onFailure: backOff, onSuccess: () => awaitNext }) : awaitNext
+  ).pipe(Effect.forever, Effect.forkScoped)
+}
+
+/** Makes the registry of a node, and reads the addresses that the others announce. */
+export const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
+  const { address = "", gracePeriod = Duration.seconds(1), node } = options
+  const listeners = new Set<(change: RegistryChange) => void>()
+  const emit = (change: RegistryChange) => {
+    for (const listener of listeners) listener(change)
+  }
+  const run = yield* FiberSet.makeRuntime<never>()
+  const wake = yield* Queue.sliding<void>(1)
+  const local = new LocalOffices(node, emit)
+  const sync = makeSyncState(() => void Queue.offerUnsafe(wake, undefined))
+  const runner = yield* makeScriptRunner({
+    ...options,
+    onReady: sync.markOutOfSync,
+    onMessage: (text) => events.onMessage(text)
+  })
+  const { isReady } = runner
+  const scripts = makeRegistryScripts(node, address, runner)
+  const context: RegistryContext = { node, gracePeriod, local, sync, scripts, isReady, emit, run }
+  const events: RegistryEvents = makeRegistryEvents(context)
+  const recovery = makeLeaseRecovery(context, events)
+
+  // Without Redis, the other nodes remove this node when its lease expires.
+  yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
+
+  yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
+  if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
+  yield* startHeartbeats(context, recovery.heartbeat, runner, wake)
 
   const registry = OfficeRegistry.of({
     node,
-    connect: (session) =>
-      Effect.sync(() => {
-        locks.set(session.sid, Semaphore.makeUnsafe(1))
-        return local.connect({ ...session, node, membership: Option.none() })
-      }),
-    disconnect: (sid) => serialized(sid, () => removeSession(sid)),
-    apply: (command, capacity) => serialized(command.sid, () => applyCommand(command, capacity)),
+    ...makeSessionChanges(context, events),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),

@@ -1,7 +1,7 @@
 import { Data, Duration, Effect, FiberSet, Record, Schedule } from "effect"
 import { type CommandParser, createClient, defineScript, ErrorReply } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { makeOutageLog, parseRedisUrl, type RedisNodeOptions } from "../redisClient.ts"
+import { makeOutageLog, parseRedisUrl, type RedisAddress, type RedisNodeOptions } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
@@ -44,14 +44,78 @@ const scripts = Record.map(luaScripts, (text) =>
   })
 )
 
-/**
- * Connects to Redis until the scope closes. Redis may be unreachable at the start. Of two connections one runs scripts
- * and one is subscribed; both reconnect.
- */
+type ClientOptions = Omit<RedisAddress, "isSecure">
+
+interface ConnectionEvents {
+  readonly onError: (cause: unknown, command?: string) => void
+  readonly onPing: () => void
+  readonly onReady: () => void
+  readonly onMessage: (text: string) => void
+}
+
+/** Opens two connections: one runs scripts and one is subscribed to a channel. Closed ones report nothing. */
+const openConnections = ({ socket, ...options }: ClientOptions, channel: string, events: ConnectionEvents) => {
+  const shared = {
+    ...options,
+    pingInterval,
+    commandOptions: { timeout: 0 },
+    socket: { ...socket, reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
+  }
+  // Without a connection scripts fail at once, so joins do not wait.
+  const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
+  const subscriber = createClient(shared)
+  let subscribed = false
+  let isOpen = true
+  const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
+  const ifOpen =
+    <A>(listener: (value: A) => void) =>
+    (value: A) => {
+      if (isOpen) listener(value)
+    }
+  // The client reports a rejected ping as an error of the connection.
+  const onConnectionError = ifOpen((cause: unknown) =>
+    events.onError(cause, cause instanceof ErrorReply && isReady() ? "PING" : undefined)
+  )
+  const onReadyChange = ifOpen(() => {
+    if (isReady()) events.onReady()
+  })
+  // Loads the scripts before any other command of a new connection: that keeps their calls in order.
+  commands.on("ready", () => {
+    for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onConnectionError)
+  })
+  for (const client of [commands, subscriber]) {
+    client.on("error", onConnectionError)
+    client.on("ping-interval", events.onPing)
+    client.on("ready", onReadyChange)
+    client.connect().catch(onConnectionError)
+  }
+  const onMessage = ifOpen(events.onMessage)
+  const onSubscribed = () => {
+    subscribed = true
+    onReadyChange(undefined)
+  }
+  // The client repeats a subscription after a lost connection, but not after an error reply.
+  const onRejected = ifOpen((cause: unknown) => {
+    events.onError(cause)
+    setTimeout(ifOpen(subscribe), maxBackoffMillis).unref()
+  })
+  const subscribe = () => {
+    subscriber.subscribe(channel, onMessage).then(onSubscribed, onRejected)
+  }
+  subscribe()
+  const close = () => {
+    isOpen = false
+    commands.destroy()
+    subscriber.destroy()
+  }
+  return { commands, isReady, close }
+}
+
+/** Connects to Redis until the scope closes. Redis may be unreachable at the start. Both connections reconnect. */
 export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunnerOptions) {
   const { node, onMessage, onReady, prefix } = options
   const outage = makeOutageLog(node, yield* FiberSet.makeRuntime<never>())
-  const { isSecure: _, socket, ...clientOptions } = yield* parseRedisUrl(options.url)
+  const { isSecure: _, ...clientOptions } = yield* parseRedisUrl(options.url)
   let lastError = "not connected"
   let pendingScripts = 0
   let hasReply = false
@@ -62,90 +126,33 @@ export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunn
     outage.onFailure(lastError, command)
   }
 
-  const connect = () => {
-    const shared = {
-      ...clientOptions,
-      pingInterval,
-      commandOptions: { timeout: 0 },
-      socket: { ...socket, reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
-    }
-    // Without a connection scripts fail at once, so joins do not wait.
-    const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
-    const subscriber = createClient(shared)
-    let subscribed = false
-    const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
-    const connections = {
-      commands,
-      isReady,
-      destroy: () => {
-        commands.destroy()
-        subscriber.destroy()
+  const open = () =>
+    openConnections(clientOptions, `${prefix}to:${node}`, {
+      onError,
+      onMessage,
+      onPing: () => outage.onAccepted("PING"),
+      onReady: () => {
+        lastError = "not connected"
+        onReady()
       }
-    }
-    const ifCurrent =
-      <A>(listener: (value: A) => void) =>
-      (value: A) => {
-        if (current === connections) listener(value)
-      }
-    // The client reports a rejected ping as an error of the connection.
-    const onConnectionError = ifCurrent((cause: unknown) =>
-      onError(cause, cause instanceof ErrorReply && isReady() ? "PING" : undefined)
-    )
-    const onReadyChange = ifCurrent(() => {
-      if (!isReady()) return
-      lastError = "not connected"
-      onReady()
     })
-    // Loads the scripts before any other command of a new connection: that keeps their calls in order.
-    commands.on("ready", () => {
-      for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onConnectionError)
-    })
-    for (const client of [commands, subscriber]) {
-      client.on("error", onConnectionError)
-      client.on("ping-interval", () => outage.onAccepted("PING"))
-      client.on("ready", onReadyChange)
-      client.connect().catch(onConnectionError)
-    }
-    const onMessageNow = ifCurrent(onMessage)
-    const onSubscribed = () => {
-      subscribed = true
-      onReadyChange(undefined)
-    }
-    // The client repeats a subscription after a lost connection, but not after an error reply.
-    const onRejected = ifCurrent((cause: unknown) => {
-      onError(cause)
-      setTimeout(ifCurrent(subscribe), maxBackoffMillis).unref()
-    })
-    const subscribe = () => {
-      subscriber.subscribe(`${prefix}to:${node}`, onMessageNow).then(onSubscribed, onRejected)
-    }
-    subscribe()
-    return connections
-  }
-
-  let current: ReturnType<typeof connect> | undefined = connect()
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      const last = current
-      current = undefined
-      last?.destroy()
-    })
-  )
+  let current = open()
+  yield* Effect.addFinalizer(() => Effect.sync(() => current.close()))
 
   /** Replaces both connections. */
   const reconnect = () => {
     const last = current
-    current = connect()
-    last?.destroy()
+    current = open()
+    last.close()
   }
 
   /** True while both are connected. */
-  const isReady = (): boolean => current?.isReady() ?? false
+  const isReady = (): boolean => current.isReady()
 
   const evaluate = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
     pendingScripts++
     try {
-      const reply = await current?.commands[name](prefix, args)
+      const reply = await current.commands[name](prefix, args)
       hasReply = true
       outage.onAccepted(name)
       return reply

@@ -30,6 +30,11 @@ const requestIdOf = ({ line }: Connection, event: string, body: Body): string | 
   return Result.getOrUndefined(decodeHead(body, definition.decodeRouting))?.reqId
 }
 
+/** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
+const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
+  pendingMembershipChanges === 0 &&
+  !Option.exists(registration.session.membership, (current) => current.office === office)
+
 /** Makes the function that sends a call of another node to its member here, and gives the function that cancels it. */
 const makeInboundCallStart =
   (clock: Clock.Clock) =>
@@ -79,11 +84,6 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
     const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.fail(error))))
     return () => fiber.interruptUnsafe()
   }
-
-  /** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
-  const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
-    pendingMembershipChanges === 0 &&
-    !Option.exists(registration.session.membership, (current) => current.office === office)
 
   /** Receives a status that announces a wait, and replies how long this node and the Agent wait on. */
   const receiveWait = (connection: Connection, event: string, body: Body, onReply: (exit: ReplyExit) => void) => {
