@@ -175,9 +175,9 @@ const searchAllOffices = (): Sabotage => ({
 const mergeLines = (): Sabotage => ({
   registry: (registry) => ({
     ...registry,
-    apply: (command, capacity) => registry.apply({ ...command, office: officeIdOf(command.office) }, capacity),
-    members: (office) => registry.members(officeIdOf(office)),
-    findComputer: (office, name) => registry.findComputer(officeIdOf(office), name)
+    apply: (command, capacity) => registry.apply({ ...command, office: String(officeIdOf(command.office)) }, capacity),
+    members: (office) => registry.members(String(officeIdOf(office))),
+    findComputer: (office, name) => registry.findComputer(String(officeIdOf(office)), name)
   })
 })
 

@@ -1,22 +1,23 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
 import type { MembershipCommand } from "../../domain/office/decide.ts"
 import type { Capacity } from "../../domain/office/MembershipState.ts"
+import type { OfficeKey, SessionId } from "../../domain/model/officeKey.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
 /** A change in the cluster. Listeners get the changes of each office in the order in which they happened. */
 export type RegistryChange =
   | {
       readonly _tag: "Entered" | "Left"
-      readonly sid: string
+      readonly sid: SessionId
       readonly membership: Membership
       /**
        * The members of the office at this node, without `sid` itself. A change of a session of this node is reported
        * even without recipients, because the node counts its members.
        */
-      readonly recipients: ReadonlyArray<string>
+      readonly recipients: ReadonlyArray<SessionId>
     }
   /** Another session took over the membership of a session of this node, whose connection must close with this reason. */
-  | { readonly _tag: "Evicted"; readonly sid: string; readonly reason: EvictionReason }
+  | { readonly _tag: "Evicted"; readonly sid: SessionId; readonly reason: EvictionReason }
   /** Another node has left the cluster or is lost, and its members with it. */
   | { readonly _tag: "NodeLost"; readonly node: string }
 
@@ -53,7 +54,7 @@ export class OfficeRegistry extends Context.Service<
     /** Registers a session of this node, outside of any office. */
     readonly connect: (session: NewSession) => Effect.Effect<Registration>
     /** Removes a session; it leaves its office first. */
-    readonly disconnect: (sid: string) => Effect.Effect<void>
+    readonly disconnect: (sid: SessionId) => Effect.Effect<void>
     /**
      * Applies a join or leave of a session of this node. Commands of all nodes are serialized. Listeners have heard the
      * changes when it returns. A join fails with `unavailable` when the shared store takes more than about a second.
@@ -62,16 +63,16 @@ export class OfficeRegistry extends Context.Service<
     /** Reports every change until the scope closes. The listener must neither throw nor call the registry. */
     readonly subscribe: (listener: (change: RegistryChange) => void) => Effect.Effect<void, never, Scope.Scope>
     /** A Computer of an office in which this node has members. */
-    readonly findComputer: (office: string, name: string) => Option.Option<Member>
+    readonly findComputer: (office: OfficeKey, name: string) => Option.Option<Member>
     /**
      * The members of an office in which this node has members: the Agent first, then the Computers in the order of their
      * joins.
      */
-    readonly members: (office: string) => ReadonlyArray<Member>
+    readonly members: (office: OfficeKey) => ReadonlyArray<Member>
     /** True when another office has this Computer. Uses local knowledge while the shared store cannot be reached. */
-    readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
+    readonly isComputerElsewhere: (office: OfficeKey, name: string) => Effect.Effect<boolean>
     /** Tells which of the offices have members. False for all while the shared store cannot be reached. */
-    readonly areInUse: (offices: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<boolean>>
+    readonly areInUse: (offices: ReadonlyArray<OfficeKey>) => Effect.Effect<ReadonlyArray<boolean>>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}

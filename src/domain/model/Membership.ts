@@ -1,27 +1,31 @@
 import { Data, type Option, Schema } from "effect"
 import { optionalField } from "./fields.ts"
-import { officeIdOf } from "./officeKey.ts"
+import { type OfficeId, officeIdOf, type OfficeKey, type SessionId } from "./officeKey.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
 export const Role = Schema.Literals(["agent", "computer"])
 export type Role = typeof Role.Type
 
 export interface Membership {
-  /** The id of the office; inside a Server its key, which includes the protocol line. */
-  readonly office: string
+  readonly office: OfficeKey
   readonly role: Role
   readonly name: string
 }
 
+/** A membership as members and people see it. */
+export interface PublicMembership extends Omit<Membership, "office"> {
+  readonly office: OfficeId
+}
+
 /** A membership with the id of its office instead of the key. */
-export const publicMembership = (membership: Membership): Membership => ({
+export const publicMembership = (membership: Membership | PublicMembership): PublicMembership => ({
   ...membership,
   office: officeIdOf(membership.office)
 })
 
 /** A connection. The handshake or the first join fixes its role. */
 export interface Session {
-  readonly sid: string
+  readonly sid: SessionId
   readonly node: string
   readonly version: string
   readonly role: Option.Option<Role>
@@ -76,7 +80,8 @@ export const makeMembershipError = (reason: MembershipError["reason"], message: 
 export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
-export const officeFull = (office: string) => makeMembershipError("office_full", `Room '${officeIdOf(office)}' is full`)
+export const officeFull = (office: OfficeKey) =>
+  makeMembershipError("office_full", `Room '${officeIdOf(office)}' is full`)
 
 export const tooManyOffices = () =>
   makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))

@@ -1,5 +1,6 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership, Session } from "../model/Membership.ts"
+import type { OfficeKey, SessionId } from "../model/officeKey.ts"
 import { nameKey } from "../model/names.ts"
 
 /** The members of one office: at most one Agent, and Computers by the unique keys of their names. */
@@ -10,8 +11,8 @@ export interface Office {
 
 /** Sessions and offices of all Servers of a cluster. An office exists while it has members. */
 export interface MembershipState {
-  readonly sessions: HashMap.HashMap<string, Session>
-  readonly offices: HashMap.HashMap<string, Office>
+  readonly sessions: HashMap.HashMap<SessionId, Session>
+  readonly offices: HashMap.HashMap<OfficeKey, Office>
   /** The number of Computers with a name, over all offices: looking up a guessed name must not cost a search. */
   readonly computerNames: HashMap.HashMap<string, number>
   /** The number of joins and leaves so far. */
@@ -38,7 +39,7 @@ export const emptyMembershipState: MembershipState = {
   revision: 0
 }
 
-export const findOffice = (state: MembershipState, id: string): Office =>
+export const findOffice = (state: MembershipState, id: OfficeKey): Office =>
   Option.getOrElse(HashMap.get(state.offices, id), () => emptyOffice)
 
 /** The member that holds a membership, or a conflicting one: another Agent, or a Computer whose name has the same key. */
@@ -66,7 +67,7 @@ export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> 
 ]
 
 /** {@link allMembers} of an office by its id. */
-export const membersOf = (state: MembershipState, office: string): ReadonlyArray<Member> =>
+export const membersOf = (state: MembershipState, office: OfficeKey): ReadonlyArray<Member> =>
   allMembers(findOffice(state, office))
 
 /** The Computer with exactly this name (spec §1). */
@@ -74,10 +75,10 @@ export const computerNamed = ({ computers }: Office, name: string): Option.Optio
   Option.filter(HashMap.get(computers, nameKey(name)), ({ membership }) => membership.name === name)
 
 /** {@link computerNamed} of an office by its id. */
-export const findComputer = (state: MembershipState, office: string, name: string): Option.Option<Member> =>
+export const findComputer = (state: MembershipState, office: OfficeKey, name: string): Option.Option<Member> =>
   computerNamed(findOffice(state, office), name)
 
-export const isComputerElsewhere = (state: MembershipState, office: string, name: string): boolean => {
+export const isComputerElsewhere = (state: MembershipState, office: OfficeKey, name: string): boolean => {
   const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0
   return Option.exists(HashMap.get(state.computerNames, name), (count) => count > here)
 }

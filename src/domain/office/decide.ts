@@ -10,7 +10,7 @@ import {
   tooManyOffices
 } from "../model/Membership.ts"
 import { membershipConflict } from "./membershipConflict.ts"
-import { officeIdOf } from "../model/officeKey.ts"
+import { officeIdOf, type OfficeKey, type SessionId } from "../model/officeKey.ts"
 import { definedOnly } from "../objects.ts"
 import {
   addMember,
@@ -35,22 +35,22 @@ export interface JoinTerms {
 
 export type MembershipCommand =
   | ({ readonly _tag: "Connect" } & Pick<Session, "sid" | "node" | "version" | "role" | "reconnectKey" | "subject">)
-  | ({ readonly _tag: "Join"; readonly sid: string } & Membership & JoinTerms)
-  | { readonly _tag: "Leave"; readonly sid: string; readonly office: string }
-  | { readonly _tag: "Disconnect"; readonly sid: string }
+  | ({ readonly _tag: "Join"; readonly sid: SessionId } & Membership & JoinTerms)
+  | { readonly _tag: "Leave"; readonly sid: SessionId; readonly office: OfficeKey }
+  | { readonly _tag: "Disconnect"; readonly sid: SessionId }
 
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
-  | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership; readonly at?: number }
+  | { readonly _tag: "Entered"; readonly sid: SessionId; readonly membership: Membership; readonly at?: number }
   /** `replaced`: a new connection of the same member took the membership over. */
-  | { readonly _tag: "Left"; readonly sid: string; readonly membership: Membership; readonly replaced: boolean }
-  | { readonly _tag: "Disconnected"; readonly sid: string }
+  | { readonly _tag: "Left"; readonly sid: SessionId; readonly membership: Membership; readonly replaced: boolean }
+  | { readonly _tag: "Disconnected"; readonly sid: SessionId }
 
 type Decision = Result.Result<ReadonlyArray<MembershipEvent>, MembershipError>
 
 const reject = (reason: MembershipError["reason"], message: string) => Result.fail(makeMembershipError(reason, message))
 
-const left = (sid: string, membership: Membership, replaced = false): MembershipEvent => ({
+const left = (sid: SessionId, membership: Membership, replaced = false): MembershipEvent => ({
   _tag: "Left",
   sid,
   membership,
@@ -76,7 +76,7 @@ export const checkJoin = (session: Session, membership: Membership): Result.Resu
     : reject("name_mismatch", `Name mismatch: already in room '${officeIdOf(membership.office)}' as '${current.name}'`)
 }
 
-export const checkLeave = (session: Session, office: string): Result.Result<Membership, MembershipError> =>
+export const checkLeave = (session: Session, office: OfficeKey): Result.Result<Membership, MembershipError> =>
   Result.fromOption(
     Option.filter(session.membership, (membership) => membership.office === office),
     () => makeMembershipError("not_in_office", `Not in room '${officeIdOf(office)}'`)
@@ -168,7 +168,7 @@ export const decide = (
 /** Applies an event of {@link decide} to the state. */
 export const evolve = (state: MembershipState, event: MembershipEvent): MembershipState => {
   const change = (
-    { membership: { name, office, role }, sid }: { readonly membership: Membership; readonly sid: string },
+    { membership: { name, office, role }, sid }: { readonly membership: Membership; readonly sid: SessionId },
     difference: 1 | -1,
     updateSession: (session: Session) => Session,
     updateOffice: (office: Office) => Office

@@ -1,6 +1,6 @@
 import { Option } from "effect"
 import type { Identity } from "../model/Identity.ts"
-import { type Membership, Role } from "../model/Membership.ts"
+import { type PublicMembership, Role } from "../model/Membership.ts"
 import { matchesPattern } from "../wildcard.ts"
 
 const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
@@ -18,7 +18,7 @@ export const checkConnectRights = (identity: Identity, role: Option.Option<Role>
 }
 
 /** Gives the reason why an identity must not join as this member; `undefined` when it may. */
-export const checkJoinRights = (identity: Identity, { name, office, role }: Membership): string | undefined => {
+export const checkJoinRights = (identity: Identity, { name, office, role }: PublicMembership): string | undefined => {
   const { grants, subject } = identity
   const reason = checkRole(identity, role)
   if (reason !== undefined) return reason

@@ -1,5 +1,11 @@
 import { definedOnly } from "../objects.ts"
-import { type Membership, type MembershipError, makeMembershipError, type Role } from "../model/Membership.ts"
+import {
+  type Membership,
+  type MembershipError,
+  makeMembershipError,
+  type PublicMembership,
+  type Role
+} from "../model/Membership.ts"
 import { officeIdOf } from "../model/officeKey.ts"
 
 /** The member that holds a membership, as far as a Server tells; `joinedAt` in epoch milliseconds. */
@@ -38,7 +44,7 @@ const currentMember = /^(?<name>.*)'(?:, connected since (?<since>\d{4}-\d\d-\d\
  * fields for a Server that does not name it. Gives `undefined` for other rejections.
  */
 export const parseMembershipConflict = (
-  { office, role }: Pick<Membership, "office" | "role">,
+  { office, role }: Pick<PublicMembership, "office" | "role">,
   message: string
 ): CurrentMember | undefined => {
   if (!(role === "agent" ? message.startsWith(agentExists) : message.includes("already exists"))) return undefined

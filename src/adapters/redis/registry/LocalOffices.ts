@@ -1,4 +1,5 @@
 import { Option } from "effect"
+import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { computerNamed, memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
@@ -27,7 +28,7 @@ type Left = Extract<MembershipChange, { readonly _tag: "Left" }>
 /** A session of this node. Its membership may change at any time during a join. */
 interface LocalSession {
   session: Session
-  joining: { readonly office: string; readonly onEntered: () => void } | undefined
+  joining: { readonly office: OfficeKey; readonly onEntered: () => void } | undefined
   /** The reason for an eviction when the pending join fails: the membership was lost meanwhile. */
   pendingEviction: EvictionReason | undefined
 }
@@ -43,10 +44,10 @@ export type ApplyResult = "known" | "gap" | "orphan"
 export class LocalOffices {
   readonly #node: string
   readonly #emit: (change: RegistryChange) => void
-  readonly #sessions = new Map<string, LocalSession>()
-  readonly #replicas = new Map<string, OfficeReplica>()
+  readonly #sessions = new Map<SessionId, LocalSession>()
+  readonly #replicas = new Map<OfficeKey, OfficeReplica>()
   /** The sessions of this node in each office with a replica. */
-  readonly #localMembers = new Map<string, Set<string>>()
+  readonly #localMembers = new Map<OfficeKey, Set<SessionId>>()
   #highestRevision = 0
 
   constructor(node: string, emit: (change: RegistryChange) => void) {
@@ -60,20 +61,20 @@ export class LocalOffices {
     return local
   }
 
-  disconnect(sid: string): void {
+  disconnect(sid: SessionId): void {
     this.#sessions.delete(sid)
   }
 
-  session(sid: string): Session | undefined {
+  session(sid: SessionId): Session | undefined {
     return this.#sessions.get(sid)?.session
   }
 
-  membership(sid: string): Option.Option<Membership> {
+  membership(sid: SessionId): Option.Option<Membership> {
     return this.session(sid)?.membership ?? Option.none()
   }
 
   /** Starts a join: an echo of it calls `onEntered`. The returned function ends the join. */
-  beginJoin(sid: string, office: string, onEntered: () => void): () => void {
+  beginJoin(sid: SessionId, office: OfficeKey, onEntered: () => void): () => void {
     const local = this.#sessions.get(sid)
     if (local === undefined) return () => undefined
     const joining = { office, onEntered }
@@ -88,19 +89,19 @@ export class LocalOffices {
     }
   }
 
-  leave(sid: string): void {
+  leave(sid: SessionId): void {
     const membership = Option.getOrUndefined(this.membership(sid))
     if (membership !== undefined) this.#removeMember({ _tag: "Left", sid, membership, replaced: false })
   }
 
   /** Evicts a session whose membership another session took while this node was disconnected. */
-  evict(sid: string): void {
+  evict(sid: SessionId): void {
     if (Option.isNone(this.membership(sid))) return
     this.leave(sid)
     this.#emit({ _tag: "Evicted", sid, reason: membershipLostReason })
   }
 
-  applyChange(office: string, update: OfficeUpdate): ApplyResult {
+  applyChange(office: OfficeKey, update: OfficeUpdate): ApplyResult {
     this.#highestRevision = Math.max(this.#highestRevision, update.toRevision)
     const replica = this.#replicas.get(office)
     const { change, toRevision } = update
@@ -117,7 +118,7 @@ export class LocalOffices {
     return isOrphan ? "orphan" : "known"
   }
 
-  applySnapshot(office: string, snapshot: OfficeSnapshot): ApplyResult {
+  applySnapshot(office: OfficeKey, snapshot: OfficeSnapshot): ApplyResult {
     this.#highestRevision = Math.max(this.#highestRevision, snapshot.asOf)
     const replica = this.#replicas.get(office) ?? emptyReplica
     if (snapshot.asOf < replica.asOf) return "known"
@@ -132,35 +133,35 @@ export class LocalOffices {
     return members.length === snapshot.members.length ? "known" : "orphan"
   }
 
-  findComputer(office: string, name: string): Option.Option<Member> {
+  findComputer(office: OfficeKey, name: string): Option.Option<Member> {
     const replica = this.#replicas.get(office)
     return replica === undefined ? Option.none() : computerNamed(replica.office, name)
   }
 
-  members(office: string): ReadonlyArray<Member> {
+  members(office: OfficeKey): ReadonlyArray<Member> {
     const replica = this.#replicas.get(office)
     return replica === undefined ? [] : sortedMembers(replica.office)
   }
 
   /** Offices with a replica or a pending join. */
-  offices(): ReadonlyArray<string> {
+  offices(): ReadonlyArray<OfficeKey> {
     const joining = [...this.#sessions.values()].flatMap((local) => local.joining?.office ?? [])
     return [...new Set([...this.#replicas.keys(), ...joining])]
   }
 
-  hasReplica(office: string): boolean {
+  hasReplica(office: OfficeKey): boolean {
     return this.#replicas.has(office)
   }
 
   /** True with a replica or a pending join. */
-  needsReplica(office: string): boolean {
+  needsReplica(office: OfficeKey): boolean {
     return this.#replicas.has(office) || this.offices().includes(office)
   }
 
   /** Sessions with a stable membership, and sessions with a pending join. */
   reconcileState() {
     const joined: Array<readonly [Session, Membership]> = []
-    const pendingJoins: Array<string> = []
+    const pendingJoins: Array<SessionId> = []
     for (const { joining, session } of this.#sessions.values()) {
       if (joining !== undefined) pendingJoins.push(session.sid)
       else if (Option.isSome(session.membership)) joined.push([session, session.membership.value])
@@ -185,14 +186,14 @@ export class LocalOffices {
    * Evicts a session of this node that lost its membership. A session that is already in another office has moved: a
    * snapshot may show that before the channel does. During a join the eviction waits for its result.
    */
-  #evictSession(sid: string, reason: EvictionReason): void {
+  #evictSession(sid: SessionId, reason: EvictionReason): void {
     const local = this.#sessions.get(sid)
     if (local === undefined || Option.isSome(local.session.membership)) return
     if (local.joining === undefined) this.#emit({ _tag: "Evicted", sid, reason })
     else local.pendingEviction = reason
   }
 
-  #applyMembershipChange(office: string, change: MembershipChange): void {
+  #applyMembershipChange(office: OfficeKey, change: MembershipChange): void {
     if (change._tag === "Entered") this.#addMember(change.member)
     else this.#removeMember(change, office)
   }

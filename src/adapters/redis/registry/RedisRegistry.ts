@@ -1,4 +1,5 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
+import type { SessionId } from "../../../domain/model/officeKey.ts"
 import { checkLeave } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
@@ -47,13 +48,13 @@ const makeSessionChanges = (context: RegistryContext, events: RegistryEvents) =>
   const locks = new Map<string, Semaphore.Semaphore>()
 
   /** Removes the membership of a session: locally at once, then in Redis. */
-  const leaveOffice = (sid: string) =>
+  const leaveOffice = (sid: SessionId) =>
     Effect.suspend(() => {
       local.leave(sid)
       return Effect.ignore(sync.outOfSyncOnError(scripts.leave(sid)))
     })
 
-  const serialized = <E>(sid: string, effect: () => Effect.Effect<void, E>): Effect.Effect<void, E> =>
+  const serialized = <E>(sid: SessionId, effect: () => Effect.Effect<void, E>): Effect.Effect<void, E> =>
     Effect.suspend(() => locks.get(sid)?.withPermit(Effect.suspend(effect)) ?? effect())
 
   const applyCommand = (command: OfficeCommand, capacity: Capacity): Effect.Effect<void, MembershipError> => {
@@ -66,7 +67,7 @@ const makeSessionChanges = (context: RegistryContext, events: RegistryEvents) =>
     return joinOffice(session, { office, role, name }, command, capacity)
   }
 
-  const removeSession = (sid: string) => {
+  const removeSession = (sid: SessionId) => {
     const removed = Effect.sync(() => {
       local.disconnect(sid)
       locks.delete(sid)
@@ -80,7 +81,7 @@ const makeSessionChanges = (context: RegistryContext, events: RegistryEvents) =>
         locks.set(session.sid, Semaphore.makeUnsafe(1))
         return local.connect({ ...session, node, membership: Option.none() })
       }),
-    disconnect: (sid: string) => serialized(sid, () => removeSession(sid)),
+    disconnect: (sid: SessionId) => serialized(sid, () => removeSession(sid)),
     apply: (command: OfficeCommand, capacity: Capacity) =>
       serialized(command.sid, () => applyCommand(command, capacity))
   }

@@ -1,4 +1,5 @@
 import { type Duration, Effect, Result } from "effect"
+import type { OfficeKey } from "../../../domain/model/officeKey.ts"
 import type { RegistryChange } from "../../../application/ports/OfficeRegistry.ts"
 import type { MembershipChange } from "../../../domain/office/OfficeReplica.ts"
 import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"
@@ -20,15 +21,15 @@ export interface RegistryContext {
 
 /** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
 export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext) => {
-  const inFlight = new Map<string, { again: boolean }>()
+  const inFlight = new Map<OfficeKey, { again: boolean }>()
 
-  const onApplied = (office: string, result: ApplyResult) => {
+  const onApplied = (office: OfficeKey, result: ApplyResult) => {
     if (result === "orphan") sync.markOutOfSync()
     if (result === "gap" && !sync.isReconciling()) run(Effect.ignore(refresh(office)))
   }
 
   /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
-  const refresh = (office: string): Effect.Effect<void, RegistryCallError> =>
+  const refresh = (office: OfficeKey): Effect.Effect<void, RegistryCallError> =>
     Effect.suspend(() => {
       const pending = inFlight.get(office)
       if (pending !== undefined) {

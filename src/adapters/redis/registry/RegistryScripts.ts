@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
+import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
 import type { JoinTerms } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -79,18 +80,18 @@ export const makeRegistryScripts = (node: string, address: string, { run }: Scri
       ])
       return yield* decodeJoined(joined)
     }),
-    leave: (sid: string) => run("leave", [node, sid]),
+    leave: (sid: SessionId) => run("leave", [node, sid]),
     leaveCluster: run("leaveCluster", [node]),
     /** The address that a node announces; `undefined` without one. */
     addressOf: (other: string) =>
       Effect.map(run("addressOf", [other]), (found) => (typeof found === "string" && found !== "" ? found : undefined)),
-    snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
-    isComputerElsewhere: (office: string, name: string) =>
+    snapshot: (office: OfficeKey) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
+    isComputerElsewhere: (office: OfficeKey, name: string) =>
       Effect.map(
         run("isComputerElsewhere", [office, memberField({ role: "computer", name }), name]),
         (found) => found === 1
       ),
-    areInUse: (offices: ReadonlyArray<string>) =>
+    areInUse: (offices: ReadonlyArray<OfficeKey>) =>
       Effect.map(Effect.flatMap(run("areInUse", offices), decodeInUse), (found) => found.map((one) => one === 1))
   }
 }

@@ -1,4 +1,5 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
+import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
 import { checkJoin, type JoinTerms } from "../../../domain/office/decide.ts"
 import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
@@ -25,11 +26,15 @@ export const makeJoinOffice = (
   { gracePeriod, isReady, local, scripts, sync }: RegistryContext,
   events: RegistryEvents
 ) => {
-  const isJoined = (sid: string, office: string): boolean =>
+  const isJoined = (sid: SessionId, office: OfficeKey): boolean =>
     Option.exists(local.membership(sid), (membership) => membership.office === office)
 
   /** Waits for the echo of a join on the channel: it keeps the order of changes. */
-  const awaitJoinEcho = Effect.fnUntraced(function* (sid: string, office: string, onEntered: Deferred.Deferred<void>) {
+  const awaitJoinEcho = Effect.fnUntraced(function* (
+    sid: SessionId,
+    office: OfficeKey,
+    onEntered: Deferred.Deferred<void>
+  ) {
     if (isJoined(sid, office)) return
     const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
     // The session may have lost its membership again.

@@ -1,5 +1,6 @@
 import { Clock, Effect, FiberSet, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
+import type { SessionId } from "../../../domain/model/officeKey.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
@@ -119,7 +120,7 @@ export const makeConnections = Effect.gen(function* () {
   const { backlogBytes, connections: maxConnections, totalBacklogBytes } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
   const links = new Set<Link>()
-  const connections = new Map<string, Connection>()
+  const connections = new Map<SessionId, Connection>()
 
   const takeSlot = (link: Link) =>
     Effect.suspend(() => {
@@ -166,7 +167,7 @@ export const makeConnections = Effect.gen(function* () {
       if (links.has(parts.link)) connections.set(parts.link.id, connection)
       return connection
     },
-    get: (sid: string) => connections.get(sid),
+    get: (sid: SessionId) => connections.get(sid),
     /** A snapshot of the open connections. */
     all: (): ReadonlyArray<Connection> => [...connections.values()],
     closeForLimit,

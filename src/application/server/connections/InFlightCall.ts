@@ -1,4 +1,5 @@
 import { Duration, Exit } from "effect"
+import type { OfficeKey } from "../../../domain/model/officeKey.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type CallCommand, type CallEvent, callInFlight, callTransition } from "../../../domain/office/callLifecycle.ts"
 import type { StartedCall } from "../observability/observers.ts"
@@ -26,7 +27,7 @@ const abandoned: CallEvent = { _tag: "Abandoned" }
 /** A call between two members, which follows {@link callTransition}. */
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
-  readonly office: string
+  readonly office: OfficeKey
   /** Missing at the node of the Computer. */
   readonly origin: CallOrigin | undefined
   /** The id of the request. */
@@ -38,7 +39,7 @@ export class InFlightCall {
   #dropRequest = () => {}
 
   constructor(
-    office: string,
+    office: OfficeKey,
     execute: ExecuteCallCommand,
     origin: CallOrigin | (() => string | undefined) = () => undefined
   ) {
@@ -91,7 +92,7 @@ export class InFlightCall {
 }
 
 /** Aborts those of the calls that belong to an office. */
-export const abortCalls = (calls: Iterable<InFlightCall>, office: string, reason: ProtocolError): void => {
+export const abortCalls = (calls: Iterable<InFlightCall>, office: OfficeKey, reason: ProtocolError): void => {
   const affected = Array.from(calls).filter((call) => call.office === office)
   for (const call of affected) call.abort(reason)
 }

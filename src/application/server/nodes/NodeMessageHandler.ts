@@ -1,4 +1,5 @@
 import { Data, type Duration, type Exit } from "effect"
+import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
 import type { Body } from "../../ports/Body.ts"
 import type { ExtendTimeout, Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
 
@@ -14,8 +15,8 @@ export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
 
 /** The session that a request is for, and its office as far as the requesting node knows. */
 export interface RequestTarget {
-  readonly sid: string
-  readonly office: string
+  readonly sid: SessionId
+  readonly office: OfficeKey
 }
 
 export type NodeReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed | NodeUnreachable>

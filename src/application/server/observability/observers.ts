@@ -1,7 +1,7 @@
 import { Context, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
-import type { Membership } from "../../../domain/model/Membership.ts"
+import type { PublicMembership } from "../../../domain/model/Membership.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeProtocolError } from "../../../domain/wire/lines.ts"
@@ -15,7 +15,7 @@ export interface StartedCall {
   readonly event: string
   /** The session of the Agent. */
   readonly sid: string
-  readonly agent: Membership
+  readonly agent: PublicMembership
   /** The protocol line of both members. */
   readonly line: string
   /** The subject of the Agent's identity. */
@@ -91,7 +91,7 @@ export type ObservedEvent =
   | {
       readonly _tag: "Entered" | "Left"
       readonly sid: string
-      readonly membership: Membership
+      readonly membership: PublicMembership
       /** The protocol line of the member: offices of different lines are different ones. */
       readonly line: string
       /** The subject of the member's identity. */
@@ -111,7 +111,7 @@ export type ObservedEvent =
       readonly _tag: "RequestRejected"
       readonly sid: string
       readonly subject: string
-      readonly membership: Membership | undefined
+      readonly membership: PublicMembership | undefined
       readonly event: string
       readonly code: number
       readonly reason: string

@@ -1,4 +1,5 @@
 import { Clock, type Duration, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
+import type { OfficeKey } from "../../../domain/model/officeKey.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
@@ -31,7 +32,7 @@ const requestIdOf = ({ line }: Connection, event: string, body: Body): string | 
 }
 
 /** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
-const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
+const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: OfficeKey): boolean =>
   pendingMembershipChanges === 0 &&
   !Option.exists(registration.session.membership, (current) => current.office === office)
 
@@ -40,7 +41,7 @@ const makeInboundCallStart =
   (clock: Clock.Clock) =>
   (
     connection: Connection,
-    office: string,
+    office: OfficeKey,
     ...[event, body, timeout, onReply]: Parameters<Link["startRequest"]>
   ): (() => void) => {
     connection.lastActivityAt = clock.currentTimeMillisUnsafe()

@@ -1,6 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Result } from "effect"
 import { type Member, type Membership, publicMembership } from "../../../domain/model/Membership.ts"
-import { officeIdOf } from "../../../domain/model/officeKey.ts"
+import { officeIdOf, type OfficeKey } from "../../../domain/model/officeKey.ts"
 import type { RoutedDefinition, RoutingInfo } from "../../../domain/wire/defineCall.ts"
 import {
   computerNotFound,
@@ -87,7 +87,7 @@ const outcomeOf = (computer: string, exit: ReplyExit | undefined): Body | Protoc
 /** Makes the function that ends a call of a Computer that is not in the office of its Agent. */
 const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCalls) {
   const registry = yield* OfficeRegistry
-  const findElsewhere = Effect.fnUntraced(function* (office: string, computer: string) {
+  const findElsewhere = Effect.fnUntraced(function* (office: OfficeKey, computer: string) {
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
     if (!isElsewhere) return yield* computerNotFound(computer)
     yield* Effect.logWarning("cross-office request rejected", { office: officeIdOf(office), computer })

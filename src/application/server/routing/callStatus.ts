@@ -1,4 +1,5 @@
 import { Duration, Effect, Exit, Result } from "effect"
+import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
 import type { CallStatusDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
@@ -77,7 +78,7 @@ export const makeCallStatusReceiver = Effect.map(
  * Forwards the status of a call, from its Computer, to the Agent that waits for it. Gives the seconds that the Server and
  * the Agent wait on.
  */
-export type ForwardCallStatus = (computer: Connection, office: string, body: Body) => Effect.Effect<number>
+export type ForwardCallStatus = (computer: Connection, office: OfficeKey, body: Body) => Effect.Effect<number>
 
 /** Makes a function that forwards the status of a call to its Agent: of this node, or of another, which checks the call. */
 export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections: Connections) {
@@ -89,8 +90,8 @@ export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections
   /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
   const announceToNode = (
     computer: Connection,
-    agent: { readonly node: string; readonly sid: string },
-    office: string,
+    agent: { readonly node: string; readonly sid: SessionId },
+    office: OfficeKey,
     event: string,
     body: Body
   ) =>

@@ -1,6 +1,6 @@
 import { Option, Result } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
-import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
+import { publicMembership, type PublicMembership } from "../../../domain/model/Membership.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { OperatorFeatures } from "../../../domain/office/memberFeatures.ts"
 import type { PageCall, PageEvent, PageMember } from "../../../domain/page/PageEvent.ts"
@@ -16,7 +16,7 @@ const toPageFeatures = ({ approvals, inspection, operatorCalls }: OperatorFeatur
 })
 
 /** A connection as a member of an office. `now` replaces a missing time of its join. */
-const toMember = (connection: Connection, { name, office, role }: Membership, now: number): PageMember => {
+const toMember = (connection: Connection, { name, office, role }: PublicMembership, now: number): PageMember => {
   const { features, identity, line, registration } = connection
   const { joinedAt = now, node, sid, version } = registration.session
   const { subject } = identity
