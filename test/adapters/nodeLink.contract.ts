@@ -6,7 +6,7 @@ import type {
   RequestTarget,
   NodeReplyExit,
   NodeMessageHandler
-} from "../../src/application/server/nodes/NodeMessageHandler.ts"
+} from "../../src/application/server/nodes/nodeMessages.ts"
 import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
 import { until } from "../until.ts"

@@ -16,8 +16,12 @@ import {
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
 import { NodeLink } from "../../../src/application/server/nodes/NodeLink.ts"
-import type { NodeMessageHandler } from "../../../src/application/server/nodes/NodeMessageHandler.ts"
-import { decodeOutcome, encodeNodeMessage, encodeOutcome } from "../../../src/application/server/nodes/nodeMessages.ts"
+import {
+  decodeOutcome,
+  encodeNodeMessage,
+  encodeOutcome,
+  type NodeMessageHandler
+} from "../../../src/application/server/nodes/nodeMessages.ts"
 import { parseVersion } from "../../../src/domain/wire/version.ts"
 import { oneIn } from "../random.ts"
 import { type Feeder, must, type Note, type Surface, type Verdict } from "../Surface.ts"

@@ -1,4 +1,4 @@
-import { Deferred, Duration, Effect, Exit, FiberSet } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet, type Clock } from "effect"
 import { makeDeviceMessage, type ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
 import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
@@ -7,7 +7,22 @@ import type { ParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
-import type { FaultLog } from "./faultLog.ts"
+import { type InspectedFault, maxFaults, maxFaultLength } from "../../../domain/page/Inspection.ts"
+
+export type FaultLog = ReturnType<typeof makeFaultLog>
+
+/** Keeps the latest faults of a device for operators. */
+export const makeFaultLog = (clock: Clock.Clock) => {
+  let faults: ReadonlyArray<InspectedFault> = []
+  return {
+    record: (text: string): void => {
+      const fault = { at: clock.currentTimeMillisUnsafe(), text: text.slice(0, maxFaultLength).toWellFormed() }
+      faults = [...faults, fault].slice(-maxFaults)
+    },
+    /** The latest faults, the oldest one first. */
+    recent: (): ReadonlyArray<InspectedFault> => faults
+  }
+}
 
 export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 

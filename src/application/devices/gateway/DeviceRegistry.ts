@@ -2,8 +2,7 @@ import { Duration, Effect, PubSub, Stream } from "effect"
 import { exposedName } from "../../../domain/tools/exposedNames.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
-import type { DeviceCalls } from "./DeviceCalls.ts"
-import type { FaultLog } from "./faultLog.ts"
+import type { DeviceCalls, FaultLog } from "./DeviceCalls.ts"
 
 export interface Device {
   readonly name: string

@@ -13,6 +13,7 @@ import type { InFlightCall } from "./InFlightCall.ts"
 import { type MemberFeatures, noMemberFeatures } from "../../../domain/office/memberFeatures.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
+import type { Body } from "../../ports/Body.ts"
 
 /** The Server's record of one client, from its admission until its link has closed. Times are milliseconds of the epoch. */
 export interface Connection {
@@ -184,5 +185,21 @@ export const makeConnections = Effect.gen(function* () {
     size: () => links.size,
     /** Send backlog of all connections and their deferred notifications, in bytes. */
     totalBacklogBytes: backlogs.totalBytes
+  }
+})
+
+/**
+ * Makes a function that sends an encoded notification to a client, best effort. An encoded one cannot be merged with
+ * others, so a client that reads too slowly misses it.
+ */
+export const makeForwardNotification = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const { notificationBacklogBytes } = yield* Limits
+  const metrics = yield* ServerMetrics
+  return (connection: Connection, event: string, body: Body): void => {
+    if (connection.closing) return
+    connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+    if (connection.link.backlog() <= notificationBacklogBytes) connection.link.post(event, body)
+    else metrics.dropped("notification")
   }
 })

@@ -5,10 +5,8 @@ import { ServedLines } from "../../ports/ServedLines.ts"
 import type { Link } from "../../ports/Transport.ts"
 import { Limits } from "../Limits.ts"
 import { makeInboundLinks } from "./inboundLinks.ts"
-import type { NodeMessageHandler, StartNodeRequest } from "./NodeMessageHandler.ts"
-import { encodeNodeMessage } from "./nodeMessages.ts"
-import { makeOutboundLinks } from "./outboundLinks.ts"
-import { makeOutboundRequests, queueFull } from "./outboundRequests.ts"
+import { encodeNodeMessage, type NodeMessageHandler, type StartNodeRequest } from "./nodeMessages.ts"
+import { makeOutboundLinks, makeOutboundRequests, queueFull } from "./outboundLinks.ts"
 
 /** The load of a node link. All but `links` and the counter are zero when it is idle. */
 export interface NodeLoad {

@@ -9,8 +9,7 @@ import {
   type Reply,
   type ReplyExit
 } from "../../ports/Transport.ts"
-import type { NodeMessageHandler } from "./NodeMessageHandler.ts"
-import { decodeNodeMessage, encodeOutcome, type NodeMessage } from "./nodeMessages.ts"
+import { decodeNodeMessage, encodeOutcome, type NodeMessage, type NodeMessageHandler } from "./nodeMessages.ts"
 
 /** A request of another node. */
 interface InboundRequest {

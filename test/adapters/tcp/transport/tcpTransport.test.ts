@@ -4,8 +4,12 @@ import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { connectTcp } from "../../../../src/adapters/tcp/transport/connectTcp.ts"
 import { encodeControl, frameKinds } from "../../../../src/adapters/tcp/transport/frames.ts"
 import { listenTcp } from "../../../../src/adapters/tcp/transport/tcpServer.ts"
-import { makeTcpNodeTransport } from "../../../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
-import { formatNodeAddress, interfaceTo, parseNodeAddress } from "../../../../src/adapters/tcp/nodes/nodeAddress.ts"
+import {
+  makeTcpNodeTransport,
+  formatNodeAddress,
+  interfaceTo,
+  parseNodeAddress
+} from "../../../../src/adapters/tcp/nodes/TcpNodeTransport.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { NodeTransport } from "../../../../src/application/ports/NodeTransport.ts"
 import { NodeLink } from "../../../../src/application/server/nodes/NodeLink.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber } from "effect"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
-import { type NodeReplyExit, NodeUnreachable } from "../../../../src/application/server/nodes/NodeMessageHandler.ts"
+import { type NodeReplyExit, NodeUnreachable } from "../../../../src/application/server/nodes/nodeMessages.ts"
 import {
   makeCallStatusForwarding,
   makeCallStatusReceiver

@@ -3,7 +3,7 @@ import { badRequest, ProtocolError, unavailable } from "../../../../domain/model
 import type { PageCallMessage, PageCallRequest, PageCommand } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
 import { jsonBody } from "../../../ports/Body.ts"
-import type { NodeReplyExit } from "../../nodes/NodeMessageHandler.ts"
+import type { NodeReplyExit } from "../../nodes/nodeMessages.ts"
 import { operatorsTarget } from "../../routing/ClusterNodes.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import {
