@@ -19,7 +19,7 @@ export interface NodeAddress {
   readonly secret: Buffer
 }
 
-export const secretBytes = 32
+const secretBytes = 32
 
 const schemes = { plain: "tcp:", secure: "tls:" } as const
 

@@ -47,7 +47,7 @@ const backlogOf = (peers: Iterable<Peer>): number => {
   return bytes
 }
 
-export type OutboundLinks = Effect.Success<typeof makeOutboundLinks>
+type OutboundLinks = Effect.Success<typeof makeOutboundLinks>
 
 /** The links that this node has opened, each with its first message. They close with the scope. */
 export const makeOutboundLinks = Effect.gen(function* () {
