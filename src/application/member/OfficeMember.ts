@@ -12,11 +12,12 @@ import {
 } from "../../domain/office/memberLifecycle.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
+import type { Backoff } from "../../domain/time/backoff.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatVersion } from "../../domain/wire/version.ts"
 import { secureRandomBytes } from "../shared/secureRandom.ts"
-import { type Backoff, backoffDelay, reconnectBackoff } from "../shared/backoff.ts"
+import { backoffDelay, reconnectBackoff } from "../shared/backoff.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import {
