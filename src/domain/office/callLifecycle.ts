@@ -1,7 +1,7 @@
 import { maxTimeoutSeconds } from "../model/fields.ts"
 
 /** The state of a call at a Server, which waits for the reply of a Computer. */
-export type CallState =
+export type RoutedCallState =
   | {
       readonly _tag: "InFlight"
       /** Time that was added since the timer of the request last rang. */
@@ -22,14 +22,14 @@ export type CallEnd =
   /** Its caller does not wait any more: it has disconnected. */
   | "Abandoned"
 
-export type CallEvent =
+export type RoutedCallEvent =
   | { readonly _tag: CallEnd }
   /** The Computer has announced that the call waits for a person. */
   | { readonly _tag: "Extended"; readonly millis: number }
   /** The time of the request is over. Added time starts the timer again; without it the request fails. */
   | { readonly _tag: "TimerRang" }
 
-export type CallCommand =
+export type RoutedCallCommand =
   /** Drops the request, whose reply may still arrive. */
   | "DropRequest"
   /** Frees the places that the call has in the limits. */
@@ -41,11 +41,11 @@ export type CallCommand =
   /** Gives the outcome to the caller. */
   | "Reply"
 
-type Step = readonly [CallState, ReadonlyArray<CallCommand>]
+type Step = readonly [RoutedCallState, ReadonlyArray<RoutedCallCommand>]
 
-export const callInFlight: CallState = { _tag: "InFlight", addedMillis: 0, leftMillis: maxTimeoutSeconds * 1000 }
+export const callInFlight: RoutedCallState = { _tag: "InFlight", addedMillis: 0, leftMillis: maxTimeoutSeconds * 1000 }
 
-const callEnded: CallState = { _tag: "Ended" }
+const callEnded: RoutedCallState = { _tag: "Ended" }
 
 // Made once: a call allocates nothing for its end.
 const afterEnd: Step = [callEnded, []]
@@ -57,7 +57,7 @@ const ends: { readonly [End in CallEnd]: Step } = {
 }
 
 /** The life of a call at a Server: it may be extended, within an hour in all, and ends exactly once. */
-export const callTransition = (state: CallState, event: CallEvent): Step => {
+export const callTransition = (state: RoutedCallState, event: RoutedCallEvent): Step => {
   if (state._tag === "Ended") return afterEnd
   if (event._tag === "TimerRang") return [{ ...state, addedMillis: 0 }, []]
   if (event._tag !== "Extended") return ends[event._tag]

@@ -2,19 +2,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { maxTimeoutSeconds } from "../../../src/domain/model/fields.ts"
 import {
-  type CallCommand,
+  type RoutedCallCommand,
   type CallEnd,
-  type CallEvent,
+  type RoutedCallEvent,
   callInFlight,
-  type CallState,
+  type RoutedCallState,
   callTransition
 } from "../../../src/domain/office/callLifecycle.ts"
 
 const maxMillis = maxTimeoutSeconds * 1000
-const ended: CallState = { _tag: "Ended" }
-const extended: CallState = { _tag: "InFlight", addedMillis: 2000, leftMillis: 5000 }
+const ended: RoutedCallState = { _tag: "Ended" }
+const extended: RoutedCallState = { _tag: "InFlight", addedMillis: 2000, leftMillis: 5000 }
 
-const ends: ReadonlyArray<readonly [CallEnd, ReadonlyArray<CallCommand>]> = [
+const ends: ReadonlyArray<readonly [CallEnd, ReadonlyArray<RoutedCallCommand>]> = [
   ["Replied", ["Release", "Report", "Reply"]],
   ["Failed", ["Release", "Report", "CancelAtComputer", "Reply"]],
   ["Aborted", ["DropRequest", "Release", "Report", "CancelAtComputer", "Reply"]],
@@ -33,7 +33,7 @@ describe("the life of a call at a Server", () => {
     }
   )
 
-  const extensions: ReadonlyArray<readonly [CallEvent, CallState, CallState]> = [
+  const extensions: ReadonlyArray<readonly [RoutedCallEvent, RoutedCallState, RoutedCallState]> = [
     [{ _tag: "Extended", millis: 300 }, callInFlight, { ...extended, addedMillis: 300, leftMillis: maxMillis - 300 }],
     [{ _tag: "Extended", millis: 300 }, extended, { ...extended, addedMillis: 2300, leftMillis: 4700 }],
     [{ _tag: "Extended", millis: 5001 }, extended, { ...extended, addedMillis: 7000, leftMillis: 0 }],
@@ -44,12 +44,13 @@ describe("the life of a call at a Server", () => {
     assert.deepStrictEqual(callTransition(state, event), [next, []])
   })
 
-  it.each<CallEvent>([...ends.map(([_tag]) => ({ _tag })), { _tag: "Extended", millis: 1 }, { _tag: "TimerRang" }])(
-    "has no effect after its end: %j",
-    (event) => {
-      assert.deepStrictEqual(callTransition(ended, event), [ended, []])
-    }
-  )
+  it.each<RoutedCallEvent>([
+    ...ends.map(([_tag]) => ({ _tag })),
+    { _tag: "Extended", millis: 1 },
+    { _tag: "TimerRang" }
+  ])("has no effect after its end: %j", (event) => {
+    assert.deepStrictEqual(callTransition(ended, event), [ended, []])
+  })
 
   const Event = Schema.Union([
     Schema.Struct({ _tag: Schema.Literals(["Replied", "Failed", "Aborted", "Abandoned", "TimerRang"]) }),
@@ -61,7 +62,7 @@ describe("the life of a call at a Server", () => {
   it.prop("is released once at most, and extended by an hour at most", [Schema.Array(Event)], ([events]) => {
     let state = callInFlight
     let added = 0
-    const commands: Array<CallCommand> = []
+    const commands: Array<RoutedCallCommand> = []
     for (const event of events) {
       const before = state._tag === "InFlight" ? state.addedMillis : 0
       const [next, done] = callTransition(state, event)

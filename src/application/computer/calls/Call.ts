@@ -31,13 +31,13 @@ export const silentReporter: CallReporter = { report: () => Effect.void, announc
 export const reportDelay = Duration.millis(200)
 
 /** A call, from the office or from this Computer. */
-export type CallRequest = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
+export type ReceivedCall = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
   readonly caller: Caller
   readonly reporter: CallReporter
 }
 
 /** A call in one of the states of {@link transitionCall}. */
-export interface Call extends Omit<CallRequest, "reporter"> {
+export interface Call extends Omit<ReceivedCall, "reporter"> {
   /** Changes its state. */
   readonly dispatch: (act: CallAct) => CallCommand | undefined
   /** Begins a wait for an approval: for `limit`, or for `extension` where the caller waits longer. */
@@ -55,7 +55,7 @@ export interface Call extends Omit<CallRequest, "reporter"> {
 
 /** Starts the time of a call. */
 export const startCall = Effect.fnUntraced(function* (
-  { reporter, ...request }: CallRequest,
+  { reporter, ...request }: ReceivedCall,
   { approvalTimeout, timeout }: { readonly approvalTimeout: Duration.Duration; readonly timeout: Duration.Duration }
 ): Effect.fn.Return<Call> {
   const clock = yield* Clock.Clock

@@ -12,7 +12,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { type CallReporter, type CallRequest, endOf, silentReporter, startCall } from "./Call.ts"
+import { type CallReporter, type ReceivedCall, endOf, silentReporter, startCall } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
 import { makeCallElicitations } from "./CallElicitations.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
@@ -48,7 +48,7 @@ const maxHistory = 10
 const defaultTimeout = Duration.minutes(1)
 
 /** Turns defects into failed calls; only interruption leaves a call without a result. */
-const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: CallRequest) =>
+const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: ReceivedCall) =>
   Effect.catchCauseIf(
     running,
     (cause) => !Cause.hasInterruptsOnly(cause),
@@ -88,7 +88,7 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
     )
 
   const execute = (
-    request: CallRequest,
+    request: ReceivedCall,
     timeout: Duration.Duration,
     local?: InputResponder
   ): Effect.Effect<ToolResult> =>

@@ -1,7 +1,12 @@
 import { Duration, Exit } from "effect"
 import type { OfficeKey } from "../../../domain/model/officeKey.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { type CallCommand, type CallEvent, callInFlight, callTransition } from "../../../domain/office/callLifecycle.ts"
+import {
+  type RoutedCallCommand,
+  type RoutedCallEvent,
+  callInFlight,
+  callTransition
+} from "../../../domain/office/callLifecycle.ts"
 import type { StartedCall } from "../observability/observers.ts"
 import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 
@@ -13,16 +18,16 @@ interface CallOrigin extends Pick<StartedCall, "computer" | "reqId" | "serial" |
 
 /** Executes a command of a call. The outcome is missing when its caller does not wait. */
 export type ExecuteCallCommand = (
-  command: Exclude<CallCommand, "DropRequest">,
+  command: Exclude<RoutedCallCommand, "DropRequest">,
   outcome: ReplyExit | undefined,
   call: InFlightCall
 ) => void
 
 // Made once, for all calls.
-const replied: CallEvent = { _tag: "Replied" }
-const failed: CallEvent = { _tag: "Failed" }
-const aborted: CallEvent = { _tag: "Aborted" }
-const abandoned: CallEvent = { _tag: "Abandoned" }
+const replied: RoutedCallEvent = { _tag: "Replied" }
+const failed: RoutedCallEvent = { _tag: "Failed" }
+const aborted: RoutedCallEvent = { _tag: "Aborted" }
+const abandoned: RoutedCallEvent = { _tag: "Abandoned" }
 
 /** A call between two members, which follows {@link callTransition}. */
 export class InFlightCall {
@@ -81,7 +86,7 @@ export class InFlightCall {
     this.#apply(abandoned)
   }
 
-  #apply(event: CallEvent, outcome?: ReplyExit): void {
+  #apply(event: RoutedCallEvent, outcome?: ReplyExit): void {
     const [state, commands] = callTransition(this.#state, event)
     this.#state = state
     for (const command of commands) {
