@@ -111,112 +111,106 @@ const membersKey = "members"
 const refreshKey = (part: ViewPart, computer: string): string => `${part} ${computer}`
 const isKeyOfTools = (key: string): boolean => key === membersKey || key.startsWith(refreshKey("tools", ""))
 
-const make = Effect.fnUntraced(function* (
-  options: AgentOptions
-): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
-  const { name, office } = options
-  const view = yield* SubscriptionRef.make(initialView([]))
-  const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
-  const { awaitIdle, awaitKeys, isRefreshing, refresh } = yield* makeRefresher()
+/** What the view of an Agent is made of. */
+type ViewParts = Effect.Success<typeof makeViewParts>
+
+const makeViewParts = Effect.gen(function* () {
   const toolRefreshes = yield* Semaphore.make(maxRefreshes.tools)
   const otherRefreshes = yield* Semaphore.make(maxRefreshes.others)
-  const openApprovals = yield* makeOpenApprovals
-  const statuses = makeCallStatuses(openApprovals.observer)
-  const peers = makeKnownPeers()
-  let followsServers = false
-  const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
+  return {
+    view: yield* SubscriptionRef.make(initialView([])),
+    refresher: yield* makeRefresher(),
+    permitsOf: (part: ViewPart) => (part === "tools" ? toolRefreshes : otherRefreshes),
+    peers: makeKnownPeers(),
+    followsServers: false
+  }
+})
 
-  const makeViewUpdater = (requests: AgentRequests) => {
-    type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
-    const fetchers: { readonly [P in ViewPart]: Fetch } = {
-      tools: requests.getToolList,
-      servers: (computer) => Effect.map(requests.mcpServers(computer), (servers) => ({ servers })),
-      desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
-      documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents })),
-      skills: (computer) => Effect.map(requests.skills(computer), (skills) => ({ skills }))
-    }
-    const refreshPart = (part: ViewPart, computer: string): Effect.Effect<void> =>
-      refresh(
-        refreshKey(part, computer),
-        Effect.matchEffect((part === "tools" ? toolRefreshes : otherRefreshes).withPermit(fetchers[part](computer)), {
-          onSuccess: (fetched) =>
-            Effect.andThen(
-              SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
-              part === "tools" ? refreshServers(computer) : Effect.void
-            ),
-          onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
-        })
-      )
-    const refreshServers = (computer: string) =>
-      Effect.suspend(() => (followsServers ? refreshPart("servers", computer) : Effect.void))
-    const refreshComputer = (computer: string) =>
-      Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
-    /** Fetches the members after every join: the Server does not announce members that joined earlier. */
-    const refreshAll = refresh(
-      membersKey,
-      Effect.matchEffect(requests.members, {
-        onSuccess: Effect.fnUntraced(function* (members) {
-          const found = initialView(members)
-          yield* SubscriptionRef.set(view, found)
-          yield* Effect.forEach(found.computers.keys(), refreshComputer, { discard: true })
-        }),
-        // A disconnected member fetches the list again after its rejoin.
-        onFailure: ({ _tag, message: reason }) =>
-          _tag === "Disconnected"
-            ? Effect.logDebug("member list failed", { reason })
-            : Effect.logWarning("member list failed", { reason })
+/** Makes the functions that fetch the parts of the view. */
+const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
+  const { permitsOf, refresher, view } = parts
+  type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
+  const fetchers: { readonly [P in ViewPart]: Fetch } = {
+    tools: requests.getToolList,
+    servers: (computer) => Effect.map(requests.mcpServers(computer), (servers) => ({ servers })),
+    desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
+    documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents })),
+    skills: (computer) => Effect.map(requests.skills(computer), (skills) => ({ skills }))
+  }
+  const refreshPart = (part: ViewPart, computer: string): Effect.Effect<void> =>
+    refresher.refresh(
+      refreshKey(part, computer),
+      Effect.matchEffect(permitsOf(part).withPermit(fetchers[part](computer)), {
+        onSuccess: (fetched) =>
+          Effect.andThen(
+            SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
+            part === "tools" ? refreshServers(computer) : Effect.void
+          ),
+        onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
       })
     )
-    const onNotice = Effect.fnUntraced(function* (notice: Notification) {
-      if (notice._tag === "Entered" || notice._tag === "Left") peers.computers.delete(notice.membership.name)
-      yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
-      yield* publish(notice)
-      if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
-      if (notice._tag === "Entered" && notice.membership.role === "computer") {
-        yield* refreshComputer(notice.membership.name)
-      }
+  const refreshServers = (computer: string) =>
+    Effect.suspend(() => (parts.followsServers ? refreshPart("servers", computer) : Effect.void))
+  const refreshComputer = (computer: string) =>
+    Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
+  /** Fetches the members after every join: the Server does not announce members that joined earlier. */
+  const refreshAll = refresher.refresh(
+    membersKey,
+    Effect.matchEffect(requests.members, {
+      onSuccess: Effect.fnUntraced(function* (members) {
+        const fresh = initialView(members)
+        yield* SubscriptionRef.set(view, fresh)
+        yield* Effect.forEach(fresh.computers.keys(), refreshComputer, { discard: true })
+      }),
+      // A disconnected member fetches the list again after its rejoin.
+      onFailure: ({ _tag, message: reason }) =>
+        _tag === "Disconnected"
+          ? Effect.logDebug("member list failed", { reason })
+          : Effect.logWarning("member list failed", { reason })
     })
-    return { onNotice, refreshAll, refreshPart, refreshServers }
-  }
+  )
+  return { refreshAll, refreshComputer, refreshPart, refreshServers }
+}
 
-  const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {
-    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, { name, office, peers }))
-    const onCallStatus = (body: Body) =>
-      Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
-        onSuccess: statuses.receive,
-        onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
-      })
-    const onMessage: MessageHandler = (event, body) => {
-      if (event === self.line.callStatus.notification) return Effect.as(onCallStatus(body), [])
-      return Effect.matchEffect(
-        Effect.fromResult(decodeBody(body, (wire) => self.line.decodeNotification(event, wire))),
-        {
-          onSuccess: (notice) => Effect.as(onNotice(notice), []),
-          onFailure: ({ message: reason }) =>
-            Effect.as(Effect.logDebug("message ignored", { event, reason }), [
-              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
-            ])
-        }
-      )
-    }
-    return {
-      onMessage,
-      onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-      onLost: (reason) =>
-        Effect.suspend(() => {
-          peers.serverPassesMcp = undefined
-          peers.computers.clear()
-          return Effect.andThen(openApprovals.clear, publish({ _tag: "Disconnected", reason }))
-        })
+type ViewUpdater = ReturnType<typeof makeViewUpdater>
+
+/** Makes the handler of the notifications of the office, which `onNotice` receives once the view shows them. */
+const makeMessageHandler = (
+  { line }: OfficeMember,
+  { peers, view }: ViewParts,
+  { refreshComputer, refreshPart }: ViewUpdater,
+  statuses: CallStatuses,
+  publish: (notice: Notification) => Effect.Effect<void>
+): MessageHandler => {
+  const onNotice = Effect.fnUntraced(function* (notice: Notification) {
+    if (notice._tag === "Entered" || notice._tag === "Left") peers.computers.delete(notice.membership.name)
+    yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
+    yield* publish(notice)
+    if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
+    if (notice._tag === "Entered" && notice.membership.role === "computer") {
+      yield* refreshComputer(notice.membership.name)
     }
   })
+  const onCallStatus = (body: Body) =>
+    Effect.matchEffect(Effect.fromResult(decodeBody(body, line.decodeCallStatus)), {
+      onSuccess: statuses.receive,
+      onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
+    })
+  return (event, body) => {
+    if (event === line.callStatus.notification) return Effect.as(onCallStatus(body), [])
+    return Effect.matchEffect(Effect.fromResult(decodeBody(body, (wire) => line.decodeNotification(event, wire))), {
+      onSuccess: (notice) => Effect.as(onNotice(notice), []),
+      onFailure: ({ message: reason }) =>
+        Effect.as(Effect.logDebug("message ignored", { event, reason }), [
+          jsonBody(line.encodeProtocolError(unknownEvent(event)))
+        ])
+    })
+  }
+}
 
-  const requests = makeAgentRequests(member, { name, office, statuses, peers })
-  yield* openApprovals.follow(requests)
-  const { refreshPart, refreshServers } = makeViewUpdater(requests)
-  const currentView = SubscriptionRef.get(view)
-  const changes = SubscriptionRef.changes(view)
-
+/** Makes the search for the Computers that have a tool, in the view. */
+const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpdater) => {
+  const { awaitKeys, isRefreshing } = refresher
   const search: AgentShape["searchTool"] = (wanted) => {
     const { computer } = wanted
     const ofWanted = (known: OfficeView): OfficeView =>
@@ -225,8 +219,8 @@ const make = Effect.fnUntraced(function* (
         : { ...known, computers: new Map([...known.computers].filter(([name]) => name === computer)) }
     const keyOfWanted = computer === undefined ? undefined : refreshKey("tools", computer)
     return searchTool(wanted, {
-      view: Effect.map(currentView, ofWanted),
-      changes: Stream.map(changes, ofWanted),
+      view: Effect.map(SubscriptionRef.get(view), ofWanted),
+      changes: Stream.map(SubscriptionRef.changes(view), ofWanted),
       settled: awaitKeys(
         (key) => key === membersKey || key === keyOfWanted || (computer === undefined && isKeyOfTools(key))
       ),
@@ -242,29 +236,67 @@ const make = Effect.fnUntraced(function* (
     const { computer, onStatus, timeout = defaultToolTimeoutSeconds, tool } = call
     if (computer !== undefined) return { ...call, computer }
     const remaining = yield* startCountdown(Duration.seconds(timeout))
-    const found = yield* search({ tool, timeout: Duration.seconds(timeout), awaitsServers: true, onStatus })
-    const owner = yield* ownerIn(found, tool)
+    const office = yield* search({ tool, timeout: Duration.seconds(timeout), awaitsServers: true, onStatus })
+    const owner = yield* ownerIn(office, tool)
     const left = Math.max(1, Math.ceil(Duration.toSeconds(yield* remaining)))
     return { ...call, computer: owner, timeout: Math.min(timeout, left) }
   })
+  return { search, locate }
+}
 
-  const callTool: AgentShape["callTool"] = (call) => Effect.flatMap(locate(call), requests.callTool)
-
+/** Makes the calls and tasks, at the Computers that have their tools. */
+const makeLocatedCalls = Effect.fnUntraced(function* (
+  requests: AgentRequests,
+  locate: ReturnType<typeof makeToolSearch>["locate"]
+) {
   const startLocally = yield* makeLocalTasks(requests.callTool)
+  const callTool: AgentShape["callTool"] = (call) => Effect.flatMap(locate(call), requests.callTool)
   const startTool: AgentShape["startTool"] = Effect.fnUntraced(function* (call) {
     const request = yield* locate(call)
     return yield* Effect.catchTag(requests.startTool(request), "McpSessionError", ({ message, reason }) =>
       reason === "unsupported" ? startLocally(request) : Effect.fail(new BadReply({ message }))
     )
   })
+  return { callTool, startTool }
+})
+
+const make = Effect.fnUntraced(function* (
+  options: AgentOptions
+): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
+  const { name, office } = options
+  const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
+  const parts = yield* makeViewParts
+  const openApprovals = yield* makeOpenApprovals
+  const statuses = makeCallStatuses(openApprovals.observer)
+  const { peers, refresher, view } = parts
+  const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
+
+  const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {
+    const updater = makeViewUpdater(parts, makeAgentRequests(self, { name, office, peers }))
+    return {
+      onMessage: makeMessageHandler(self, parts, updater, statuses, publish),
+      onJoined: Effect.andThen(publish({ _tag: "Joined" }), updater.refreshAll),
+      onLost: (reason) =>
+        Effect.suspend(() => {
+          peers.serverPassesMcp = undefined
+          peers.computers.clear()
+          return Effect.andThen(openApprovals.clear, publish({ _tag: "Disconnected", reason }))
+        })
+    }
+  })
+
+  const requests = makeAgentRequests(member, { name, office, statuses, peers })
+  yield* openApprovals.follow(requests)
+  const updater = makeViewUpdater(parts, requests)
+  const { locate, search } = makeToolSearch(parts, updater)
+  const changes = SubscriptionRef.changes(view)
 
   return {
     ...requests,
     ...(yield* makeAgentQueries(requests)),
-    callTool,
-    startTool,
+    ...(yield* makeLocatedCalls(requests, locate)),
     searchTool: search,
-    view: currentView,
+    view: SubscriptionRef.get(view),
     changes,
     changesOf: (computer) =>
       changes.pipe(
@@ -274,12 +306,11 @@ const make = Effect.fnUntraced(function* (
     events: Stream.fromPubSub(hub),
     approvals: openApprovals.changes,
     followServers: Effect.suspend(() => {
-      followsServers = true
-      return Effect.flatMap(currentView, ({ computers }) =>
-        Effect.forEach(computers.keys(), refreshServers, { discard: true })
-      )
+      parts.followsServers = true
+      const { computers } = SubscriptionRef.getUnsafe(view)
+      return Effect.forEach(computers.keys(), updater.refreshServers, { discard: true })
     }),
-    settled: awaitIdle,
+    settled: refresher.awaitIdle,
     status: SubscriptionRef.changes(member.status),
     member,
     statuses

@@ -1,5 +1,5 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { Cause, Clock, Duration, Effect, Exit, Fiber, Queue, type Scope, Stream } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -13,7 +13,7 @@ import {
 } from "../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { PageCallMessage } from "../../domain/page/PageCommand.ts"
-import type { PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
+import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domain/page/PageEvent.ts"
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
@@ -38,12 +38,6 @@ const activityInterval = Duration.seconds(1)
 /** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
 const maxQueuedMessages = 64
 
-/** A call that runs. */
-interface RunningCall {
-  call: PageCall
-  readonly cancel: Effect.Effect<void>
-}
-
 /** The outcome of a call as a page shows it. */
 const outcomeOf = ({ isError, meta = {} }: ToolResult): string => {
   if (meta["a2c_cancelled"] === true) return "cancelled"
@@ -64,28 +58,13 @@ export interface WatchedAgent {
   readonly page: PageSource
 }
 
-/**
- * Observes the office of an Agent for its operators, as the Agent sees it: members, calls of this Agent, tools, windows
- * and documents. The returned Agent reports its calls.
- */
-export const watchAgent = Effect.fnUntraced(function* ({
-  name,
-  office
-}: {
-  readonly name: string
-  readonly office: string
-}): Effect.fn.Return<WatchedAgent, never, Agent | Scope.Scope> {
-  const agent = yield* Agent
-  const clock = yield* Clock.Clock
-  const address = { line: agent.member.line.name, office }
-  const streams = new Set<StreamBuffer>()
-  const running = new Map<string, RunningCall>()
-  const ended = makeRing<PageCall>(maxEndedCalls)
-  let lastCall = 0
-  /** The calls that have ended since the last report. */
-  let activity = { calls: 0, failed: 0 }
-  let members: ReadonlyMap<string, PageMember> = new Map()
+/** The open pages of an Agent. */
+type Pages = ReadonlySet<StreamBuffer>
 
+/** Shows the members of the office and the changes of its Computers to the pages, as the Agent sees them. */
+const watchOffice = Effect.fnUntraced(function* (agent: AgentShape, address: OfficeAddress, pages: Pages) {
+  const clock = yield* Clock.Clock
+  let members: ReadonlyMap<string, PageMember> = new Map()
   const now = () => clock.currentTimeMillisUnsafe()
 
   const toMembers = (view: OfficeView): ReadonlyMap<string, PageMember> =>
@@ -100,7 +79,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
     )
 
   const publish = (event: PageEvent): void => {
-    for (const stream of streams) stream.addEvent(event)
+    for (const page of pages) page.addEvent(event)
   }
 
   yield* Effect.forkScoped(
@@ -125,111 +104,122 @@ export const watchAgent = Effect.fnUntraced(function* ({
     ),
     { startImmediately: true }
   )
+  return { members: () => [...members.values()] }
+})
 
-  const reportActivity = Effect.sync(() => {
-    const { calls, failed } = activity
-    activity = { calls: 0, failed: 0 }
-    const at = now()
-    const offices = calls === 0 ? [] : [{ ...address, node: "", calls, failed }]
-    for (const stream of streams) stream.setStatus([{ _tag: "Activity", at, offices }])
-  })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(activityInterval), reportActivity)))
-
-  const show = (call: PageCall): void => {
-    for (const stream of streams) stream.addCall(call)
+/** Keeps the running calls of an Agent, the latest ended ones, and their counts since the last report. */
+const makeCallLog = (show: (call: PageCall) => void) => {
+  const running = new Map<string, { readonly call: PageCall; readonly cancel: Effect.Effect<void> }>()
+  const ended = makeRing<PageCall>(maxEndedCalls)
+  let activity = { calls: 0, failed: 0 }
+  return {
+    running: () => running.keys(),
+    calls: () => [...ended.values(), ...Array.from(running.values(), ({ call }) => call)],
+    cancelOf: (id: string) => running.get(id)?.cancel,
+    start: (call: PageCall, cancel: Effect.Effect<void>): void => {
+      running.set(call.id, { call, cancel })
+      show(call)
+    },
+    /** Shows the status of a running call. */
+    update: (id: string, status: CallStatus): void => {
+      const entry = running.get(id)
+      if (entry === undefined) return
+      const decided = isConsent(status) ? { decision: status } : {}
+      const call = { ...entry.call, computer: status.computer, status, ...decided }
+      running.set(id, { ...entry, call })
+      show(call)
+    },
+    /** Ends a call, which may have ended before it started: `first` is what is known of it then. */
+    end: (first: PageCall, endedAt: number, outcome: string): void => {
+      const last = running.get(first.id)?.call ?? first
+      running.delete(first.id)
+      const done = { ...last, endedAt, outcome }
+      ended.push(done)
+      activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
+      show(done)
+    },
+    /** Gives the counts since the last time. */
+    takeActivity: () => {
+      const counts = activity
+      activity = { calls: 0, failed: 0 }
+      return counts
+    }
   }
+}
 
-  /** Calls a tool and shows the call. */
-  const callTool: AgentShape["callTool"] = (call) =>
+type CallLog = ReturnType<typeof makeCallLog>
+
+const outcomeOfExit = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): string => {
+  if (Exit.isSuccess(exit)) return outcomeOf(exit.value)
+  const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  return failure === undefined ? "cancelled" : String(toProtocolError(failure).code)
+}
+
+/** Makes the function that calls tools, and shows the calls. */
+const showCalls = (
+  agent: AgentShape,
+  {
+    log,
+    name,
+    now,
+    pages,
+    ...address
+  }: OfficeAddress & {
+    readonly log: CallLog
+    readonly name: string
+    readonly now: () => number
+    readonly pages: Pages
+  }
+): AgentShape["callTool"] => {
+  let lastCall = 0
+  const { event } = agent.member.line.calls.toolCall
+  return (call) =>
     Effect.suspend(() => {
       const id = `${++lastCall}`
+      const { computer = "", tool } = call
       const first: PageCall = {
         ...address,
         id,
         node: "",
         agent: name,
         subject: "",
-        computer: call.computer ?? "",
-        event: agent.member.line.calls.toolCall.event,
-        tool: call.tool,
+        computer,
+        event,
+        tool,
         reqId: "",
         startedAt: now()
       }
       const onStatus = (status: CallStatus) =>
         Effect.suspend(() => {
-          const entry = running.get(id)
-          const decided = isConsent(status) ? { decision: status } : {}
-          if (entry !== undefined) show((entry.call = { ...entry.call, computer: status.computer, status, ...decided }))
+          log.update(id, status)
           return call.onStatus?.(status) ?? Effect.void
         })
-      const end = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): void => {
-        const last = running.get(id)?.call ?? first
-        running.delete(id)
-        const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
-        const outcome = Exit.isSuccess(exit)
-          ? outcomeOf(exit.value)
-          : failure?._tag === "Some"
-            ? String(toProtocolError(failure.value).code)
-            : "cancelled"
-        const done = { ...last, endedAt: now(), outcome }
-        ended.push(done)
-        activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
-        show(done)
-      }
       // An open page answers the questions of calls that nothing else answers.
-      const onInput = call.onInput ?? (streams.size > 0 ? () => Effect.never : undefined)
+      const onInput = call.onInput ?? (pages.size > 0 ? () => Effect.never : undefined)
       return Effect.gen(function* () {
-        const made = { ...call, onStatus, onInput }
-        const fiber = yield* Effect.forkChild(agent.callTool(made), { startImmediately: true })
-        running.set(id, { call: first, cancel: Fiber.interrupt(fiber) })
-        show(first)
+        const running = agent.callTool({ ...call, onStatus, onInput })
+        const fiber = yield* Effect.forkChild(running, { startImmediately: true })
+        log.start(first, Fiber.interrupt(fiber))
         const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
         return yield* exit
-      }).pipe(Effect.onExit((exit) => Effect.sync(() => end(exit))))
+      }).pipe(Effect.onExit((exit) => Effect.sync(() => log.end(first, now(), outcomeOfExit(exit)))))
     })
+}
 
-  const open = Effect.gen(function* () {
-    if (streams.size >= maxStreams)
-      return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
-    const calls = [...ended.values(), ...Array.from(running.values(), ({ call }) => call)]
-    const buffer = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const made = makeStreamBuffer(running.keys())
-        streams.add(made)
-        return made
-      }),
-      (made) => Effect.sync(() => void streams.delete(made))
-    )
-    const stream = bytesToHex(secureRandomBytes(16))
-    const opened: PageStream = {
-      snapshot: {
-        _tag: "Snapshot",
-        stream,
-        at: now(),
-        members: [...members.values()],
-        omittedMembers: 0,
-        calls,
-        nodes: []
-      },
-      next: Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasEvents }).pipe(
-        Effect.map(() => buffer.take(now()))
-      )
-    }
-    return opened
-  })
+const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | McpSessionError>) =>
+  Effect.mapError(asking, toProtocolError)
 
-  const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | McpSessionError>) =>
-    Effect.mapError(asking, toProtocolError)
+const notOfServer = () =>
+  Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
 
-  const notOfServer = () =>
-    Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
-
-  const execute = executeBy({
+/** Makes the commands of the pages of an Agent. */
+const makeCommands = (agent: AgentShape, log: CallLog) =>
+  executeBy({
     Focus: () => Effect.succeed({}),
     Disconnect: notOfServer,
     Drain: notOfServer,
     CancelCall: ({ id }) => {
-      const cancel = running.get(id)?.cancel
+      const cancel = log.cancelOf(id)
       return cancel === undefined ? Effect.fail(notFound("The call does not run any more")) : Effect.as(cancel, {})
     },
     GetCallBody: () => Effect.fail(notFound("An Agent does not capture arguments and results")),
@@ -255,7 +245,10 @@ export const watchAgent = Effect.fnUntraced(function* ({
     ExplainCall: () => Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
   })
 
-  const call: CallAsOperator = ({ computer, params, timeout, tool }) =>
+/** Makes the function that calls a tool for an operator, and gives its statuses and its result. */
+const makeOperatorCall =
+  (name: string, callTool: AgentShape["callTool"]): CallAsOperator =>
+  ({ computer, params, timeout, tool }) =>
     Effect.sync(() => {
       const outcome = Stream.callback<PageCallMessage>(
         Effect.fnUntraced(function* (queue) {
@@ -277,5 +270,58 @@ export const watchAgent = Effect.fnUntraced(function* ({
       return Stream.concat(Stream.succeed<PageCallMessage>({ _tag: "Started", as: "agent", name }), outcome)
     })
 
+/**
+ * Observes the office of an Agent for its operators, as the Agent sees it: members, calls of this Agent, tools, windows
+ * and documents. The returned Agent reports its calls.
+ */
+export const watchAgent = Effect.fnUntraced(function* ({
+  name,
+  office
+}: {
+  readonly name: string
+  readonly office: string
+}): Effect.fn.Return<WatchedAgent, never, Agent | Scope.Scope> {
+  const agent = yield* Agent
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const address = { line: agent.member.line.name, office }
+  const pages = new Set<StreamBuffer>()
+  const log = makeCallLog((call) => {
+    for (const page of pages) page.addCall(call)
+  })
+  const { members } = yield* watchOffice(agent, address, pages)
+
+  const reportActivity = Effect.sync(() => {
+    const { calls, failed } = log.takeActivity()
+    const offices = calls === 0 ? [] : [{ ...address, node: "", calls, failed }]
+    for (const page of pages) page.setStatus([{ _tag: "Activity", at: now(), offices }])
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(activityInterval), reportActivity)))
+
+  const open = Effect.gen(function* () {
+    if (pages.size >= maxStreams)
+      return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
+    const calls = log.calls()
+    const buffer = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const page = makeStreamBuffer(log.running())
+        pages.add(page)
+        return page
+      }),
+      (page) => Effect.sync(() => void pages.delete(page))
+    )
+    const stream = bytesToHex(secureRandomBytes(16))
+    const opened: PageStream = {
+      snapshot: { _tag: "Snapshot", stream, at: now(), members: members(), omittedMembers: 0, calls, nodes: [] },
+      next: Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasEvents }).pipe(
+        Effect.map(() => buffer.take(now()))
+      )
+    }
+    return opened
+  })
+
+  const callTool = showCalls(agent, { ...address, log, name, now, pages })
+  const execute = makeCommands(agent, log)
+  const call = makeOperatorCall(name, callTool)
   return { agent: { ...agent, callTool }, page: { hasBodies: false, office: address, open, execute, call } }
 })
