@@ -28,8 +28,7 @@ export const detectionSeeds = 40
 /** A run in which the expected rule detects a planted fault. */
 export const findDetection = async (steps: number, { by, from = 0, plant }: Fault): Promise<Outcome | undefined> => {
   for (let tried = 0; tried < detectionSeeds; tried++) {
-    const seed = (from + tried) % detectionSeeds
-    const outcome = await runSeed(seed, steps, plant)
+    const outcome = await runSeed(from + tried, steps, plant)
     if (rulesOf(outcome).includes(by)) return outcome
   }
   return undefined

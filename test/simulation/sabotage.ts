@@ -643,7 +643,7 @@ export const faults: { readonly [what: string]: Fault } = {
   "a task ends with its Agent": { by: "tasksOutliveTheirAgents", from: 1, plant: endTasks },
   "a grant of an Agent covers all callers": {
     by: "consentPrecedesRuns",
-    from: 3,
+    from: 68,
     plant: () => decideAsOperator(({ action, scope }) => action === "allow" && scope === "tool", true)
   },
   "a grant of an Agent outlives its membership": { by: "consentPrecedesRuns", from: 20, plant: keepMemberships },
