@@ -76,7 +76,8 @@ export const startCall = Effect.fnUntraced(function* (
     while (true) {
       yield* counting.await
       if (left() === 0) return
-      yield* Effect.sleep(Duration.millis(left()))
+      // Whole milliseconds: a sleep of less than a nanosecond takes no time.
+      yield* Effect.sleep(Duration.millis(Math.ceil(left())))
     }
   })
   const reportOf = (status: CallStatus): CallReport => ({

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Option } from "effect"
+import { Clock, Duration, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { silentReporter, startCall } from "../../../../src/application/computer/calls/Call.ts"
 import { officeCaller } from "../../../../src/domain/approvals/Caller.ts"
@@ -47,6 +47,32 @@ describe("time of a call", () => {
       assert.isUndefined(running.pollUnsafe())
       yield* TestClock.adjust("1 second")
       assert.isTrue(Option.isNone(yield* Fiber.join(running)))
+    })
+  )
+
+  it.effect("ends when less time is left than a clock counts", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let sleeps = 0
+      const counting = Object.assign(Object.create(clock) as Clock.Clock, {
+        sleep: (duration: Duration.Duration) =>
+          Effect.andThen(
+            Effect.sync(() => sleeps++),
+            clock.sleep(duration)
+          )
+      })
+      const call = yield* start(Duration.millis(0.3))
+      const bound = Effect.provideService(call.bound(Effect.never), Clock.Clock, counting)
+      const running = yield* Effect.forkChild(bound)
+      yield* TestClock.adjust(Duration.millis(0.1))
+      call.awaitApproval("AnswerAwaited")
+      call.dispatch({ _tag: "Extended" })
+      yield* TestClock.adjust(Duration.millis(0.6))
+      call.dispatch({ _tag: "Answered" })
+      // 0.2 ms later, 1e-16 ms are left.
+      yield* TestClock.adjust(Duration.millis(1))
+      assert.isTrue(Option.isNone(yield* Fiber.join(running)))
+      assert.isAtMost(sleeps, 3)
     })
   )
 
