@@ -1,7 +1,7 @@
 import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { evolveOffices } from "../../src/adapters/memory/MemoryOfficeRegistry.ts"
-import { decideApprovalEvent, getApprovalEvent } from "../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../src/domain/page/operatorRequests.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
   type Reply,
@@ -367,7 +367,7 @@ const firstOf = ([first]: Reply): JsonObject => (first === undefined ? {} : valu
 
 /** What an operator sees of an approval: all of it, for every caller. */
 const viewOf = (receive: MessageHandler, id: unknown) =>
-  Effect.map(receive(getApprovalEvent, jsonBody({ id })), firstOf)
+  Effect.map(receive(operatorRequests.getApproval.event, jsonBody({ id })), firstOf)
 
 /** Shows an approval to every Agent with the name of its caller. */
 const showByName = (): Sabotage =>
@@ -407,7 +407,10 @@ const decideAsOperator = (
       if (!isWanted(request, view, firstOf(reply))) {
         return isReplaced ? yield* receive("client:decide_approval", body) : reply
       }
-      const decided = yield* receive(decideApprovalEvent, jsonBody({ id, by: `agent ${String(agent)}`, ...answer }))
+      const decided = yield* receive(
+        operatorRequests.decideApproval.event,
+        jsonBody({ id, by: `agent ${String(agent)}`, ...answer })
+      )
       const approval = firstOf(decided)
       return approval["id"] === undefined ? decided : [jsonBody({ req_id, approval })]
     })

@@ -2,7 +2,6 @@ import { Schema } from "effect"
 import { isJsonObject, JsonObject } from "../json.ts"
 import { type InputRequest, toExactRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
-import { makeCodec } from "../validation.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
 import { toolParts } from "../tools/toolPins.ts"
 
@@ -173,14 +172,4 @@ export const toApprovalView = (
           : undefined
     })
   }
-}
-
-/** Requests of a Server to a Computer with the feature `approvals`, for operators; no line of the protocol has them. */
-export const getApprovalEvent = "a2c:get_approval"
-export const decideApprovalEvent = "a2c:decide_approval"
-
-export const approvalCodecs = {
-  get: makeCodec(Schema.Struct({ id: Text })),
-  decide: makeCodec(Schema.Struct({ id: Text, by: Text, ...AnswerFields })),
-  view: makeCodec(ApprovalView)
 }

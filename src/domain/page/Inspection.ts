@@ -1,14 +1,11 @@
 import { Schema } from "effect"
 import { makeCodec } from "../validation.ts"
 
-/** The request of a Server to a Computer with the feature `inspection`; no line of the protocol has it. */
-export const inspectEvent = "a2c:inspect"
-
 /** Lines of stderr of an MCP server that a Computer keeps, and characters of each. */
 export const stderrBounds = { lines: 50, characters: 500 } as const
 
 const Text = Schema.String.check(Schema.isMaxLength(2000))
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const listOf = <S extends Schema.Constraint>(item: S, max: number) => Schema.Array(item).check(Schema.isMaxLength(max))
 
 /** An MCP server of a Computer. */
@@ -78,16 +75,3 @@ export const Inspection = Schema.Struct({
   parts: listOf(InspectedPart, maxParts)
 })
 export type Inspection = typeof Inspection.Type
-
-/** The longest time that a Computer waits for a change before it replies, in milliseconds. */
-const maxInspectWait = 20_000
-
-/** Asks for the inspection once its revision differs from `revision`, or `waitMillis` have passed. */
-const InspectRequest = Schema.Struct({
-  revision: Schema.optionalKey(Count),
-  waitMillis: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxInspectWait }))
-})
-
-const InspectReply = Schema.Struct({ revision: Count, inspection: Inspection })
-
-export const inspectCodecs = { request: makeCodec(InspectRequest), reply: makeCodec(InspectReply) }

@@ -1,8 +1,5 @@
 import { Schema } from "effect"
-import { JsonObject } from "../json.ts"
-import { Identifier } from "../model/fields.ts"
 import { definedOnly } from "../objects.ts"
-import { makeCodec } from "../validation.ts"
 import type { RuleStep } from "./decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "./Rule.ts"
 
@@ -50,11 +47,3 @@ export const toExplanationView = ({ canAsk, decision, steps }: CallExplanation):
   },
   canAsk
 })
-
-/** A request of a Server to a Computer, for operators with the right to decide about calls or to make them. No protocol line has it. */
-export const explainCallEvent = "a2c:explain_call"
-
-export const explanationCodecs = {
-  request: makeCodec(Schema.Struct({ tool: Identifier, params: JsonObject, subject: Identifier })),
-  reply: makeCodec(ExplanationView)
-}

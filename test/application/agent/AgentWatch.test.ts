@@ -6,7 +6,8 @@ import { DocumentReader } from "../../../src/application/ports/files/DocumentRea
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { maxCallsPerBatch } from "../../../src/application/shared/page/StreamBuffer.ts"
 import { maxDocumentBytes } from "../../../src/application/shared/page/documentPreview.ts"
-import { approvalCodecs, type ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
+import type { ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../../src/domain/page/operatorRequests.ts"
 import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 import { toolCancelled } from "../../../src/domain/tools/errorResults.ts"
 import { encodeUtf8 } from "../../../src/domain/utf8.ts"
@@ -220,7 +221,8 @@ describe("a command of the page of an Agent as a whole", () => {
     expiresIn: 2,
     state: "open"
   } as const
-  const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
+  const wireApproval = (fields: Partial<ApprovalView> = {}) =>
+    operatorRequests.getApproval.reply.encode({ ...approval, ...fields })
   const summary = { doc_ref: "d", uri: "dpe://a/d", file_uri: "file:///d", file_type: "md", title: "D", page_count: 1 }
   const document = {
     docRef: "d",

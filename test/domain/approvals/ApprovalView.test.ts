@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Approval, ApprovalDecision } from "../../../src/domain/approvals/Approval.ts"
-import { approvalCodecs, argumentsLengths, toApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
+import { argumentsLengths, toApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../../src/domain/page/operatorRequests.ts"
 
 const approval: Approval = {
   id: "a1",
@@ -136,7 +137,7 @@ describe("a message about an approval", () => {
   const view = toApprovalView(approval, { state: "denied", by: "ann", at: 5, reason: "no" }, 0, "one")
 
   it("has the names of the wire", () => {
-    assert.deepStrictEqual(approvalCodecs.view.encode(view), {
+    assert.deepStrictEqual(operatorRequests.getApproval.reply.encode(view), {
       id: "a1",
       computer: "desk",
       server: "notes",
@@ -155,7 +156,10 @@ describe("a message about an approval", () => {
   })
 
   it("gives the view back", () => {
-    assert.deepStrictEqual(approvalCodecs.view.decode(approvalCodecs.view.encode(view)), Result.succeed(view))
+    assert.deepStrictEqual(
+      operatorRequests.getApproval.reply.decode(operatorRequests.getApproval.reply.encode(view)),
+      Result.succeed(view)
+    )
   })
 
   it.each([
@@ -165,11 +169,11 @@ describe("a message about an approval", () => {
     ["another scope", { id: "a1", by: "ann", action: "allow", scope: "all" }],
     ["no person", { id: "a1", action: "allow" }]
   ])("rejects an answer with %s", (_name, answer) => {
-    assert.isTrue(Result.isFailure(approvalCodecs.decide.decode(answer)))
+    assert.isTrue(Result.isFailure(operatorRequests.decideApproval.request.decode(answer)))
   })
 
   it("accepts an answer with the longest reason", () => {
     const answer = { id: "a1", by: "ann", action: "deny", reason: "x".repeat(500) }
-    assert.deepStrictEqual<unknown>(approvalCodecs.decide.decode(answer), Result.succeed(answer))
+    assert.deepStrictEqual<unknown>(operatorRequests.decideApproval.request.decode(answer), Result.succeed(answer))
   })
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { explanationCodecs, toExplanationView } from "../../../src/domain/policy/CallExplanation.ts"
+import { operatorRequests } from "../../../src/domain/page/operatorRequests.ts"
+import { toExplanationView } from "../../../src/domain/policy/CallExplanation.ts"
 import type { Rule } from "../../../src/domain/policy/Rule.ts"
 import { explainByRules } from "../../../src/domain/policy/decideByRules.ts"
 import { policyCall as call } from "./policyCall.ts"
@@ -36,6 +37,9 @@ describe("explanation in a message", () => {
   it("is truncated to fit its schema", () => {
     const view = viewOf([{ action: "deny", reason: `${"x".repeat(1998)}😀😀` }])
     assert.match(view.decision.reason ?? "", /^x{1998}\ufffd…$/)
-    assert.deepStrictEqual(explanationCodecs.reply.decode(explanationCodecs.reply.encode(view)), Result.succeed(view))
+    assert.deepStrictEqual(
+      operatorRequests.explainCall.reply.decode(operatorRequests.explainCall.reply.encode(view)),
+      Result.succeed(view)
+    )
   })
 })

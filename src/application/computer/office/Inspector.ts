@@ -1,8 +1,6 @@
 import { Clock, Duration, Effect, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import {
-  inspectCodecs,
   type InspectedConsent,
   type InspectedPart,
   type InspectedServer,
@@ -14,10 +12,10 @@ import {
 import { definedOnly } from "../../../domain/objects.ts"
 import { matchesTool } from "../../../domain/policy/matchRule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
-import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerOutputs } from "./operatorAccess.ts"
+import type { OperatorHandlers } from "./operatorHandlers.ts"
 import {
   backgroundSessionOf,
   isOffered,
@@ -155,11 +153,7 @@ export type Inspector = Effect.Success<ReturnType<typeof makeInspector>>
 export const makeInspector = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   outputs: ServerOutputs
-): Effect.fn.Return<
-  { readonly inspect: (body: Body, fits: (reply: Body) => boolean) => Effect.Effect<Body, ProtocolError> },
-  never,
-  Scope.Scope | Policy
-> {
+): Effect.fn.Return<Required<Pick<OperatorHandlers, "inspect">>, never, Scope.Scope | Policy> {
   const { approve } = yield* ComputerSettings
   const hasPolicy = (yield* Policy) !== undefined
   const timesOf = yield* makeServerTimes(servers, outputs.wake)
@@ -207,8 +201,7 @@ export const makeInspector = Effect.fnUntraced(function* (
      * Replies once the inspection differs from the revision of the request, or its time is over. Leaves out stderr when
      * the reply does not fit into a message.
      */
-    inspect: Effect.fnUntraced(function* (body, fits) {
-      const { revision: seen, waitMillis } = yield* Effect.fromResult(decodeBody(body, inspectCodecs.request.decode))
+    inspect: Effect.fnUntraced(function* ({ revision: seen, waitMillis }) {
       const changed = Effect.whileLoop({
         while: () => current().revision === seen,
         body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(parts.refresh)),
@@ -217,12 +210,11 @@ export const makeInspector = Effect.fnUntraced(function* (
       yield* parts.refresh
       yield* Effect.timeoutOption(changed, Duration.millis(waitMillis))
       const { inspection, revision: shown } = current()
-      const whole = jsonBody(inspectCodecs.reply.encode({ revision: shown, inspection }))
-      if (fits(whole)) return whole
-      const withoutOutput = inspection.servers.map(({ stderr: _, ...server }) => server)
-      return jsonBody(
-        inspectCodecs.reply.encode({ revision: shown, inspection: { ...inspection, servers: withoutOutput } })
-      )
+      const shortened = inspection.servers.map(({ stderr: _, ...server }) => server)
+      return [
+        { revision: shown, inspection },
+        { revision: shown, inspection: { ...inspection, servers: shortened } }
+      ]
     })
   }
 })

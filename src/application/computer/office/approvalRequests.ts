@@ -1,10 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { Approval } from "../../../domain/approvals/Approval.ts"
 import {
-  approvalCodecs,
   type ApprovalView,
-  decideApprovalEvent,
-  getApprovalEvent,
   maxListedApprovals,
   toAnswer,
   toApprovalView
@@ -12,8 +9,8 @@ import {
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
-import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { OperatorHandlers } from "./operatorHandlers.ts"
 import type { CallTasks } from "../calls/CallTasks.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 
@@ -47,18 +44,11 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
       return Effect.succeed(toApprovalView(isShown ? approval : others, decision, now, kind))
     })
 
-  /** The whole approval, or its start when it does not fit into a message. */
-  const get = Effect.fnUntraced(function* (body: Body, fits: (reply: Body) => boolean) {
-    const { id } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.get.decode))
-    const whole = jsonBody(approvalCodecs.view.encode(yield* show(id)))
-    return fits(whole) ? whole : jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
-  })
-
-  const decideForOperator = Effect.fnUntraced(function* (body: Body) {
-    const { by, id, ...answer } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.decide.decode))
-    yield* decide(id, toAnswer(answer), { _tag: "page", name: by })
-    return jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
-  })
+  const operatorHandlers: OperatorHandlers = {
+    getApproval: ({ id }) => Effect.all([show(id), show(id, "list")]),
+    decideApproval: ({ by, id, ...answer }) =>
+      Effect.flatMap(decide(id, toAnswer(answer), { _tag: "page", name: by }), () => Effect.all([show(id, "list")]))
+  }
 
   return {
     /** The open approvals of the calls of a caller, or all of one. */
@@ -82,9 +72,7 @@ export const makeApprovalRequests = Effect.fnUntraced(function* (
         yield* decide(approvalId, toAnswer(answer), { _tag: "agent", caller })
         return { reqId, approval: yield* show(approvalId, "list", caller) }
       }),
-    /** The handlers of requests of operators, by their event; none where operators may not decide. */
-    operatorHandlers: isAllowed("page")
-      ? [[getApprovalEvent, get] as const, [decideApprovalEvent, decideForOperator] as const]
-      : []
+    /** None where operators may not decide. */
+    operatorHandlers: isAllowed("page") ? operatorHandlers : {}
   }
 })

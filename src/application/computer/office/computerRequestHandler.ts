@@ -13,9 +13,8 @@ import {
   type ProtocolError,
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
-import { explainCallEvent, explanationCodecs, toExplanationView } from "../../../domain/policy/CallExplanation.ts"
+import { toExplanationView } from "../../../domain/policy/CallExplanation.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
-import { inspectEvent } from "../../../domain/page/Inspection.ts"
 import type { CallRequest, ReplyFields, Calls, ToolCallRequest } from "../../../domain/wire/calls.ts"
 import type { CallDefinition } from "../../../domain/wire/defineCall.ts"
 import type { OfficeMember } from "../../member/OfficeMember.ts"
@@ -31,6 +30,7 @@ import type { Skills } from "../content/Skills.ts"
 import type { Uploads } from "../content/Uploads.ts"
 import type { Callers } from "./callers.ts"
 import type { Inspector } from "./Inspector.ts"
+import { type OperatorHandlers, toBodyHandlers } from "./operatorHandlers.ts"
 import { makeReplyEncoders, type ReplyEncoders } from "./replyEncoders.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ToolCalls } from "../calls/ToolCalls.ts"
@@ -183,11 +183,10 @@ export const makeComputerRequestHandler = (services: ComputerServices, member: O
     })
   }
 
-  const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
-    const request = yield* Effect.fromResult(decodeBody(body, explanationCodecs.request.decode))
+  const explainCall: OperatorHandlers["explainCall"] = Effect.fnUntraced(function* (request) {
     const explanation = yield* calls.explain(request, callers.named(request.subject, true))
     if (explanation === undefined) return yield* notFound(`No tool '${request.tool}' is here`)
-    return jsonBody(explanationCodecs.reply.encode(toExplanationView(explanation)))
+    return [toExplanationView(explanation)]
   })
 
   const handlers = new Map<string, Handler>()
@@ -196,9 +195,8 @@ export const makeComputerRequestHandler = (services: ComputerServices, member: O
     const handler = serve(key as keyof Calls, row as unknown as AnyRow)
     for (const event of [row.event, ...row.aliases]) handlers.set(event, handler)
   }
-  for (const [event, handler] of approvals.operatorHandlers) handlers.set(event, (body) => handler(body, fits))
-  if (isExplained) handlers.set(explainCallEvent, explainCall)
-  if (inspector !== undefined) handlers.set(inspectEvent, (body) => inspector.inspect(body, fits))
+  const operatorHandlers = { ...approvals.operatorHandlers, ...inspector, ...(isExplained && { explainCall }) }
+  for (const [event, handler] of toBodyHandlers(operatorHandlers, fits)) handlers.set(event, handler)
 
   const onNotification = (event: string, body: Body): Effect.Effect<void> => {
     const decoded = decodeBody(body, (wire) => line.decodeNotification(event, wire))

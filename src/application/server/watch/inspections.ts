@@ -1,9 +1,11 @@
 import { Duration, Effect, FiberMap, Option, Result, type Scope } from "effect"
-import { inspectCodecs, inspectEvent } from "../../../domain/page/Inspection.ts"
+import { operatorRequests } from "../../../domain/page/operatorRequests.ts"
 import type { OfficeAddress, PageEvent } from "../../../domain/page/PageEvent.ts"
 import { decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { Connection } from "../connections/Connections.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
+
+const { inspect } = operatorRequests
 
 /** How long a Computer waits for a change, in milliseconds, and how long the Server waits for its reply. */
 const waitMillis = 20_000
@@ -38,18 +40,18 @@ export const makeInspections = Effect.fnUntraced(function* (
   /** The name of a connection that is a Computer of the focused office and reports. */
   const computerOf = ({ features, line, registration }: Connection): string | undefined => {
     const membership = Option.getOrUndefined(registration.session.membership)
-    if (focused === undefined || membership === undefined || !features.inspection) return undefined
+    if (focused === undefined || membership === undefined || !inspect.isPermitted(features)) return undefined
     const isFocused = line.name === focused.line && membership.office === line.officeKey(focused.office)
     return isFocused && membership.role === "computer" ? membership.name : undefined
   }
 
   const ask = Effect.fnUntraced(function* (connection: Connection, seen: number | undefined) {
     const body = jsonBody(
-      inspectCodecs.request.encode(seen === undefined ? { waitMillis: 0 } : { waitMillis, revision: seen })
+      inspect.request.encode(seen === undefined ? { waitMillis: 0 } : { waitMillis, revision: seen })
     )
-    const [reply] = yield* connection.link.request(inspectEvent, body, replyTimeout)
+    const [reply] = yield* connection.link.request(inspect.event, body, replyTimeout)
     if (reply === undefined || reply.byteLength() > maxInspectionBytes) return undefined
-    return Result.getOrUndefined(decodeBody(reply, inspectCodecs.reply.decode))
+    return Result.getOrUndefined(decodeBody(reply, inspect.reply.decode))
   })
 
   const report = (connection: Connection, address: OfficeAddress): Effect.Effect<void> => {

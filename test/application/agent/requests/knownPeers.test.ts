@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Agent } from "../../../../src/application/agent/Agent.ts"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, type MessageHandler, TransportClient } from "../../../../src/application/ports/Transport.ts"
-import { approvalCodecs } from "../../../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../../../src/domain/page/operatorRequests.ts"
 import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import { settle } from "../../../settle.ts"
 
@@ -56,7 +56,7 @@ const agentAt = Effect.fnUntraced(function* (peers: { now: Peers }) {
       case "client:get_desktop":
         return { desktops: [], req_id }
       case "client:get_approvals":
-        return { approvals: [approvalCodecs.view.encode(approval)], req_id }
+        return { approvals: [operatorRequests.getApproval.reply.encode(approval)], req_id }
       default:
         return { code: 404, message: "nothing here" }
     }

@@ -4,10 +4,12 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
-import { decideApprovalEvent, getApprovalEvent } from "../../../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../../../src/domain/page/operatorRequests.ts"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { tool } from "../../../conformance/members.ts"
 import { joined, link, nextApproval, openApprovals, places, provingLink } from "../testComputer.ts"
+
+const { decideApproval, getApproval } = operatorRequests
 
 /** A Computer in an office, with one tool that needs consent, whose operators may decide. */
 const deciding = Effect.fnUntraced(function* (
@@ -33,9 +35,9 @@ const deciding = Effect.fnUntraced(function* (
     return { calling, id: (yield* nextApproval(computer)).id }
   })
   const ask = (event: string, body: JsonObject) => Effect.map(receive(event, body), ([reply]) => asObject(reply))
-  const get = (id: string) => ask(getApprovalEvent, { id })
+  const get = (id: string) => ask(getApproval.event, { id })
   const decide = (id: string, answer: JsonObject, by = "operator:ann") =>
-    ask(decideApprovalEvent, { id, by, ...answer })
+    ask(decideApproval.event, { id, by, ...answer })
   return { ask, call, computer, decide, get, name }
 })
 
@@ -146,9 +148,9 @@ describe("an approval at an operator", () => {
     Effect.gen(function* () {
       const { ask, call } = yield* deciding()
       const { id } = yield* call("r1", {})
-      assert.deepInclude(yield* ask(getApprovalEvent, {}), { code: 400 })
-      assert.deepInclude(yield* ask(decideApprovalEvent, { id, action: "allow" }), { code: 400 })
-      assert.deepInclude(yield* ask(decideApprovalEvent, { id, by: "ann", action: "maybe" }), { code: 400 })
+      assert.deepInclude(yield* ask(getApproval.event, {}), { code: 400 })
+      assert.deepInclude(yield* ask(decideApproval.event, { id, action: "allow" }), { code: 400 })
+      assert.deepInclude(yield* ask(decideApproval.event, { id, by: "ann", action: "maybe" }), { code: 400 })
     })
   )
 

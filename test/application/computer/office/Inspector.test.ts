@@ -8,7 +8,8 @@ import { McpSessionError } from "../../../../src/application/ports/McpSession.ts
 import { ServerOutput } from "../../../../src/application/ports/mcp/ServerOutput.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
+import { partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
+import { operatorRequests } from "../../../../src/domain/page/operatorRequests.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { counted, joined, link, setupOf, type Startable, type TestComputer, testComputer } from "../testComputer.ts"
 
@@ -29,7 +30,9 @@ const fixture = Effect.fnUntraced(function* (
     Effect.succeed(to)
   )
   const inspect = (request: object) =>
-    Effect.map(receive(inspectEvent, request), ([reply]) => Result.getOrThrow(inspectCodecs.reply.decode(reply)))
+    Effect.map(receive(operatorRequests.inspect.event, request), ([reply]) =>
+      Result.getOrThrow(operatorRequests.inspect.reply.decode(reply))
+    )
   return { computer, inspect, receive }
 })
 
@@ -248,7 +251,7 @@ describe("Inspector", () => {
   it.effect("rejects a malformed request", () =>
     Effect.gen(function* () {
       const { receive } = yield* fixture()
-      const [reply] = yield* receive(inspectEvent, { waitMillis: 3_600_000 })
+      const [reply] = yield* receive(operatorRequests.inspect.event, { waitMillis: 3_600_000 })
       assert.include(JSON.stringify(reply), "waitMillis")
     })
   )
@@ -256,7 +259,7 @@ describe("Inspector", () => {
   it.effect("does not know the request where operators may see nothing", () =>
     Effect.gen(function* () {
       const { receive } = yield* fixture({}, { states: false })
-      const [reply] = yield* receive(inspectEvent, noWait)
+      const [reply] = yield* receive(operatorRequests.inspect.event, noWait)
       assert.include(JSON.stringify(reply), "404")
     })
   )

@@ -4,7 +4,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
 import type { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { asObject } from "../../../../src/domain/json.ts"
-import { explainCallEvent } from "../../../../src/domain/policy/CallExplanation.ts"
+import { operatorRequests } from "../../../../src/domain/page/operatorRequests.ts"
 import { tool } from "../../../conformance/members.ts"
 import { joined, link, nextApproval, type TestComputer } from "../testComputer.ts"
 
@@ -23,8 +23,9 @@ const explaining = Effect.fnUntraced(function* (
     ...more
   })
   const explain = (toolName: string, subject = "ann") =>
-    Effect.map(receive(explainCallEvent, { tool: toolName, params: { path: "a" }, subject }), ([reply]) =>
-      asObject(reply)
+    Effect.map(
+      receive(operatorRequests.explainCall.event, { tool: toolName, params: { path: "a" }, subject }),
+      ([reply]) => asObject(reply)
     )
   /** Allows a call of the Agent `brain` for good, as this Agent or as the owner. */
   const allow = Effect.fnUntraced(function* (by: "brain" | "owner") {

@@ -1,19 +1,12 @@
 import { Effect, Option } from "effect"
-import {
-  approvalCodecs,
-  type ApprovalView,
-  decideApprovalEvent,
-  getApprovalEvent,
-  toAnswer
-} from "../../../../domain/approvals/ApprovalView.ts"
+import { type ApprovalView, toAnswer } from "../../../../domain/approvals/ApprovalView.ts"
 import { computerNotFound, errorCodes, forbidden, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
 import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
-import { explainCallEvent, explanationCodecs, type ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
-import type { Codec } from "../../../../domain/validation.ts"
+import { type OperatorRequest, operatorRequests } from "../../../../domain/page/operatorRequests.ts"
+import type { ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
 import { toLinkError } from "../../../ports/Transport.ts"
-import type { MemberFeatures } from "../../../../domain/office/memberFeatures.ts"
 import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
 import { decodeReply, findLine, requestComputer, requestTimeout } from "./computerRequests.ts"
 import type { RecordAction } from "../recordAction.ts"
@@ -23,37 +16,27 @@ type GetApproval = PageCommandOf<"GetApproval">
 type DecideApproval = PageCommandOf<"DecideApproval">
 type ExplainCall = PageCommandOf<"ExplainCall">
 
+/** What a Computer does not permit, after its name. */
+const decidesNot = "does not let operators decide about calls (--approvers page)"
+const explainsNot = "does not explain its decisions to operators (--approvers page, --operators)"
+
 /** Sends a request to a Computer of this node whose owner lets operators do this. Other peers never see it. */
-const requestPermitted = Effect.fnUntraced(function* <A>(
+const requestPermitted = Effect.fnUntraced(function* <Request, Reply>(
   server: WatchedServer,
   { computer, line: lineName, office }: GetApproval | DecideApproval | ExplainCall,
-  { codec, event, isPermitted, refusal }: OperatorRequest<A>,
-  payload: unknown
-): Effect.fn.Return<A, ProtocolError> {
+  { event, isPermitted, reply: codec, request }: OperatorRequest<Request, Reply>,
+  payload: Request,
+  refusal: string
+): Effect.fn.Return<Reply, ProtocolError> {
   const line = yield* findLine(server, lineName)
   const member = Option.getOrUndefined(server.registry.findComputer(line.officeKey(office), computer))
   const connection = member && server.connections.get(member.sid)
   if (connection === undefined) return yield* computerNotFound(computer)
   if (!isPermitted(connection.features)) return yield* forbidden(`Computer '${computer}' ${refusal}`)
-  const requested = connection.link.request(event, jsonBody(payload), requestTimeout)
+  const requested = connection.link.request(event, jsonBody(request.encode(payload)), requestTimeout)
   const reply = yield* Effect.mapError(requested, toLinkError(computerNotFound(computer)))
   return yield* decodeReply(line, codec, reply)
 })
-
-/** A request of an operator that no line of the protocol has. */
-interface OperatorRequest<A> {
-  readonly event: string
-  readonly codec: Codec<A>
-  readonly isPermitted: (features: MemberFeatures) => boolean
-  /** What the Computer does not permit, after its name. */
-  readonly refusal: string
-}
-
-const aboutApprovals = {
-  codec: approvalCodecs.view,
-  isPermitted: ({ approvals }: MemberFeatures) => approvals,
-  refusal: "does not let operators decide about calls (--approvers page)"
-}
 
 /** Asks as a caller, which may answer the questions of its calls, where the Computer does not let operators decide. */
 const orAsCaller = (
@@ -77,12 +60,7 @@ export const getApproval = (
 ): Effect.Effect<ApprovalView, ProtocolError> => {
   const { id } = command
   return orAsCaller(
-    requestPermitted(
-      server,
-      command,
-      { ...aboutApprovals, event: getApprovalEvent },
-      approvalCodecs.get.encode({ id })
-    ),
+    requestPermitted(server, command, operatorRequests.getApproval, { id }, decidesNot),
     requestComputer(
       server,
       operator,
@@ -103,9 +81,9 @@ export const decideApproval = (
   const { _tag, computer, line, office, ...answer } = command
   const { action, id, scope, until } = answer
   const target = { line, office, computer, approval: id, action, ...definedOnly({ scope, until }) }
-  const payload = approvalCodecs.decide.encode({ ...answer, by: operatorNameOf(operator) })
+  const payload = { ...answer, by: operatorNameOf(operator) }
   const deciding = orAsCaller(
-    requestPermitted(server, command, { ...aboutApprovals, event: decideApprovalEvent }, payload),
+    requestPermitted(server, command, operatorRequests.decideApproval, payload, decidesNot),
     requestComputer(
       server,
       operator,
@@ -124,15 +102,5 @@ export const explainCall = (
   command: ExplainCall
 ): Effect.Effect<ExplanationView, ProtocolError> => {
   const { params, subject = operatorNameOf(operator), tool } = command
-  return requestPermitted(
-    server,
-    command,
-    {
-      event: explainCallEvent,
-      codec: explanationCodecs.reply,
-      isPermitted: ({ approvals, operatorCalls }) => approvals || operatorCalls,
-      refusal: "does not explain its decisions to operators (--approvers page, --operators)"
-    },
-    explanationCodecs.request.encode({ tool, params, subject })
-  )
+  return requestPermitted(server, command, operatorRequests.explainCall, { tool, params, subject }, explainsNot)
 }

@@ -4,7 +4,8 @@ import { TestClock } from "effect/testing"
 import { makeCluster } from "../../../../../src/adapters/memory/MemoryCluster.ts"
 import { DocumentReader } from "../../../../../src/application/ports/files/DocumentReader.ts"
 import { maxDocumentBytes } from "../../../../../src/application/shared/page/documentPreview.ts"
-import { approvalCodecs, type ApprovalView } from "../../../../../src/domain/approvals/ApprovalView.ts"
+import type { ApprovalView } from "../../../../../src/domain/approvals/ApprovalView.ts"
+import { operatorRequests } from "../../../../../src/domain/page/operatorRequests.ts"
 import { allGrants } from "../../../../../src/domain/model/Identity.ts"
 import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
 import { encodeUtf8 } from "../../../../../src/domain/utf8.ts"
@@ -32,7 +33,8 @@ const approval = {
   expiresIn: 2,
   state: "open"
 } as const
-const wireApproval = (fields: Partial<ApprovalView> = {}) => approvalCodecs.view.encode({ ...approval, ...fields })
+const wireApproval = (fields: Partial<ApprovalView> = {}) =>
+  operatorRequests.getApproval.reply.encode({ ...approval, ...fields })
 const common = { uri: "dpe://a/d", title: "D", server: "fs" }
 const summary = { ...common, doc_ref: "d", file_uri: "file:///d", file_type: "md", page_count: 1 }
 const found = { ...common, docRef: "d", fileUri: "file:///d", fileType: "md", pageCount: 1 }

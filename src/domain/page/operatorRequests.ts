@@ -1,0 +1,57 @@
+import { Schema } from "effect"
+import { AnswerFields, ApprovalView } from "../approvals/ApprovalView.ts"
+import { JsonObject } from "../json.ts"
+import { BoundedText, Identifier } from "../model/fields.ts"
+import type { OperatorFeatures } from "../office/memberFeatures.ts"
+import { ExplanationView } from "../policy/CallExplanation.ts"
+import { type Codec, makeCodec } from "../validation.ts"
+import { Count, Inspection } from "./Inspection.ts"
+
+type IsPermitted = (features: OperatorFeatures) => boolean
+
+/** A request of a Server to a Computer for its operators. */
+export interface OperatorRequest<Request, Reply> {
+  readonly event: string
+  readonly request: Codec<Request>
+  readonly reply: Codec<Reply>
+  /** Whether a Computer with these features serves it. */
+  readonly isPermitted: IsPermitted
+}
+
+const defineRequest = <Request, Reply, A, B>(
+  event: string,
+  request: Schema.Codec<Request, A>,
+  reply: Schema.Codec<Reply, B>,
+  isPermitted: IsPermitted
+): OperatorRequest<Request, Reply> => ({ event, request: makeCodec(request), reply: makeCodec(reply), isPermitted })
+
+/** The longest time that a Computer waits for a change before it replies, in milliseconds. */
+const maxInspectWait = 20_000
+
+const InspectRequest = Schema.Struct({
+  revision: Schema.optionalKey(Count),
+  waitMillis: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxInspectWait }))
+})
+const InspectReply = Schema.Struct({ revision: Count, inspection: Inspection })
+const Decision = Schema.Struct({ id: BoundedText, by: BoundedText, ...AnswerFields })
+const ExplainedCall = Schema.Struct({ tool: Identifier, params: JsonObject, subject: Identifier })
+
+const decides: IsPermitted = ({ approvals }) => approvals
+
+/** The requests of a Server to the Computers of this project, for its operators. No line of the protocol has them. */
+export const operatorRequests = {
+  /** Asks for the inspection once its revision differs from `revision`, or `waitMillis` have passed. */
+  inspect: defineRequest("a2c:inspect", InspectRequest, InspectReply, ({ inspection }) => inspection),
+  /** Fetches an approval with all arguments. */
+  getApproval: defineRequest("a2c:get_approval", Schema.Struct({ id: BoundedText }), ApprovalView, decides),
+  /** Decides about a call in the name of an operator. */
+  decideApproval: defineRequest("a2c:decide_approval", Decision, ApprovalView, decides),
+  /** Asks how a call would be decided. */
+  explainCall: defineRequest(
+    "a2c:explain_call",
+    ExplainedCall,
+    ExplanationView,
+    ({ approvals, operatorCalls }) => approvals || operatorCalls
+  )
+}
+export type OperatorRequests = typeof operatorRequests
