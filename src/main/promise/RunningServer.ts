@@ -1,4 +1,4 @@
-import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
+import { Duration, Effect, Layer, Record, Redacted, Stream } from "effect"
 import { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
@@ -83,7 +83,13 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
     )
 })
 
-const limitChecks = Object.fromEntries(Object.keys(Limits.defaultValue()).map((limit) => [limit, "limit" as const]))
+const defaultLimits = Limits.defaultValue()
+
+/** The limits of options that are checked. */
+const toLimits = (limits: NonNullable<ServerOptions["limits"]>) =>
+  Record.map(definedOnly(limits) as { readonly [L in keyof Limits]: number }, (value, limit) =>
+    Duration.isDuration(defaultLimits[limit]) ? Duration.millis(value) : value
+  ) as Partial<Limits>
 
 const serverOptions: ChecksOf<ServerOptions> = {
   allowedOrigins: "origins",
@@ -93,7 +99,7 @@ const serverOptions: ChecksOf<ServerOptions> = {
   host: "text",
   httpServer: "httpServer",
   io: "socketIo",
-  limits: limitChecks,
+  limits: Record.map(defaultLimits, () => "limit" as const),
   lines: "lines",
   log: "function",
   maxMessageBytes: "messageBytes",
@@ -125,10 +131,9 @@ export const runServer = async (given: ServerOptions, cancellable?: Cancellable)
   }
   const { authenticate, limits = {}, log, redis, settings = {}, ...options } = given
   const { requireRole, ...timeouts } = settings
-  const { idleTimeout, joinTimeout, ...counts } = limits
   const layer = serverLayer({
     ...options,
-    limits: { ...counts, ...durations({ idleTimeout, joinTimeout }) },
+    limits: toLimits(limits),
     settings: { ...definedOnly({ requireRole }), ...durations(timeouts) },
     ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } })
   }).pipe(
