@@ -65,7 +65,7 @@ describe("an area of the mutation tests", () => {
     const [domain] = areas
     assert.isDefined(domain)
     if (domain === undefined) return
-    assert.include(filesOf(domain, ["./src/domain/office/"]), "src/domain/office/decide.ts")
+    assert.include(filesOf(domain, ["./src/domain/office/"]), "src/domain/office/decideMembership.ts")
     assert.isTrue(filesOf(domain, ["src/domain/office"]).every((file) => file.startsWith("src/domain/office/")))
     assert.deepStrictEqual(filesOf(domain, ["src/domain/off"]), [])
   })

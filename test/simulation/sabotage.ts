@@ -13,7 +13,7 @@ import {
   type TransportServer
 } from "../../src/application/ports/Transport.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../src/domain/json.ts"
-import type { MembershipCommand } from "../../src/domain/office/decide.ts"
+import type { MembershipCommand } from "../../src/domain/office/decideMembership.ts"
 import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"

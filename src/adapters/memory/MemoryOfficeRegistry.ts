@@ -1,6 +1,6 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
 import type { Member, Session } from "../../domain/model/Membership.ts"
-import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decide.ts"
+import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decideMembership.ts"
 import {
   type Capacity,
   isComputerElsewhere,

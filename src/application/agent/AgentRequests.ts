@@ -14,7 +14,7 @@ import { toExactTools } from "../../domain/tools/listings/exactTools.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
-import { withClientSpan } from "../shared/tracing.ts"
+import { withNewRequestId } from "../shared/tracing.ts"
 import type { AgentError } from "./AgentErrors.ts"
 import { announcedModes, answerStatuses, type CallAnswers } from "./approvals/callAnswers.ts"
 import {
@@ -250,7 +250,7 @@ export const makeAgentRequests = (
   }) => {
     const rejected = rejectRoundedIntegers(tool, params)
     if (rejected !== undefined) return Effect.succeed(rejected)
-    const called = withClientSpan(calls.toolCall.event, attributesOf(computer, tool), (reqId) => {
+    const called = withNewRequestId(calls.toolCall.event, attributesOf(computer, tool), (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
       const payload = { agent, reqId, computer, toolName: tool, params, timeout, ...announcedModes(hooks) }
@@ -287,7 +287,7 @@ export const makeAgentRequests = (
     tool,
     ...hooks
   }) =>
-    withClientSpan("tasks/start", attributesOf(computer, tool), (id) =>
+    withNewRequestId("tasks/start", attributesOf(computer, tool), (id) =>
       Effect.as(
         sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout, ...announcedModes(hooks) } }),
         task(computer, id, hooks)

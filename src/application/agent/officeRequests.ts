@@ -16,7 +16,7 @@ import type { OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
-import { withClientSpan } from "../shared/tracing.ts"
+import { withNewRequestId } from "../shared/tracing.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 
 /** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
@@ -107,7 +107,7 @@ export const makeOfficeRequests = (
     makePayload: (base: RequestBase) => Request,
     timeout = defaultTimeout
   ) =>
-    withClientSpan(definition.event, { "a2c.office": office }, (reqId) =>
+    withNewRequestId(definition.event, { "a2c.office": office }, (reqId) =>
       send(definition, makePayload({ agent, reqId }), timeout)
     )
 

@@ -106,7 +106,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
 }
 
 /** Notifies the office of changed parts. `flush` sends what changed during a join: Agents may have fetched it before. */
-const makeNotifications = (computer: string, member: () => OfficeMember | undefined) => {
+const makeOfficeUpdates = (computer: string, member: () => OfficeMember | undefined) => {
   const backlog = new Set<ComputerPart>()
   const notify = (part: ComputerPart): Effect.Effect<void> =>
     Effect.suspend(() => {
@@ -128,13 +128,13 @@ const makeNotifications = (computer: string, member: () => OfficeMember | undefi
 }
 
 type Connection = Effect.Success<ReturnType<typeof makeOfficeConnection>>
-type Notifications = ReturnType<typeof makeNotifications>
+type OfficeUpdates = ReturnType<typeof makeOfficeUpdates>
 
 /** Makes what serves the requests of an office and of the owner. The servers start once `mayStart` completes. */
 const makeServices = Effect.fnUntraced(function* (
   { config, name, operators = {}, skills: folders = {}, uploads, variables = {} }: ComputerOptions,
   connection: Connection,
-  notify: Notifications["notify"],
+  notify: OfficeUpdates["notify"],
   mayStart: Effect.Effect<void>
 ) {
   const { approvers } = yield* ComputerSettings
@@ -186,7 +186,7 @@ type Services = Effect.Success<ReturnType<typeof makeServices>>
 const makeMembership = Effect.fnUntraced(function* (
   services: Services,
   connection: Connection,
-  notifications: Notifications
+  updates: OfficeUpdates
 ) {
   const { blobs, callers, calls, servers, uploads, withRedactedLogs } = services
   /** Ends the work for the Agent of the office. */
@@ -198,12 +198,12 @@ const makeMembership = Effect.fnUntraced(function* (
   const join = Effect.fnUntraced(function* (request: JoinOptions) {
     yield* leaving.withPermit(Effect.void)
     yield* connection.join(request, (member) => {
-      notifications.clear()
+      updates.clear()
       const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
         onConnected: withRedactedLogs(servers.setNaming(member.line.naming)),
-        onJoined: notifications.flush,
+        onJoined: updates.flush,
         onLost: () => endRequests
       }
     })
@@ -228,11 +228,11 @@ const make = Effect.fnUntraced(function* (
   const { name, office, operators = {}, prepare = Effect.void } = options
   const { approvers, startupTimeout } = yield* ComputerSettings
   const connection = yield* makeOfficeConnection({ ...options, features: featuresOf(operators, approvers) })
-  const notifications = makeNotifications(name, connection.member)
+  const updates = makeOfficeUpdates(name, connection.member)
   const mayStart = yield* Deferred.make<void>()
-  const services = yield* makeServices(options, connection, notifications.notify, Deferred.await(mayStart))
+  const services = yield* makeServices(options, connection, updates.notify, Deferred.await(mayStart))
   const { callers, calls, desktop, ownApprovals: approvals, servers, withRedactedLogs } = services
-  const { join, leave } = yield* makeMembership(services, connection, notifications)
+  const { join, leave } = yield* makeMembership(services, connection, updates)
 
   // Without its name in the office, a Computer starts no processes.
   if (office !== undefined) yield* Effect.catchTag(join({ office }), "AlreadyJoined", Effect.die)

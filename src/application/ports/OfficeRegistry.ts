@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
-import type { MembershipCommand } from "../../domain/office/decide.ts"
+import type { MembershipCommand } from "../../domain/office/decideMembership.ts"
 import type { Capacity } from "../../domain/office/MembershipState.ts"
 import type { OfficeKey, SessionId } from "../../domain/model/officeKey.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"

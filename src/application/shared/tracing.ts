@@ -35,7 +35,7 @@ export const withPeerSpan = <A, E, R>(
  * Sends a request with a new request id, in a client span when spans are recorded. The id is then the `traceparent` of
  * the span, by which other peers join the trace. Peers that do not trace need no change.
  */
-export const withClientSpan = <A, E, R>(
+export const withNewRequestId = <A, E, R>(
   name: string,
   attributes: Attributes,
   send: (reqId: string) => Effect.Effect<A, E, R>

@@ -1,6 +1,6 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership } from "../model/Membership.ts"
-import type { MembershipEvent } from "./decide.ts"
+import type { MembershipEvent } from "./decideMembership.ts"
 import { addMember, allMembers, emptyOffice, memberAt, type Office, removeMember } from "./MembershipState.ts"
 
 export type MembershipChange =

@@ -83,7 +83,7 @@ export type { JsonObject } from "../../domain/json.ts"
 export { checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
 export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
-export { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decide.ts"
+export { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decideMembership.ts"
 export {
   type Capacity,
   findComputer,

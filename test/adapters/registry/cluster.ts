@@ -6,7 +6,7 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { JoinTerms, MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { JoinTerms, MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
 import { type Capacity, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schedule, Schema, Scope } from "effect"
 import type { Session } from "../../../src/domain/model/Membership.ts"
-import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { type OpenNode, outcome, type TestNode, notified } from "./cluster.ts"
 

@@ -1,5 +1,5 @@
 import { Arbitrary, Option, Schema } from "effect"
-import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
 import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 
 /** Few different names, which maximizes conflicts between sessions. */

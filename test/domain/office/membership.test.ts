@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
-import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
 import { emptyMembershipState, type MembershipState, membersOf } from "../../../src/domain/office/MembershipState.ts"
 
 const connect = (sid: string): MembershipCommand => ({

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
-import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../../src/domain/office/decide.ts"
+import {
+  decide,
+  evolve,
+  type MembershipCommand,
+  type MembershipEvent
+} from "../../../src/domain/office/decideMembership.ts"
 import {
   findComputer,
   isComputerElsewhere,

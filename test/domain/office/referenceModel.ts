@@ -1,4 +1,4 @@
-import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decideMembership.ts"
 import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 

@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
 import type { SessionId } from "../../../domain/model/officeKey.ts"
-import { checkLeave } from "../../../domain/office/decide.ts"
+import { checkLeave } from "../../../domain/office/decideMembership.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
 import {

@@ -1,6 +1,6 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
 import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
-import { checkJoin, type JoinTerms } from "../../../domain/office/decide.ts"
+import { checkJoin, type JoinTerms } from "../../../domain/office/decideMembership.ts"
 import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
   makeMembershipError,

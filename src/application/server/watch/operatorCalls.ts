@@ -17,7 +17,7 @@ import type { PageCallMessage, PageCallRequest } from "../../../domain/page/Page
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
-import { withClientSpan } from "../../shared/tracing.ts"
+import { withNewRequestId } from "../../shared/tracing.ts"
 import { decodeReply, findLine } from "./computers/computerRequests.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
@@ -85,7 +85,7 @@ const makeCall =
     listeners: Map<string, (status: CallStatus) => void>
   ): OperatorMembership["call"] =>
   ({ computer, params, timeout, tool }, onStatus) =>
-    withClientSpan(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
+    withNewRequestId(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
       const { toolCall } = line.calls
       const send = Effect.gen(function* () {
         const request = {
