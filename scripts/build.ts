@@ -1,6 +1,6 @@
 /** Compiles `src` to a clean `dist`: JavaScript and declarations, the bundled command, and the office page. */
 import { execFileSync } from "node:child_process"
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { buildPage } from "./buildPage.ts"
 import { bundleCommand } from "./bundleCommand.ts"
@@ -18,4 +18,6 @@ const { licenses, outputFiles } = await bundleCommand("dist/main/cli/run.js", fo
 mkdirSync(folder)
 for (const { contents, path } of outputFiles) writeFileSync(path, contents)
 writeFileSync(join(folder, "LICENSES.txt"), licenses)
+const runner = "adapters/packs/python/runner"
+cpSync(`src/${runner}`, `dist/${runner}`, { recursive: true, filter: (file) => !file.includes("__pycache__") })
 await buildPage("dist/page")

@@ -323,9 +323,8 @@ describe("builder", () => {
     (words) => {
       const parsed = parsePackage(joined(words))
       if (Result.isFailure(parsed)) return
-      const { name, range } = parsed.success
-      const again = parsePackage(range === undefined ? name : `${name}@${range}`)
-      assert.deepStrictEqual(again, Result.succeed({ name, range, hint: undefined }))
+      const { name, spec } = parsed.success
+      assert.deepStrictEqual(parsePackage(spec), Result.succeed({ name, spec, hint: undefined }))
     }
   )
 

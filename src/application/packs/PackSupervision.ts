@@ -9,6 +9,7 @@ import { asObject } from "../../domain/json.ts"
 import { decodePackConfig } from "../../domain/packs/packConfig.ts"
 import type { PackFiles } from "../../domain/packs/packNames.ts"
 import { parsePackages } from "../../domain/packs/npmPackages.ts"
+import { parsePythonPackage } from "../../domain/packs/pythonPackages.ts"
 import type { PackFolderEntry } from "../ports/packs/PackFolders.ts"
 
 /** Settings of packs whose `config.yaml` names none. */
@@ -26,7 +27,7 @@ type ResolvedPack = Result.Result.Success<ReturnType<typeof resolvePack>>
 export const resolvePack = (
   { config: given = Result.succeed(undefined), files, path, version }: PackFolderEntry,
   name: string,
-  { className, file, warnings }: PackFiles,
+  { className, file, language, warnings }: PackFiles,
   { isolate, limits, memory }: PackDefaults
 ) =>
   Result.gen(function* () {
@@ -34,7 +35,7 @@ export const resolvePack = (
     const decoded = yield* Result.mapError(decodePackConfig(rawConfig), (reason) => `config.yaml is invalid: ${reason}`)
     const { config } = decoded
     const packages = yield* Result.mapError(
-      parsePackages(config.packages),
+      parsePackages(config.packages, language === "python" ? parsePythonPackage : undefined),
       (reason) => `its packages cannot be installed: ${reason}`
     )
     const isFolder = files !== undefined
@@ -43,11 +44,12 @@ export const resolvePack = (
     const source: PackSource = {
       name,
       className,
+      language,
       version,
       folder: isFolder ? path : path.slice(0, path.lastIndexOf("/")),
       file: isFolder ? `${path}/${file}` : path,
       config: asObject(rawConfig),
-      isolated: isolate || config.isolation === "worker",
+      isolated: isolate || language === "python" || config.isolation === "worker",
       memory: config.memory ?? memory
     }
     return {
@@ -76,19 +78,19 @@ const stableAfter = Duration.minutes(1)
  * when installing or loading fails. Interruption does not stop the running pack: the receiver of `onStatus` drains it.
  */
 export const supervisePack = Effect.fnUntraced(function* (
-  { limits, packages, source, warnings }: ResolvedPack,
+  { limits, packages, source: resolved, warnings }: ResolvedPack,
   { install, load, onStatus, packScope }: SupervisionContext
 ): Effect.fn.Return<void> {
-  const { folder, name } = source
+  const { folder, language, name } = resolved
   const onFailed = (reason: string) => onStatus({ _tag: "Failed", reason })
 
-  if (packages.length > 0) {
-    yield* onStatus({ _tag: "Installing" })
-    const installed = yield* Effect.result(
-      install(folder, packages, (line) => Effect.logInfo("npm output", { pack: name, line }))
-    )
-    if (Result.isFailure(installed)) return yield* onFailed(installed.failure.message)
-  }
+  if (packages.length > 0 || language === "python") yield* onStatus({ _tag: "Installing" })
+  const installing = install({ folder, language, packages }, (line) =>
+    Effect.logInfo("installer output", { pack: name, line })
+  )
+  const installed = yield* Effect.result(installing)
+  if (Result.isFailure(installed)) return yield* onFailed(installed.failure.message)
+  const source: PackSource = { ...resolved, ...installed.success }
 
   const loadTimedOut = () => {
     const message = `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`

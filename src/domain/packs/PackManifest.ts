@@ -11,6 +11,8 @@ export interface PackRoute {
   readonly useForm: boolean
   readonly params: JsonObject
   readonly files: FileParams
+  /** A call over `/execute` must name a session. */
+  readonly requiresSession?: boolean
 }
 
 /** Routes and tools of a loaded pack. */

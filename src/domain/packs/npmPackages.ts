@@ -2,13 +2,13 @@ import { Result } from "effect"
 
 export interface PackageSpec {
   readonly name: string
-  /** A version, a range or a tag; undefined for the latest version. */
-  readonly range: string | undefined
+  /** The package as its installer takes it: `name@range` for npm. */
+  readonly spec: string
   readonly hint: string | undefined
 }
 
 export interface ParsedPackages {
-  /** `name` or `name@range`, sorted, without duplicates. */
+  /** As the installer takes them, sorted, without duplicates. */
   readonly specs: ReadonlyArray<string>
   readonly hints: ReadonlyArray<string>
 }
@@ -66,9 +66,6 @@ const splitSpec = (text: string): { readonly name: string; readonly range?: stri
     : { name: text.slice(0, at), range: text.slice(at + 1), isPython: false }
 }
 
-const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): string =>
-  range === undefined ? name : `${name}@${range}`
-
 /** Accepts packages of the npm registry only, and no text that npm or a shell could interpret otherwise. */
 export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
@@ -77,29 +74,31 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   const { isPython, name, range } = splitSpec(text)
   const error = nameError(name) ?? (range === undefined ? undefined : rangeError(range))
   if (error !== undefined) return Result.fail(error)
-  const spec = formatSpec({ name, range })
+  const spec = range === undefined ? name : `${name}@${range}`
   const hint = isPython ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI` : undefined
-  return Result.succeed({ name, range, hint })
+  return Result.succeed({ name, spec, hint })
 }
 
-/** Parses all dependencies of a pack, or lists every error in one line. */
-export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
+/** Parses all dependencies of a pack, of npm unless `parse` is of another registry, or lists every error in one line. */
+export const parsePackages = (
+  given: ReadonlyArray<string>,
+  parse: (text: string) => Result.Result<PackageSpec, string> = parsePackage
+): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []
   if (given.length > maxPackages) errors.push(`there are more than ${maxPackages} packages`)
   for (const text of given.slice(0, maxPackages)) {
     const addError = (error: string) => errors.push(`'${text.slice(0, maxQuotedLength)}': ${error}`)
-    const parsed = parsePackage(text)
+    const parsed = parse(text)
     if (Result.isFailure(parsed)) {
       addError(parsed.failure)
       continue
     }
     const before = specs.get(parsed.success.name)
     if (before === undefined) specs.set(parsed.success.name, parsed.success)
-    else if (before.range !== parsed.success.range)
-      addError(`it conflicts with '${formatSpec(before)}': keep one of them`)
+    else if (before.spec !== parsed.success.spec) addError(`it conflicts with '${before.spec}': keep one of them`)
   }
   if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]
-  return Result.succeed({ specs: all.map(formatSpec).toSorted(), hints: all.flatMap(({ hint }) => hint ?? []) })
+  return Result.succeed({ specs: all.map(({ spec }) => spec).toSorted(), hints: all.flatMap(({ hint }) => hint ?? []) })
 }

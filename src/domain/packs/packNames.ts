@@ -2,6 +2,12 @@ import { Result } from "effect"
 
 const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
+/** What runs the code of a pack. */
+export type PackLanguage = "node" | "python"
+
+/** Marks the folder of a Python pack as a package. */
+const pythonPackageFile = "__init__.py"
+
 /** Class name and files that follow from the name of a pack. */
 export interface PackName {
   /** Class that the module exports, such as `VideoGenerateTool`. */
@@ -20,6 +26,7 @@ export interface FolderEntry {
 export interface PackFiles extends Omit<PackName, "files"> {
   /** The file with the class, relative to the folder of the pack. */
   readonly file: string
+  readonly language: PackLanguage
 }
 
 export interface PackCandidate {
@@ -60,7 +67,7 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
   }
   return Result.succeed({
     className,
-    files: moduleExtensions.map((extension) => `${name}_tool.${extension}`),
+    files: [...moduleExtensions, "py"].map((extension) => `${name}_tool.${extension}`),
     warnings: snakeCase.test(name)
       ? []
       : [
@@ -76,7 +83,7 @@ const splitToolFile = (file: string): readonly [name: string, extension: string]
 
 /** For files that look like a tool. */
 const extensionAdvice: ReadonlyMap<string, string> = new Map([
-  ["py", "Python is not supported; port it to TypeScript or JavaScript"],
+  ["py", "a Python pack is a folder with this file and an '__init__.py'"],
   ["tsx", "write it without JSX, as .ts"],
   ["jsx", "write it without JSX, as .js"],
   ["cts", "only ES modules are supported: name it .ts or .mts"],
@@ -93,7 +100,7 @@ const missingFileError = (name: string, files: ReadonlyArray<string>, present: R
     const [owner, extension = ""] = splitToolFile(file) ?? []
     const advice = extensionAdvice.get(extension)
     if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
-    if (owner !== undefined && owner !== name && moduleExtensions.includes(extension)) {
+    if (owner !== undefined && owner !== name && [...moduleExtensions, "py"].includes(extension)) {
       return `${missing}; '${file}' belongs in a folder '${owner}': both names must match`
     }
     if (moduleExtensions.some((one) => file === `${name}.${one}`)) {
@@ -108,10 +115,14 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
     const found = files.filter((file) => present.includes(file))
     const [file] = found
     if (file === undefined) return Result.fail(missingFileError(name, files, present))
+    const language = file.endsWith(".py") ? "python" : "node"
+    if (language === "python" && !present.includes(pythonPackageFile)) {
+      return Result.fail(`its folder has no '${pythonPackageFile}', which makes it a Python package`)
+    }
     const indexes = moduleExtensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
     const several = [found, indexes].find(({ length }) => length > 1)
     return several === undefined
-      ? Result.succeed({ className, file, warnings })
+      ? Result.succeed({ className, file, language, warnings })
       : Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
   })
 
@@ -123,7 +134,12 @@ const packFromFile = (file: string): PackCandidate | undefined => {
   if (!moduleExtensions.includes(extension)) return undefined
   return {
     name,
-    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({ className, file, warnings }))
+    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({
+      className,
+      file,
+      language: "node" as const,
+      warnings
+    }))
   }
 }
 

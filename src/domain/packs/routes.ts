@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {
+export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
   /** A schema of any supported kind; never undefined. */
   readonly params: unknown
 }
@@ -35,6 +35,7 @@ const endpointError = (endpoint: string): string | undefined => {
   if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
   if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
   if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
+  if (endpoint.endsWith("/execute")) return "the endpoint must not end with '/execute': each endpoint has such a path"
   if (/[?#]/.test(endpoint))
     return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
   if (endpoint.split("/").some((part) => part === "." || part === "..")) {
@@ -56,10 +57,17 @@ export const memberAliases = {
   endpoint: ["endpoint"],
   params: ["params", "paramsClass", "params_class"],
   useForm: ["useForm", "use_form"],
-  toolName: ["toolName", "tool_name"]
+  toolName: ["toolName", "tool_name"],
+  requiresSession: ["requiresSession", "requires_session"]
 } as const
 
-const knownMembers: ReadonlySet<string> = new Set(Object.values(memberAliases).flat())
+/** The last ones are metadata of later versions of Automata, which nothing reads. */
+const knownMembers: ReadonlySet<string> = new Set([
+  ...Object.values(memberAliases).flat(),
+  "platform",
+  "action",
+  "enable_execution"
+])
 
 /** Reads a member under any of its names; fails when two names have different values. */
 const memberValue = (entry: JsonObject, member: keyof typeof memberAliases): Result.Result<unknown, string> => {
@@ -76,6 +84,7 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
     const params = yield* memberValue(entry, "params")
     const useForm = (yield* memberValue(entry, "useForm")) ?? false
     const tool = (yield* memberValue(entry, "toolName")) ?? pack
+    const requiresSession = (yield* memberValue(entry, "requiresSession")) === true
     if (endpoint === undefined) return yield* Result.fail(`it has no 'endpoint': ${endpointHint}`)
     if (typeof endpoint !== "string") return yield* Result.fail(`its 'endpoint' must be a string: ${endpointHint}`)
     const error = endpointError(endpoint)
@@ -88,7 +97,7 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
       )
     }
     // Requests contain the encoded form, so lookups need no decoding.
-    return { endpoint: encodeURI(endpoint), tool, useForm, params }
+    return { endpoint: encodeURI(endpoint), tool, useForm, params, ...(requiresSession && { requiresSession }) }
   })
 
 /** True for objects, instances of classes included, except arrays. */

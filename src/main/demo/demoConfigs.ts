@@ -47,7 +47,7 @@ export const installDemoServers = Effect.fnUntraced(
     if (folder === undefined) return yield* Effect.fail(noHomeAdvice("XDG_CACHE_HOME"))
     yield* print("The demo installs two MCP servers from npm, once …")
     yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder, { recursive: true }))
-    yield* PackInstaller.use(({ install }) => install(folder, packages, () => Effect.void)).pipe(
+    yield* PackInstaller.use(({ install }) => install({ folder, language: "node", packages }, () => Effect.void)).pipe(
       Effect.provide(NpmInstaller.layer())
     )
   },

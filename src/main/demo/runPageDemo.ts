@@ -69,7 +69,7 @@ export const lampSession = Effect.gen(function* () {
 export const packSession = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const folder = join(yield* fs.makeTempDirectoryScoped({ prefix: "a2c-demo-packs-" }), "packs")
-  yield* writePack({ dir: folder, name: "text_counter" })
+  yield* writePack({ dir: folder, name: "text_counter", python: false })
   const context = yield* Layer.build(packHostLayer({ folders: [folder], install: false, watch: false }))
   const { rescan, session } = Context.get(context, PackHost)
   yield* rescan

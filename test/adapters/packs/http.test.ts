@@ -17,6 +17,55 @@ describe("tool call over HTTP", () => {
     assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
   })
 
+  const task = { task_id: "t", user_id: "u", account_id: "a", platform: "p", action: "x" }
+  const session = { session_id: "s", cdp_url: "ws://127.0.0.1:1" }
+
+  live("takes the task and the session of an execution", {}, function* ({ calls, url }) {
+    const { body, status } = yield* post(`${url}/tools/session/execute`, {
+      task,
+      session,
+      payload: { text: "a" },
+      options: { timeout: 7, retry: 1 }
+    })
+    assert.deepStrictEqual([status, body], [200, { content: [{ type: "text", text: '{"text":"a"}' }] }])
+    const { execution, params } = yield* Queue.take(calls)
+    assert.deepStrictEqual([params, execution], [{ text: "a" }, { ...task, ...session, timeout: 7, retry: 1 }])
+  })
+
+  live("ends an execution after its own timeout", {}, function* ({ interrupted, url }) {
+    const { body, status } = yield* post(`${url}/tools/echo/execute`, {
+      task,
+      payload: { do: "hang" },
+      options: { timeout: 1 }
+    })
+    assert.deepStrictEqual([status, body], [504, { detail: "The tool did not answer within 1 seconds" }])
+    yield* Deferred.await(interrupted)
+  })
+
+  live("rejects an execution without its parts", {}, function* ({ url }) {
+    const problems = (given: unknown, path = "echo") =>
+      Effect.map(post(`${url}/tools/${path}/execute`, given), ({ body, status }) => [
+        status,
+        (body as { readonly detail: ReadonlyArray<{ readonly loc: unknown }> }).detail.map(({ loc }) => loc)
+      ])
+    assert.deepStrictEqual(yield* problems({}), [
+      422,
+      [
+        ["body", "task"],
+        ["body", "payload"]
+      ]
+    ])
+    assert.deepStrictEqual(yield* problems({ task: { ...task, user_id: 1 }, payload: [] }), [
+      422,
+      [
+        ["body", "task", "user_id"],
+        ["body", "payload"]
+      ]
+    ])
+    assert.deepStrictEqual(yield* problems({ task, payload: {} }, "session"), [422, [["body", "session"]]])
+    assert.deepStrictEqual((yield* post(`${url}/tools/none/execute`, { task, payload: {} })).status, 404)
+  })
+
   live("preserves every block, structured content, and isError", {}, function* ({ url }) {
     const { body } = yield* post(`${url}/tools/echo`, { do: "blocks" })
     assert.deepStrictEqual(body, {
@@ -203,7 +252,7 @@ describe("tool server page", () => {
   }
 
   for (const [what, path, expected] of [
-    ["version", "/", { message: "The tool server is up", version: packageVersion, tools_count: 4 }],
+    ["version", "/", { message: "The tool server is up", version: packageVersion, tools_count: 5 }],
     ["health", "/health?now", { status: "healthy" }]
   ] as const) {
     live(`returns the ${what} of the server`, {}, function* ({ url }) {

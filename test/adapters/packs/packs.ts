@@ -17,6 +17,7 @@ export const write = (folder: string, files: { readonly [name: string]: string }
 /** Source of a pack with class `T`. */
 export const sourceOf = (folder: string, file: string, more: Partial<PackSource> = {}): PackSource => ({
   name: "pack",
+  language: "node",
   folder,
   file: join(folder, file),
   className: "T",

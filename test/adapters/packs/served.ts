@@ -23,6 +23,7 @@ const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
 
 const routes = [
   route("echo"),
+  route("session", { requiresSession: true }),
   route("form", { useForm: true, files: { file: { multiple: false }, more: { multiple: true } } }),
   route("needs", {
     useForm: true,

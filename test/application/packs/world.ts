@@ -97,13 +97,13 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
         }).pipe(
           Context.add(PackLoader, { load: loadPack }),
           Context.add(PackInstaller, {
-            install: (_folder, wanted) =>
+            install: ({ packages: wanted }) =>
               Effect.suspend(() => {
                 const bad = wanted.find((one) => unknown.has(one))
                 if (wanted.includes("slow@1")) return Effect.never
                 if (bad !== undefined) return Effect.fail(new PackInstallError({ message: `no package ${bad}` }))
                 installed.push(...wanted)
-                return Effect.void
+                return Effect.succeed({})
               })
           })
         )

@@ -24,7 +24,8 @@ describe("package specification", () => {
     ["a".repeat(214), "a".repeat(214), undefined],
     [`a@${"1".repeat(128)}`, "a", "1".repeat(128)]
   ])("accepts %s", (text, name, range) => {
-    assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, range, hint: undefined })
+    const spec = range === undefined ? name : `${name}@${range}`
+    assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, spec, hint: undefined })
   })
 
   it.each([

@@ -25,7 +25,7 @@ describe("pack name", () => {
     const { files, warnings, ...read } = nameOf(name)
     assert.strictEqual(read.className, className)
     assert.deepStrictEqual(warnings, [])
-    const expected = ["ts", "mts", "js", "mjs"].map((extension) => `${name}_tool.${extension}`)
+    const expected = ["ts", "mts", "js", "mjs", "py"].map((extension) => `${name}_tool.${extension}`)
     assert.deepStrictEqual(files, expected)
   })
 
@@ -62,6 +62,7 @@ describe("folder entry", () => {
     assert.deepStrictEqual(readyOf(folder("sm_auth", "README.md", "sm_auth_tool.ts", "config.yaml")), {
       className: "SmAuthTool",
       file: "sm_auth_tool.ts",
+      language: "node",
       warnings: []
     })
   })
@@ -70,8 +71,22 @@ describe("folder entry", () => {
     assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).file, "a_tool.js")
   })
 
+  it("detects a Python package", () => {
+    assert.deepStrictEqual(readyOf(folder("sm_auth", "__init__.py", "config.yaml", "sm_auth_tool.py")), {
+      className: "SmAuthTool",
+      file: "sm_auth_tool.py",
+      language: "python",
+      warnings: []
+    })
+  })
+
   it("detects a single file", () => {
-    const ready = { className: "TextCounterTool", file: "text_counter_tool.mts", warnings: [] }
+    const ready = {
+      className: "TextCounterTool",
+      file: "text_counter_tool.mts",
+      language: "node" as const,
+      warnings: []
+    }
     assert.deepStrictEqual(file("text_counter_tool.mts"), { name: "text_counter", outcome: Result.succeed(ready) })
   })
 
@@ -114,9 +129,12 @@ describe("folder entry", () => {
   })
 
   it.each([
-    [["index.ts"], "its folder has no 'a_tool.ts', 'a_tool.mts', 'a_tool.js' or 'a_tool.mjs'"],
+    [["index.ts"], "its folder has no 'a_tool.ts', 'a_tool.mts', 'a_tool.js', 'a_tool.mjs' or 'a_tool.py'"],
     [["config.yaml"], "its folder has no 'a_tool.ts'"],
-    [["__init__.py", "a_tool.py"], "only 'a_tool.py': Python is not supported"],
+    [["a_tool.py"], "its folder has no '__init__.py', which makes it a Python package"],
+    [["__init__.py", "b_tool.py"], "'b_tool.py' belongs in a folder 'b'"],
+    [["__init__.py", "a.py"], "its folder has no 'a_tool.ts'"],
+    [["__init__.py", "a_tool.py", "a_tool.ts"], "its folder has 'a_tool.ts', 'a_tool.py': keep one of them"],
     [["a_tool.cjs"], "only 'a_tool.cjs': only ES modules are supported"],
     [["b_tool.ts"], "'b_tool.ts' belongs in a folder 'b'"],
     [["A_tool.ts"], "'A_tool.ts' belongs in a folder 'A'"],
@@ -133,7 +151,7 @@ describe("folder entry", () => {
   })
 
   it("explains a file in another language", () => {
-    assert.match(errorOf(file("a_tool.py")), /port it to TypeScript/)
+    assert.match(errorOf(file("a_tool.py")), /a Python pack is a folder with this file and an '__init__\.py'/)
   })
 })
 

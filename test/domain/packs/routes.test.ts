@@ -63,6 +63,7 @@ describe("declared route", () => {
     [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*start with '\/'/],
     [{ endpoint: "/a//b", params }, /contains '\/\/'/],
     [{ endpoint: "/a/", params }, /must not end with '\/'/],
+    [{ endpoint: "/a/execute", params }, /must not end with '\/execute'/],
     [{ endpoint: "/a?b=1", params }, /'\?' or '#'/],
     [{ endpoint: "/a#b", params }, /'\?' or '#'/],
     [{ endpoint: "/a/../b", params }, /'\.\.' as a segment/],

@@ -13,6 +13,7 @@ import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 
 const source: PackSource = {
+  language: "node",
   name: "pack",
   folder: "/packs/pack",
   file: "/packs/pack/pack_tool.ts",

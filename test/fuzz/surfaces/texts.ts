@@ -77,9 +77,8 @@ const checkSession = (text: string): boolean => {
 const checkPackages = (text: string): boolean => {
   const read = parsePackage(text)
   if (Result.isSuccess(read)) {
-    const { name, range } = read.success
-    must(!/[\s;&|`$<>"'\\]/.test(name + (range ?? "")) && !name.startsWith("-"), "a shell could interpret it")
-    const spec = range === undefined ? name : `${name}@${range}`
+    const { spec } = read.success
+    must(!/[\s;&|`$<>"'\\]/.test(spec) && !spec.startsWith("-"), "a shell could interpret it")
     must(Result.isSuccess(parsePackage(spec)), "a formatted package cannot be parsed")
   }
   parsePackages(text.split(","))

@@ -64,7 +64,7 @@ const loader = PackLoader.of({
     }))
 })
 
-const installer = PackInstaller.of({ install: () => Effect.void })
+const installer = PackInstaller.of({ install: () => Effect.succeed({}) })
 
 const hosting = PackHost.layer({ folders: ["/packs"], watch: false }).pipe(
   Layer.provide(Layer.succeed(PackFolders, folders)),

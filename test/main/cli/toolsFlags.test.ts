@@ -76,6 +76,10 @@ const npmFolder = join(folder, "bin")
 mkdirSync(npmFolder)
 writeFileSync(join(npmFolder, "npm"), '#!/bin/sh\necho "$@" > npm-arguments\n')
 chmodSync(join(npmFolder, "npm"), 0o755)
+for (const name of ["python3", "other-python"]) {
+  writeFileSync(join(npmFolder, name), `#!/bin/sh\necho '{"path": "/${name}", "version": [3, 8, 1]}'\n`)
+  chmodSync(join(npmFolder, name), 0o755)
+}
 const withNpm = Effect.acquireRelease(
   Effect.sync(() => {
     const before = process.env["PATH"] ?? ""
@@ -101,8 +105,23 @@ const installing = (run: RunAt, args: ReadonlyArray<string>, outcomes: FlagRow[1
   })
 ]
 
+const pythonPacks = join(folder, "python")
+mkdirSync(join(pythonPacks, "old"), { recursive: true })
+for (const name of ["__init__.py", "old_tool.py"]) writeFileSync(join(pythonPacks, "old", name), "")
+
+/** A row of the interpreter of Python packs: the program that is too old. */
+const interpreting = (run: RunAt): FlagRow => [
+  ["--python", "other-python"],
+  ["python3", "other-python"],
+  Effect.fnUntraced(function* (given) {
+    yield* withNpm
+    const { stderr, stdout } = yield* run(pythonPacks, given)
+    return /'([a-z0-9-]+)' is Python 3\.8\.1/.exec(stdout + stderr)?.[1]
+  })
+]
+
 /** Rows of the flags of a subcommand that runs packs, whose output has what `show` tells of its process. */
-const runtimeRows = (run: RunAt): FlagRows<PackRuntimeOptions> => {
+const runtimeRows = (run: RunAt, runBroken = run): FlagRows<PackRuntimeOptions> => {
   const notified = (
     args: ReadonlyArray<string>,
     outcomes: FlagRow[1],
@@ -116,6 +135,7 @@ const runtimeRows = (run: RunAt): FlagRows<PackRuntimeOptions> => {
   ]
   return {
     install: installing(run, ["--no-install"], [true, false], "install"),
+    python: interpreting(runBroken),
     allowScripts: installing(run, ["--allow-scripts"], [false, true], "--ignore-scripts=false"),
     isolate: notified(["--isolate"], ["true", "false"], /"isHere":(\w+)/, []),
     memory: notified(["--memory", "300"], ["256", "300"], /--max-old-space-size=(\d+)/, ["--isolate"])
@@ -226,6 +246,14 @@ const runServed: RunAt = Effect.fnUntraced(function* (at, given) {
   return { stdout: text, stderr: "", failure: undefined }
 })
 
+/** What the server tells of packs that cannot be used. */
+const runBrokenServed: RunAt = Effect.fnUntraced(function* (at, given) {
+  const { prints } = yield* serve(at, ...given)
+  const url = urlIn(yield* prints("serving "))
+  const text = yield* Effect.promise(async () => (await fetch(`${url}/tools`)).text())
+  return { stdout: text, stderr: "", failure: undefined }
+})
+
 const key = "k3y-of-the-tools"
 const keyFile = join(folder, "key")
 writeFileSync(keyFile, key)
@@ -239,7 +267,7 @@ const initialize = JSON.stringify({
 })
 
 const serveRows: FlagRows<ServeToolsCommandOptions> = {
-  ...runtimeRows(runServed),
+  ...runtimeRows(runServed, runBrokenServed),
   folders: [
     [packs],
     ["serving 0 of 0 packs", "serving 2 of 2 packs"],
@@ -334,6 +362,15 @@ const newRows: FlagRows<Omit<NewPackOptions, "name">> = {
     (given) =>
       Effect.map(a2cInProcess("tools", "new", "text_counter", ...(given.length === 0 ? ["--dir", packs] : given)), () =>
         existsSync(join(other, "text_counter"))
+      )
+  ],
+  python: [
+    ["--python"],
+    [false, true],
+    (given) =>
+      Effect.map(
+        a2cInProcess("tools", "new", given.length === 0 ? "in_node" : "in_python", "--dir", other, ...given),
+        () => existsSync(join(other, "in_python", "__init__.py"))
       )
   ]
 }

@@ -63,6 +63,9 @@ const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   return password === undefined ? headers : { ...headers, "x-api-key": password }
 }
 
+/** Beside each endpoint: takes the task and the session of a call with its parameters. */
+const executionPath = "/execute"
+
 const withoutToken = (access: AccessPolicy): AccessPolicy => ({ ...access, token: "allowAll" })
 
 /** Makes the function that replies to a request of a page or a tool. The reply is undefined when the client has disconnected. */
@@ -76,10 +79,11 @@ const makeRouter = Effect.fnUntraced(function* (
   const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
     const page = pages.get(path)
     if (page !== undefined) return { ...page, methods: ["GET", "HEAD"] }
-    const hosted = host.route(path)
+    const isExecution = path.endsWith(executionPath)
+    const hosted = host.route(isExecution ? path.slice(0, -executionPath.length) : path)
     return hosted === undefined
       ? undefined
-      : { readers: "key" as const, reply: handleCall(hosted, request, response), methods: ["POST"] }
+      : { readers: "key" as const, reply: handleCall(hosted, request, response, isExecution), methods: ["POST"] }
   }
   /** Routes a request before its body is read. */
   return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {

@@ -1,11 +1,23 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, Semaphore } from "effect"
+import { Duration, Effect, Schema, SchemaIssue, Semaphore } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
 import type { HostedRoute } from "../../../application/packs/PackTable.ts"
+import { PackTimeoutError } from "../../../application/packs/RunningPack.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { ExecutionRequest } from "../../../domain/packs/packExecution.ts"
+import { problemsFromStandardIssues } from "../../../domain/packs/params/paramsProblems.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { type PendingRequest, makePendingRequest } from "../../http/messages/limitedBody.ts"
 import { parseContentType, readJson, readMultipart, readUrlEncoded } from "./requestParams.ts"
-import { busyReply, callErrorReply, reject, RequestRejected, resultReply, socketTimeoutMillis } from "./reply.ts"
+import {
+  busyReply,
+  callErrorReply,
+  reject,
+  rejectParams,
+  RequestRejected,
+  resultReply,
+  socketTimeoutMillis
+} from "./reply.ts"
 
 /** Limits of the parameters of a call, and the folder for its files. */
 export interface UploadLimits {
@@ -18,6 +30,9 @@ export interface UploadLimits {
   /** Parent of the temporary folder of each call; the system's by default. */
   readonly uploadFolder: string
 }
+
+const decodeExecution = Schema.decodeUnknownEffect(ExecutionRequest, { errors: "all" })
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const mebibyte = 1024 * 1024
 
@@ -74,8 +89,24 @@ export const makeToolCallHandler = (
     return yield* reject(415, `The parameters must be ${accepted}`)
   })
 
+  const readParams = (hosted: HostedRoute, body: PendingRequest) =>
+    Effect.map(readCallParams(hosted.route, body), (params) => ({ params, timeout: undefined }))
+
+  /** The call in the body of `POST {endpoint}/execute`, and its timeout. */
+  const readExecution = Effect.fnUntraced(function* ({ route }: HostedRoute, body: PendingRequest) {
+    const { params: given } = yield* readJson(body, maxBodyBytes)
+    const { options, payload, session, task } = yield* Effect.mapError(decodeExecution(given), ({ issue }) =>
+      reject(422, problemsFromStandardIssues(formatIssues(issue).issues, given))
+    )
+    if (route.requiresSession === true && session === undefined) {
+      return yield* rejectParams("This tool needs a session", ["session"], "missing")
+    }
+    const execution = { ...task, ...session, ...definedOnly({ ...options }) }
+    return { params: { params: payload, form: false, files: {}, execution }, timeout: options?.timeout }
+  })
+
   /** The reply is undefined when the client has disconnected. */
-  return (hosted: HostedRoute, request: IncomingMessage, response: ServerResponse) => {
+  return (hosted: HostedRoute, request: IncomingMessage, response: ServerResponse, isExecution: boolean) => {
     const { socket } = request
     // A call has its own timeout.
     const suspendSocketTimeout = Effect.acquireRelease(
@@ -83,9 +114,15 @@ export const makeToolCallHandler = (
       () => Effect.sync(() => void socket.setTimeout(socketTimeoutMillis))
     )
     return Effect.gen(function* () {
-      const params = yield* readCallParams(hosted.route, makePendingRequest(request, response))
+      const read = isExecution ? readExecution : readParams
+      const { params, timeout = Number.POSITIVE_INFINITY } = yield* read(hosted, makePendingRequest(request, response))
       yield* suspendSocketTimeout
-      return resultReply(yield* host.call(hosted, params))
+      const result = yield* Effect.timeoutOrElse(host.call(hosted, params), {
+        duration: Duration.seconds(timeout),
+        orElse: () =>
+          Effect.fail(new PackTimeoutError({ message: `The tool did not answer within ${timeout} seconds` }))
+      })
+      return resultReply(result)
     }).pipe(
       Effect.scoped,
       Effect.catchTags({

@@ -2,12 +2,12 @@ import { hash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Duration, Effect, Layer, Stream } from "effect"
-import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { PackInstaller, PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
-import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
+import { type Duration, Effect, Layer } from "effect"
+import { ChildProcessSpawner } from "effect/process"
+import { PackInstaller, type PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
 import { thrownMessage } from "../execution/runPackCode.ts"
 import { asObject, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { installFailed, type Installer, runInstaller } from "./runInstaller.ts"
 
 /** Member of a generated `package.json`; the installer never overwrites other manifests. */
 const generatedMarker = { generatedBy: "a2c-smcp" } as const
@@ -91,16 +91,7 @@ export interface NpmOptions {
   readonly command?: string
 }
 
-const shutdownTimeout = "2 seconds"
-
-/** In characters. */
-const maxLineLength = 500
-
-const maxErrorLines = 50
-
 const maxReasonLines = 2
-
-const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
 
 const fileOperation =
   (problem: string) =>
@@ -154,58 +145,32 @@ const extractReason = (errors: ReadonlyArray<string>): string => {
     .join("; ")
 }
 
-const runNpm = Effect.fnUntraced(function* (
-  command: string,
-  args: ReadonlyArray<string>,
-  folder: string,
-  onLine: (line: string) => Effect.Effect<void>
-) {
-  const notStarted = installFailed(`${command} cannot be started: is it installed?`)
-  const child = yield* spawnGuarded(
-    ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout })
-  ).pipe(Effect.mapError(() => notStarted))
-  const errors: Array<string> = []
-  yield* child.all.pipe(
-    Stream.decodeText(),
-    Stream.splitLines,
-    Stream.mapError(() => installFailed(`reading the output of ${command} failed`)),
-    Stream.runForEach((output) => {
-      const line = output.slice(0, maxLineLength).trimEnd()
-      if (/^npm (?:error|ERR!)/.test(line) && errors.length < maxErrorLines) errors.push(line)
-      return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
-    })
-  )
-  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was killed by a signal`))
-  if (code === 0) return
-  // A script of a package may exit with the same code; npm then reports errors.
-  if (code === missingProgramCode && errors.length === 0) return yield* notStarted
-  return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
-}, Effect.scoped)
-
 const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: NpmOptions) =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
     PackInstaller.of({
-      install: Effect.fnUntraced(function* (folder, packages, onLine) {
-        if (packages.length === 0) return
-        if (yield* readFolder(() => isInstalled(folder, packages))) return
+      install: Effect.fnUntraced(function* ({ folder, packages }, onLine) {
+        if (packages.length === 0) return {}
+        if (yield* readFolder(() => isInstalled(folder, packages))) return {}
         const target = yield* writeFolder(async () => {
           await clearInstalled(folder)
           return prepareManifest(folder, packages)
         })
         const args = npmArguments(folder, packages, target, allowScripts)
-        const running = Effect.provideService(
-          runNpm(command, args, folder, onLine),
+        const npm: Installer = {
+          command,
+          args,
+          folder,
+          isError: (line) => /^npm (?:error|ERR!)/.test(line),
+          reasonOf: extractReason,
+          timeout
+        }
+        yield* Effect.provideService(
+          runInstaller(npm, (line) => onLine(line.replace(/^npm http /, ""))),
           ChildProcessSpawner.ChildProcessSpawner,
           spawner
         )
-        yield* Effect.timeoutOrElse(running, {
-          duration: timeout,
-          orElse: () =>
-            Effect.fail(
-              installFailed(`${command} timed out after ${Duration.format(Duration.fromInputUnsafe(timeout))}`)
-            )
-        })
         yield* writeFolder(() => markInstalled(folder, packages))
+        return {}
       })
     })
   )
@@ -222,8 +187,8 @@ export const layer = (
 
 /** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
-  install: Effect.fnUntraced(function* (folder, packages) {
-    if (yield* readFolder(() => arePresent(folder, packages))) return
+  install: Effect.fnUntraced(function* ({ folder, packages }) {
+    if (yield* readFolder(() => arePresent(folder, packages))) return {}
     const missing = packages.join(", ")
     return yield* installFailed(
       `missing packages: ${missing}. Installation is disabled: install them in ${folder}, or enable it`

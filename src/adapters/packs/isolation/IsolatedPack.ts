@@ -1,15 +1,23 @@
-import { type ChildProcess, fork } from "node:child_process"
+import { type ChildProcess, fork, spawn, type StdioOptions } from "node:child_process"
 import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { Deferred, Duration, Effect, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
-import { type LoadedPack, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
+import {
+  type LoadedPack,
+  type PackCall,
+  PackError,
+  type PackSource
+} from "../../../application/ports/packs/PackLoader.ts"
+import { asObject, findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../../../domain/json.ts"
+import { type PackManifest, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
+import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
 import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
-import { withProgress } from "../execution/runPackCode.ts"
-import { writeEmbeddedFiles } from "../execution/toolFiles.ts"
+import { decodeDeclaration } from "../loading/PackDeclaration.ts"
+import type { CompileSchema } from "../loading/ParamsValidator.ts"
+import { invalidParamsError, withProgress } from "../execution/runPackCode.ts"
+import { checkFileParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 
 interface PackProcessHandlers {
@@ -30,7 +38,28 @@ const maxLineLength = 16_384
 /** TypeScript in the sources, JavaScript in the build. */
 const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
 
+/** The program that runs a Python pack, and the folder of what packs import of their host. */
+const pythonScript = fileURLToPath(new URL("../python/runner/pack_runner.py", import.meta.url))
+
+const unloaded = "it was unloaded"
+
+/** The exit code of a Python pack without memory. */
+const outOfMemoryCode = 77
+
+/** Starts the process of a pack with a channel for messages. It is the leader of its group, which can be killed as a whole. */
+const startProcess = ({ interpreter, language, memory }: PackSource): ChildProcess => {
+  const stdio: StdioOptions = ["ignore", "pipe", "pipe", "ipc"]
+  if (language === "python") {
+    const args = ["-u", "-X", "utf8", pythonScript]
+    return spawn(interpreter ?? "python3", args, { serialization: "json", stdio, detached: true })
+  }
+  // Flags of the host do not apply to packs.
+  const execArgv = [`--max-old-space-size=${memory}`]
+  return fork(childScript, [], { execArgv, serialization: "advanced", stdio, detached: true })
+}
+
 const exitReason = (code: number | null, signal: string | null, memory: number): string => {
+  if (code === outOfMemoryCode) return `its process used more than ${memory} MiB of memory`
   // Node aborts when its heap is full.
   if (signal === "SIGABRT")
     return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
@@ -69,15 +98,7 @@ const spawnPackProcess = Effect.fnUntraced(function* (
   /** Messages without an acknowledgement, oldest first. */
   const pendingAcks: Array<Deferred.Deferred<void>> = []
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() =>
-      fork(childScript, [], {
-        // Flags of the host do not apply to packs.
-        execArgv: [`--max-old-space-size=${source.memory}`],
-        serialization: "advanced",
-        stdio: ["ignore", "pipe", "pipe", "ipc"],
-        detached: true // makes it the leader of a process group, which can be killed as a whole
-      })
-    ),
+    Effect.sync(() => startProcess(source)),
     (started) =>
       Effect.andThen(
         Effect.sync(() => killProcessGroup(started)),
@@ -135,6 +156,32 @@ const spawnPackProcess = Effect.fnUntraced(function* (
   return { send, sendAcknowledged }
 })
 
+const pythonNames = [
+  ["getRouteConfig()", "get_route_config()"],
+  ["listTools()", "list_tools()"],
+  ["'params'", "'params_class'"],
+  ["'toolName'", "'tool_name'"],
+  ["'useForm'", "'use_form'"]
+] as const
+
+/** A text about a declaration in the names of the seed. */
+const withPythonNames = (text: string): string =>
+  pythonNames.reduce((named, [name, python]) => named.replaceAll(name, python), text)
+
+/** The process validates the parameters. */
+const compileNothing: CompileSchema = () => () => []
+
+/** A call as the runner of Python packs takes it: with texts of forms converted, as for other packs. */
+const toPythonCall = Effect.fnUntraced(function* (schema: JsonObject, files: PackRoute["files"], call: PackCall) {
+  const problems = [
+    ...checkFileParams(files, call),
+    ...findRoundedIntegers(call.params).map((path) => paramsProblem(`${path}: ${roundedIntegersProblem}`))
+  ]
+  if (problems.length > 0) return yield* invalidParamsError(problems)
+  const multiple = Object.keys(files).filter((name) => files[name]?.multiple === true)
+  return { ...call, params: call.form ? coerceForm(schema, call.params) : call.params, multiple }
+})
+
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
   readonly onProgress: (progress: McpProgress) => void
@@ -153,6 +200,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
   const exited = yield* Deferred.make<string>()
   const pendingCalls = new Map<number, PendingCall>()
   let lastId = 0
+  let isUnloaded = false
 
   const crashed = (message: string) => Effect.fail(new PackError({ reason: "crashed", message }))
   const setReady = (manifest: Effect.Effect<PackManifest, PackError>) => void Deferred.doneUnsafe(ready, manifest)
@@ -165,7 +213,12 @@ export const loadIsolated = Effect.fnUntraced(function* (
   const failCalls = (reason: string) => {
     for (const id of pendingCalls.keys()) complete(id, crashed(reason))
   }
-  yield* Effect.addFinalizer(() => Effect.sync(() => failCalls("it was unloaded")))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isUnloaded = true
+      failCalls(unloaded)
+    })
+  )
 
   const child = yield* spawnPackProcess(source, {
     onLogLine: log,
@@ -173,6 +226,16 @@ export const loadIsolated = Effect.fnUntraced(function* (
       switch (report.type) {
         case "ready":
           return setReady(Effect.succeed(report.manifest))
+        case "declared":
+          return setReady(
+            decodeDeclaration(source, report.routes, report.tools, compileNothing).pipe(
+              Effect.map(({ manifest: { warnings, ...rest } }) => ({
+                ...rest,
+                warnings: warnings.map(withPythonNames)
+              })),
+              Effect.mapError(({ message, reason }) => new PackError({ reason, message: withPythonNames(message) }))
+            )
+          )
         case "unusable":
           return failToLoad(report.message)
         case "log":
@@ -194,6 +257,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
 
   const runCall: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
+    if (isUnloaded) return yield* crashed(unloaded)
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
     return yield* withProgress(onProgress, (report) => {
@@ -208,17 +272,19 @@ export const loadIsolated = Effect.fnUntraced(function* (
   })
 
   const manifest = yield* Deferred.await(ready)
-  /** File parameters of a tool: those of its first route, or of its listing. */
-  const filesOfTool = (tool: string): PackRoute["files"] => {
-    const route = manifest.routes.find((one) => one.tool === tool)
-    const schema = manifest.tools.find(({ name }) => name === tool)?.["inputSchema"]
-    return route?.files ?? (isJsonObject(schema) ? fileParamsOf(schema) : {})
-  }
+  /** The schema of a tool: that of its first route, or of its listing. */
+  const schemaOf = (tool: string): JsonObject =>
+    manifest.routes.find((one) => one.tool === tool)?.params ??
+    asObject(manifest.tools.find(({ name }) => name === tool)?.["inputSchema"])
   // Written by the parent: a killed process does not remove its files.
-  const call: LoadedPack["call"] = (request, onProgress) =>
-    writeEmbeddedFiles(filesOfTool(request.tool), request).pipe(
-      Effect.flatMap((placed) => runCall(placed, onProgress)),
-      Effect.scoped
+  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
+    const schema = schemaOf(request.tool)
+    const files = fileParamsOf(schema)
+    const placed = yield* writeEmbeddedFiles(files, request)
+    return yield* runCall(
+      source.language === "python" ? yield* toPythonCall(schema, files, placed) : placed,
+      onProgress
     )
+  }, Effect.scoped)
   return { manifest, call, exited: Deferred.await(exited) }
 })

@@ -23,6 +23,8 @@ export type ParentMessage =
 
 export type ChildMessage =
   | { readonly type: "ready"; readonly manifest: PackManifest }
+  /** What a Python pack declares: the results of its methods, as JSON. */
+  | { readonly type: "declared"; readonly routes: unknown; readonly tools: unknown }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
   | { readonly type: "result"; readonly id: number; readonly result: JsonObject }

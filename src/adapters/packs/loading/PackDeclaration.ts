@@ -1,6 +1,7 @@
 import { Effect, Predicate, Result } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { type DeclaredRoute, findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
@@ -149,7 +150,7 @@ const parseDeclaration = (
     const routes: Array<PackRoute> = []
     const firstRouteOfTool = new Map<string, DeclaredRoute>()
     for (const route of declared) {
-      const { endpoint, params, tool } = route
+      const { endpoint, params, requiresSession, tool } = route
       const parameters = yield* Result.mapError(
         makeParamsValidator(params, compile, listedSchemas.get(tool)),
         (reason) => `params of the route ${endpoint}: ${reason}`
@@ -159,7 +160,7 @@ const parseDeclaration = (
       warnings.push(...validator.warnings.map((warning) => `route ${endpoint}: ${warning}`))
       // Files require a form.
       const useForm = route.useForm || Object.keys(files).length > 0
-      routes.push({ endpoint, tool, useForm, params: schema, files })
+      routes.push({ endpoint, tool, useForm, params: schema, files, ...definedOnly({ requiresSession }) })
       const first = firstRouteOfTool.get(tool)
       if (first === undefined) {
         firstRouteOfTool.set(tool, route)

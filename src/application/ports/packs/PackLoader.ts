@@ -1,9 +1,14 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { PackLanguage } from "../../../domain/packs/packNames.ts"
+import type { PackExecution } from "../../../domain/packs/packExecution.ts"
 import type { PackManifest, ParamsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { McpProgress } from "../McpSession.ts"
 
 export interface PackSource {
+  readonly language: PackLanguage
+  /** The absolute path of the interpreter, for a Python pack. */
+  readonly interpreter?: string
   /** The name of its folder, or of its only file without `_tool`. */
   readonly name: string
   /** The absolute path of the pack's folder, or of the folder that holds its only file. */
@@ -16,7 +21,7 @@ export interface PackSource {
   readonly version: string
   /** The content of `config.yaml`. */
   readonly config: JsonObject
-  /** Run it in a separate process that can be killed. */
+  /** Run it in a separate process that can be killed; Python packs always are. */
   readonly isolated: boolean
   /** Memory limit of an isolated pack, in MiB. */
   readonly memory: number
@@ -39,6 +44,8 @@ export interface PackCall {
   readonly form: boolean
   /** The files of a form by parameter name. */
   readonly files: { readonly [name: string]: ReadonlyArray<PackFile> }
+  /** Who runs the call for what, for Python packs. Only calls over `/execute` have it. */
+  readonly execution?: PackExecution
 }
 
 /**

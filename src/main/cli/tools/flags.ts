@@ -37,6 +37,9 @@ const runtimeFlags = {
     default: true
   }),
   allowScripts: flag.toggle("allow-scripts", "let packages run their install scripts, which may do anything"),
+  python: setting.text("python", "interpreter of Python packs, 3.10 or later; python3 by default", {
+    metavar: "PROGRAM"
+  }),
   isolate: flag.toggle("isolate", "run every pack in a separate process, so a runaway pack is killed alone"),
   memory: sizeFlag("memory", 65_536, 256, "memory limit of an isolated pack in MiB")
 }
@@ -114,6 +117,7 @@ export const packCallRules: ReadonlyArray<FlagRule<CallToolOptions>> = [...runti
 
 export const newFlags = {
   name: word("name", "name of the pack, as text_counter"),
-  dir
+  dir,
+  python: flag.toggle("python", "write the pack in Python")
 }
 export type NewPackOptions = Command.Command.Config.Infer<typeof newFlags>

@@ -45,14 +45,93 @@ test("counts characters and words", () => {
 })
 `
 
+const pythonTemplate = (name: string, className: string) => `"""A working tool: change it as needed."""
+
+from typing import Sequence
+
+from mcp.types import TextContent, Tool
+from pydantic import BaseModel, Field
+
+from app.base_tool import BaseMCPTool
+
+
+class Params(BaseModel):
+    text: str = Field(description="The text")
+    loud: bool = Field(default=False, description="Answer in capitals")
+
+
+class ${className}(BaseMCPTool):
+    def get_route_config(self) -> list[dict]:
+        return [{"endpoint": "/tools/${name}", "params_class": Params}]
+
+    async def list_tools(self) -> list[Tool]:
+        return [
+            Tool(
+                name="${name}",
+                description="Counts the characters and words of a text",
+                inputSchema=Params.model_json_schema(),
+            )
+        ]
+
+    async def call_tool(self, name: str, arguments: dict) -> Sequence[TextContent]:
+        params = Params(**arguments)
+        said = f"{len(params.text)} characters, {len(params.text.split())} words"
+        return [TextContent(type="text", text=said.upper() if params.loud else said)]
+`
+
+const pythonTestTemplate = (name: string) => `"""Calls the tool as its host does; A2C is the command."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+A2C = os.environ.get("A2C", "npx -y a2c-smcp").split()
+PACKS = pathlib.Path(__file__).parent.parent
+
+
+class Test(unittest.TestCase):
+    def test_counts_characters_and_words(self):
+        given = json.dumps({"text": "hello there"})
+        command = [*A2C, "tools", "call", "${name}", "--dir", str(PACKS), "--args", given]
+        called = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(called.stdout.strip(), "11 characters, 2 words", called.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
+`
+
+/** The files of a pack beside its configuration, and how to test it. */
+const filesOf = (name: string, className: string, python: boolean) =>
+  python
+    ? {
+        test: `test_${name}.py`,
+        runTest: "python3",
+        files: {
+          "__init__.py": `from .${name}_tool import ${className}\n\n__all__ = ["${className}"]\n`,
+          [`${name}_tool.py`]: pythonTemplate(name, className),
+          [`test_${name}.py`]: pythonTestTemplate(name)
+        }
+      }
+    : {
+        test: `${name}_tool.test.ts`,
+        runTest: "node --test",
+        files: {
+          [`${name}_tool.ts`]: toolTemplate(name, className),
+          [`${name}_tool.test.ts`]: testTemplate(name, className)
+        }
+      }
+
 const configTemplate = (name: string) => `enabled: true
 description: "Counts characters and words"
 usage: "${name}: text (the text), loud (answer in capitals, default false)"
 packages: []
 `
 
-/** Writes a working pack into a folder of packs and gives its folder. An existing folder is never overwritten. */
-export const writePack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
+/** Writes a working pack into a folder of packs and gives its folder and the command of its test. An existing folder is never overwritten. */
+export const writePack = Effect.fnUntraced(function* ({ dir, name, python }: NewPackOptions) {
   const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const read = parsePackName(name)
@@ -63,21 +142,24 @@ export const writePack = Effect.fnUntraced(function* ({ dir, name }: NewPackOpti
   const folder = join(dir, name)
   if (yield* exists(folder)) return yield* failCommand(`${folder} exists already`)
   yield* makeDirectory(folder, { recursive: true })
-  yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
-  yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
-  yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
-  return folder
+  const { files, runTest, test } = filesOf(name, className, python)
+  yield* Effect.forEach(
+    Object.entries({ ...files, "config.yaml": configTemplate(name) }),
+    ([file, text]) => writeFileString(join(folder, file), text),
+    { discard: true }
+  )
+  return { folder, runTest: `${runTest} ${join(folder, test)}` }
 })
 
 /** Writes a pack and prints the next steps. */
-export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
-  const { join } = yield* Path.Path
-  const folder = yield* writePack({ dir, name })
+export const newPack = Effect.fnUntraced(function* (options: NewPackOptions) {
+  const { dir, name } = options
+  const { folder, runTest } = yield* writePack(options)
   yield* print(
     [
       `wrote ${folder}`,
       "",
-      `  node --test ${join(folder, `${name}_tool.test.ts`)}`,
+      `  ${runTest}`,
       `  a2c tools call ${name} --dir ${dir} --args '{"text": "hello there"}'`,
       `  a2c tools serve ${dir}`
     ].join("\n")

@@ -36,7 +36,7 @@ export const foldersOrDefault = (folders: ReadonlyArray<string>) =>
 /** A host of the packs in these folders, before its first scan. */
 export const packHostFor = (
   folders: ReadonlyArray<string>,
-  { allowScripts, install, isolate, memory }: PackRuntimeOptions,
+  { allowScripts, install, isolate, memory, python }: PackRuntimeOptions,
   { timeout, watch = false }: { readonly timeout?: Duration.Duration; readonly watch?: boolean } = {}
 ): Layer.Layer<PackHost> => {
   // Packs, their processes and npm inherit the environment, but not this key. The system keeps it in
@@ -49,7 +49,7 @@ export const packHostFor = (
     memory,
     install,
     allowScripts,
-    ...definedOnly({ limits: timeout && { timeout } })
+    ...definedOnly({ python, limits: timeout && { timeout } })
   })
 }
 

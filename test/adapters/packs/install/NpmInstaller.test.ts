@@ -17,12 +17,12 @@ const install = (folder: string, packages: ReadonlyArray<string>, options: NpmIn
   Effect.gen(function* () {
     const lines: Array<string> = []
     const installer = yield* PackInstaller
-    yield* installer.install(folder, packages, (line) => Effect.sync(() => lines.push(line)))
+    yield* installer.install({ folder, language: "node", packages }, (line) => Effect.sync(() => lines.push(line)))
     return lines
   }).pipe(Effect.provide(NpmInstaller.layer(options).pipe(Layer.provide(NodeServices.layer))))
 
 const reject = (folder: string, packages: ReadonlyArray<string>) =>
-  PackInstaller.use((installer) => installer.install(folder, packages, silent)).pipe(
+  PackInstaller.use((installer) => installer.install({ folder, language: "node", packages }, silent)).pipe(
     Effect.provide(NpmInstaller.layerWithoutInstall)
   )
 
@@ -132,7 +132,7 @@ exit 1`
     const command = yield* program(folder, "trap '' TERM\nsleep 300 & echo $!\nwait")
     const lines: Array<string> = []
     const outcome = yield* PackInstaller.use((installer) =>
-      installer.install(folder, ["tiny"], (line) => Effect.sync(() => lines.push(line)))
+      installer.install({ folder, language: "node", packages: ["tiny"] }, (line) => Effect.sync(() => lines.push(line)))
     ).pipe(
       Effect.provide(NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))),
       Effect.flip

@@ -1,0 +1,183 @@
+import { hash, randomUUID } from "node:crypto"
+import { existsSync } from "node:fs"
+import { mkdir, rename, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Layer, Semaphore } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { type InstalledPack, PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
+import { asObject, parseJson } from "../../../domain/json.ts"
+import { thrownMessage } from "../execution/runPackCode.ts"
+import { installFailed, type Installer, runInstaller } from "./runInstaller.ts"
+import type { NpmOptions } from "./NpmInstaller.ts"
+
+export interface PythonOptions extends Pick<NpmOptions, "allowScripts" | "timeout"> {
+  /** The interpreter, 3.10 or later; `python3` of the PATH by default. */
+  readonly python?: string
+  /** Installs what packs declare, by default. Without it they run with what is there. */
+  readonly install?: boolean
+  /** The folder of the environments, in the user's cache. */
+  readonly environments: string
+  /** @internal Replaces uv in tests. */
+  readonly uv?: string
+}
+
+/** What every Python pack may import. */
+const basePackages = ["fastapi>=0.110,<1", "loguru>=0.7,<1", "mcp>=1.9,<2", "pydantic>=2.7,<3"]
+
+const oldestMinor = 10
+
+const interpreterTimeout = "10 seconds"
+
+const describeInterpreter =
+  "import json, sys; print(json.dumps({'path': sys.executable, 'version': sys.version_info[:3]}))"
+
+interface Interpreter {
+  readonly path: string
+  readonly version: string
+}
+
+/** Finds the interpreter, and checks its version. */
+const findInterpreter = Effect.fnUntraced(function* (command: string) {
+  const notFound = installFailed(
+    `'${command}' cannot be started: Python packs need Python 3.${oldestMinor} or later (--python)`
+  )
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const output = yield* spawner
+    .string(ChildProcess.make(command, ["-c", describeInterpreter], { stdin: "ignore", stderr: "ignore" }))
+    .pipe(
+      Effect.mapError(() => notFound),
+      Effect.timeoutOrElse({ duration: interpreterTimeout, orElse: () => notFound })
+    )
+  const { path, version } = asObject(parseJson(output))
+  if (typeof path !== "string" || !Array.isArray(version)) return yield* notFound
+  const text = version.join(".")
+  const [major, minor] = version as ReadonlyArray<number>
+  if (major !== 3 || (minor ?? 0) < oldestMinor) {
+    return yield* installFailed(
+      `'${command}' is Python ${text}: Python packs need 3.${oldestMinor} or later, which --python can name`
+    )
+  }
+  return { path, version: text } satisfies Interpreter
+})
+
+const interpreterIn = (environment: string): string => join(environment, "bin", "python")
+
+/** The reason in the output of pip, or of uv. */
+const isErrorLine = (line: string): boolean => /^(ERROR: |error: |\s+(×|╰─▶|├─▶) )/.test(line)
+
+const reasonOf = (errors: ReadonlyArray<string>): string =>
+  errors
+    .map((line) => line.replace(/^(ERROR: |error: |\s+(×|╰─▶|├─▶) )/, "").trim())
+    .filter((line) => line !== "")
+    .slice(0, 2)
+    .join("; ")
+
+const fileWork = <A>(work: () => Promise<A>) =>
+  Effect.tryPromise({
+    try: work,
+    catch: (error) => installFailed(`writing the environment failed: ${thrownMessage(error)}`)
+  })
+
+const make = Effect.fnUntraced(function* ({
+  allowScripts = false,
+  environments,
+  install = true,
+  python = "python3",
+  timeout = "5 minutes",
+  uv = "uv"
+}: PythonOptions) {
+  const others = yield* PackInstaller
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  // Packs with the same packages share an environment, which is made once.
+  const lock = yield* Semaphore.make(1)
+  const isInstalled = (command: string) =>
+    Effect.map(spawner.exitCode(ChildProcess.make(command, ["--version"])), (code) => code === 0).pipe(
+      Effect.orElseSucceed(() => false)
+    )
+
+  /** Makes an environment beside its place, so that one which is there is complete. */
+  const makeEnvironment = Effect.fnUntraced(
+    function* (
+      { path }: Interpreter,
+      environment: string,
+      packages: ReadonlyArray<string>,
+      onLine: (line: string) => Effect.Effect<void>
+    ) {
+      const lockFile = `${environment}.lock`
+      const made = `${environment}.new-${randomUUID()}`
+      const hasUv = yield* isInstalled(uv)
+      const wanted = existsSync(lockFile) ? ["-r", lockFile] : packages
+      const wheels = allowScripts ? [] : ["--only-binary", ":all:"]
+      const pip = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", ...wheels]
+      const target = interpreterIn(made)
+      const run = (command: string, ...args: ReadonlyArray<string>) =>
+        runInstaller(
+          { command, args, folder: environments, isError: isErrorLine, reasonOf, timeout } satisfies Installer,
+          onLine
+        )
+      yield* fileWork(async () => {
+        await mkdir(environments, { recursive: true, mode: 0o700 })
+        await rm(made, { recursive: true, force: true })
+      })
+      const installed = Effect.gen(function* () {
+        if (hasUv) {
+          yield* run(uv, "venv", "--quiet", "--relocatable", "--python", path, made)
+          yield* run(uv, "pip", "install", "--python", target, ...wheels, ...wanted)
+        } else {
+          yield* run(path, "-m", "venv", made)
+          yield* run(target, "-m", "pip", "install", ...pip, ...wanted)
+        }
+        const freeze = hasUv
+          ? ChildProcess.make(uv, ["pip", "freeze", "--python", target])
+          : ChildProcess.make(target, ["-m", "pip", "freeze", "--disable-pip-version-check"])
+        const versions = yield* Effect.mapError(spawner.string(freeze), () =>
+          installFailed("listing the packages failed")
+        )
+        yield* fileWork(async () => {
+          await writeFile(lockFile, versions)
+          await rename(made, environment).catch((error: unknown) => {
+            // Another process was faster.
+            if (!existsSync(environment)) throw error
+          })
+        })
+      })
+      yield* Effect.ensuring(installed, Effect.ignore(fileWork(() => rm(made, { recursive: true, force: true }))))
+    },
+    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
+  )
+
+  const installPython = Effect.fnUntraced(function* (
+    given: ReadonlyArray<string>,
+    onLine: (line: string) => Effect.Effect<void>
+  ): Effect.fn.Return<InstalledPack, ReturnType<typeof installFailed>> {
+    const interpreter = yield* Effect.provideService(
+      findInterpreter(python),
+      ChildProcessSpawner.ChildProcessSpawner,
+      spawner
+    )
+    const packages = [...basePackages, ...given]
+    const key = hash("sha256", [interpreter.path, interpreter.version, ...packages].join("\n")).slice(0, 16)
+    const environment = join(environments, `${interpreter.version}-${key}`)
+    if (!existsSync(environment) && !install) return { interpreter: interpreter.path }
+    const making = Effect.suspend(() =>
+      existsSync(environment) ? Effect.void : makeEnvironment(interpreter, environment, packages, onLine)
+    )
+    if (!existsSync(environment)) yield* lock.withPermits(1)(making)
+    return { interpreter: interpreterIn(environment) }
+  })
+
+  return PackInstaller.of({
+    install: (pack, onLine) =>
+      pack.language === "python" ? installPython(pack.packages, onLine) : others.install(pack, onLine)
+  })
+})
+
+/**
+ * Installs packages of Python packs, with `uv` where it is installed, with `venv` and `pip` otherwise: into one
+ * environment for each set of packages, with a lock beside it, which a later installation follows. Only wheels are
+ * installed unless scripts are allowed. Other packs go to the installer below.
+ */
+export const layer = (
+  options: PythonOptions
+): Layer.Layer<PackInstaller, never, PackInstaller | ChildProcessSpawner.ChildProcessSpawner> =>
+  Layer.effect(PackInstaller, make(options))

@@ -1,0 +1,67 @@
+import { Duration, Effect, Stream } from "effect"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
+import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
+
+const shutdownTimeout = "2 seconds"
+
+/** In characters. */
+const maxLineLength = 500
+
+const maxErrorLines = 50
+
+export const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
+
+/** A program that installs packages. */
+export interface Installer {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** The working folder. */
+  readonly folder: string
+  /** True for a line that tells why it fails. */
+  readonly isError: (line: string) => boolean
+  /** The reason, from these lines. */
+  readonly reasonOf: (errors: ReadonlyArray<string>) => string
+  readonly timeout: Duration.Input
+}
+
+const run = Effect.fnUntraced(function* (
+  { args, command, folder, isError, reasonOf }: Installer,
+  onLine: (line: string) => Effect.Effect<void>
+) {
+  const notStarted = installFailed(`${command} cannot be started: is it installed?`)
+  const child = yield* spawnGuarded(
+    ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout })
+  ).pipe(Effect.mapError(() => notStarted))
+  const errors: Array<string> = []
+  yield* child.all.pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.mapError(() => installFailed(`reading the output of ${command} failed`)),
+    Stream.runForEach((output) => {
+      const line = output.slice(0, maxLineLength).trimEnd()
+      if (isError(line) && errors.length < maxErrorLines) errors.push(line)
+      return line === "" ? Effect.void : onLine(line)
+    })
+  )
+  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was killed by a signal`))
+  if (code === 0) return
+  // What it starts may exit with the same code; it then reports errors.
+  if (code === missingProgramCode && errors.length === 0) return yield* notStarted
+  return yield* installFailed(reasonOf(errors) || `${command} exited with code ${code}`)
+}, Effect.scoped)
+
+/** Runs an installer. Interruption kills it and its child processes. */
+export const runInstaller = (
+  installer: Installer,
+  onLine: (line: string) => Effect.Effect<void>
+): Effect.Effect<void, PackInstallError, ChildProcessSpawner.ChildProcessSpawner> =>
+  Effect.timeoutOrElse(run(installer, onLine), {
+    duration: installer.timeout,
+    orElse: () =>
+      Effect.fail(
+        installFailed(
+          `${installer.command} timed out after ${Duration.format(Duration.fromInputUnsafe(installer.timeout))}`
+        )
+      )
+  })

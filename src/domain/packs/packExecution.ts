@@ -1,0 +1,36 @@
+import { Schema } from "effect"
+import { JsonObject } from "../json.ts"
+import { maxIdentifierLength, optionalField } from "../model/fields.ts"
+
+const Name = Schema.String.check(Schema.isMaxLength(maxIdentifierLength))
+const Url = Schema.String.check(Schema.isMaxLength(2048))
+
+/** One hour. */
+const maxTimeoutSeconds = 3600
+
+/** The body of `POST {endpoint}/execute`, as later versions of Automata have it. */
+export const ExecutionRequest = Schema.Struct({
+  task: Schema.Struct({ task_id: Name, user_id: Name, account_id: Name, platform: Name, action: Name }),
+  session: optionalField(Schema.Struct({ session_id: Name, cdp_url: Url })),
+  payload: JsonObject,
+  options: optionalField(
+    Schema.Struct({
+      timeout: optionalField(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))),
+      retry: optionalField(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))
+    })
+  )
+})
+
+/** What a Python pack learns of an execution, by the names of its `ExecutionContext`. */
+export interface PackExecution {
+  readonly task_id: string
+  readonly user_id: string
+  readonly account_id: string
+  readonly platform: string
+  readonly action: string
+  readonly session_id?: string
+  readonly cdp_url?: string
+  /** In seconds. */
+  readonly timeout?: number
+  readonly retry?: number
+}

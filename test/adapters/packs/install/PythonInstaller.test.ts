@@ -1,0 +1,130 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
+import * as PythonInstaller from "../../../../src/adapters/packs/install/PythonInstaller.ts"
+import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
+import { temporaryFolder } from "../../../temporaryFolder.ts"
+
+/** A program instead of Python: `pip` runs the script `pip`, with the arguments of pip. */
+const fakePython = Effect.fnUntraced(function* (pip: string, version = "[3, 11, 7]") {
+  const folder = yield* temporaryFolder
+  const python = join(folder, "python3")
+  writeFileSync(
+    python,
+    `#!/bin/sh
+case "$2" in
+  "import json"*) echo '{"path": "${python}", "version": ${version}}';;
+  venv) mkdir -p "$3/bin" && cp "${python}" "$3/bin/python";;
+  pip) shift 2; echo "$@" >> "${folder}/pip-arguments"; [ "$1" = freeze ] && { echo tiny==1.0.0; exit; }; ${pip};;
+esac`
+  )
+  chmodSync(python, 0o755)
+  const environments = join(folder, "environments")
+  const install = (packages: ReadonlyArray<string>, options: Partial<PythonInstaller.PythonOptions> = {}) =>
+    PackInstaller.use((installer) =>
+      installer.install({ folder, language: "python", packages }, () => Effect.void)
+    ).pipe(
+      Effect.provide(
+        PythonInstaller.layer({ environments, python, uv: "no-uv", ...options }).pipe(
+          Layer.provide(NpmInstaller.layerWithoutInstall),
+          Layer.provide(NodeServices.layer)
+        )
+      )
+    )
+  return { environments, folder, install, python, pipRuns: () => readFileSync(join(folder, "pip-arguments"), "utf8") }
+})
+
+const failure = (effect: ReturnType<Effect.Success<ReturnType<typeof fakePython>>["install"]>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
+
+describe("installer of Python packs", () => {
+  it.live("makes one environment for each set of packages, with a lock", () =>
+    Effect.gen(function* () {
+      const { environments, install, pipRuns } = yield* fakePython("true")
+      const first = yield* install(["tiny==1.0.0"])
+      assert.deepStrictEqual(yield* install(["tiny==1.0.0"]), first)
+      const other = yield* install(["tiny==2.0.0"])
+      assert.notStrictEqual(other.interpreter, first.interpreter)
+      assert.isTrue(existsSync(first.interpreter ?? ""))
+      const names = readdirSync(environments)
+      assert.lengthOf(
+        names.filter((name) => name.endsWith(".lock")),
+        2
+      )
+      assert.lengthOf(names, 4)
+      assert.lengthOf(
+        pipRuns()
+          .split("\n")
+          .filter((line) => line.startsWith("install")),
+        2
+      )
+    })
+  )
+
+  it.live("installs wheels only, unless scripts are allowed", () =>
+    Effect.gen(function* () {
+      const { install, pipRuns } = yield* fakePython("true")
+      yield* install(["tiny==1.0.0"])
+      assert.include(pipRuns(), "--only-binary :all:")
+      assert.include(pipRuns(), "tiny==1.0.0")
+      const allowed = yield* fakePython("true")
+      yield* allowed.install(["tiny==1.0.0"], { allowScripts: true })
+      assert.notInclude(allowed.pipRuns(), "--only-binary")
+    })
+  )
+
+  it.live("follows the lock of an earlier installation", () =>
+    Effect.gen(function* () {
+      const { environments, install, pipRuns } = yield* fakePython("true")
+      const { interpreter = "" } = yield* install(["tiny>=1"])
+      const environment = join(interpreter, "../..")
+      yield* Effect.promise(() => import("node:fs/promises").then(({ rm }) => rm(environment, { recursive: true })))
+      yield* install(["tiny>=1"])
+      const [, , again = ""] = pipRuns().split("\n")
+      assert.include(again, `-r ${environments}`)
+    })
+  )
+
+  it.live("tells the line of pip that says why it fails, and tries again", () =>
+    Effect.gen(function* () {
+      const { environments, install } = yield* fakePython(
+        "echo Collecting tiny; echo 'ERROR: Could not find a version that satisfies tiny==9' >&2; exit 1"
+      )
+      const message = "Could not find a version that satisfies tiny==9"
+      assert.strictEqual(yield* failure(install(["tiny==9"])), message)
+      assert.deepStrictEqual(readdirSync(environments), [])
+      assert.strictEqual(yield* failure(install(["tiny==9"])), message)
+    })
+  )
+
+  it.live("ends an installation that takes too long", () =>
+    Effect.gen(function* () {
+      const { install } = yield* fakePython("sleep 300")
+      assert.match(yield* failure(install(["tiny"], { timeout: "300 millis" })), /timed out after 300ms$/)
+    })
+  )
+
+  it.live("needs Python 3.10 or later", () =>
+    Effect.gen(function* () {
+      const old = yield* fakePython("true", "[3, 8, 1]")
+      assert.match(yield* failure(old.install([])), /is Python 3\.8\.1: Python packs need 3\.10 or later/)
+      const newer = yield* fakePython("true", "[4, 0, 0]")
+      assert.match(yield* failure(newer.install([])), /is Python 4\.0\.0/)
+      assert.match(
+        yield* failure(old.install([], { python: "no-such-python" })),
+        /^'no-such-python' cannot be started: Python packs need Python 3\.10 or later \(--python\)$/
+      )
+    })
+  )
+
+  it.live("uses the interpreter as it is where nothing may be installed", () =>
+    Effect.gen(function* () {
+      const { environments, install, python } = yield* fakePython("exit 1")
+      assert.deepStrictEqual(yield* install(["tiny"], { install: false }), { interpreter: python })
+      assert.isFalse(existsSync(environments))
+    })
+  )
+})
