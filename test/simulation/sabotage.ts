@@ -14,7 +14,7 @@ import {
 } from "../../src/application/ports/Transport.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../src/domain/json.ts"
 import type { MembershipCommand } from "../../src/domain/office/decideMembership.ts"
-import { officeIdOf } from "../../src/domain/model/officeKey.ts"
+import { officeIdOf } from "../../src/domain/model/ids.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"
 

@@ -23,7 +23,7 @@ import { operatorName } from "../../src/domain/approvals/Caller.ts"
 import { asObject, asString, parseJsonOrThrow } from "../../src/domain/json.ts"
 import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
 import { allGrants } from "../../src/domain/model/Identity.ts"
-import { officeIdOf } from "../../src/domain/model/officeKey.ts"
+import { officeIdOf } from "../../src/domain/model/ids.ts"
 import type { ToolResult } from "../../src/domain/model/ToolResult.ts"
 import {
   type CallerProcess,

@@ -34,6 +34,7 @@ import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
 import { makeOpenApprovals } from "./approvals/openApprovals.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** An event of the office or of the Agent's connection. */
 export type AgentEvent =
@@ -49,7 +50,7 @@ const eventBacklog = 1024
 
 /** A tool call. Without `computer`, the Agent finds the one Computer that has the tool. */
 export interface ToolCall extends Omit<ToolRequest, "computer"> {
-  readonly computer?: string | undefined
+  readonly computer?: ComputerName | undefined
 }
 
 export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool">, AgentQueries {
@@ -70,7 +71,7 @@ export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool"
   /** The current view, then every change. */
   readonly changes: Stream.Stream<OfficeView>
   /** The current view of one Computer, then every change; `undefined` while it is absent. */
-  readonly changesOf: (computer: string) => Stream.Stream<ComputerView | undefined>
+  readonly changesOf: (computer: ComputerName) => Stream.Stream<ComputerView | undefined>
   /** Events from now on. */
   readonly events: Stream.Stream<AgentEvent>
   /**
@@ -108,7 +109,7 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
 }
 
 const membersKey = "members"
-const refreshKey = (part: ViewPart, computer: string): string => `${part} ${computer}`
+const refreshKey = (part: ViewPart, computer: ComputerName): string => `${part} ${computer}`
 const isKeyOfTools = (key: string): boolean => key === membersKey || key.startsWith(refreshKey("tools", ""))
 
 /** What the view of an Agent is made of. */
@@ -129,7 +130,7 @@ const makeViewParts = Effect.gen(function* () {
 /** Makes the functions that fetch the parts of the view. */
 const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
   const { permitsOf, refresher, view } = parts
-  type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
+  type Fetch = (computer: ComputerName) => Effect.Effect<Partial<ComputerView>, AgentError>
   const fetchers: { readonly [P in ViewPart]: Fetch } = {
     tools: requests.getToolList,
     servers: (computer) => Effect.map(requests.mcpServers(computer), (servers) => ({ servers })),
@@ -137,7 +138,7 @@ const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
     documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents })),
     skills: (computer) => Effect.map(requests.skills(computer), (skills) => ({ skills }))
   }
-  const refreshPart = (part: ViewPart, computer: string): Effect.Effect<void> =>
+  const refreshPart = (part: ViewPart, computer: ComputerName): Effect.Effect<void> =>
     refresher.refresh(
       refreshKey(part, computer),
       Effect.matchEffect(permitsOf(part).withPermit(fetchers[part](computer)), {
@@ -149,9 +150,9 @@ const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
         onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
       })
     )
-  const refreshServers = (computer: string) =>
+  const refreshServers = (computer: ComputerName) =>
     Effect.suspend(() => (parts.followsServers ? refreshPart("servers", computer) : Effect.void))
-  const refreshComputer = (computer: string) =>
+  const refreshComputer = (computer: ComputerName) =>
     Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
   /** Fetches the members after every join: the Server does not announce members that joined earlier. */
   const refreshAll = refresher.refresh(

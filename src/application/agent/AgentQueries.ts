@@ -6,6 +6,7 @@ import { DocumentReader, DocumentUnreadable } from "../ports/files/DocumentReade
 import type { AgentError } from "./AgentErrors.ts"
 import { type AgentRequests } from "./AgentRequests.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** The bytes of a document and the metadata that its Computer sent. */
 export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
@@ -23,13 +24,16 @@ export interface FetchOptions {
 /** Operations that need more than one request. */
 export interface AgentQueries {
   /** Lists all resources of an MCP server, page by page. */
-  readonly allResources: (computer: string, mcpServer: string) => Effect.Effect<ReadonlyArray<JsonObject>, AgentError>
+  readonly allResources: (
+    computer: ComputerName,
+    mcpServer: string
+  ) => Effect.Effect<ReadonlyArray<JsonObject>, AgentError>
   /**
    * Fetches a `dpe://` document: asks the Computer for its location and reads it from there over HTTP. Local files are
    * readable only in folders that the host allows.
    */
   readonly fetchDocument: (
-    computer: string,
+    computer: ComputerName,
     uri: string,
     options?: FetchOptions
   ) => Effect.Effect<FetchedDocument, AgentError | DocumentUnreadable>
@@ -47,7 +51,7 @@ export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequ
   const reader = yield* Effect.serviceOption(DocumentReader)
 
   const fetchDocument = Effect.fn("Agent.fetchDocument")(function* (
-    computer: string,
+    computer: ComputerName,
     uri: string,
     { maxBytes = defaultMaxBytes, timeout }: FetchOptions = {}
   ) {

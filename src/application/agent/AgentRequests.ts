@@ -37,10 +37,11 @@ import {
 } from "./officeRequests.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
 export interface ToolRequest extends CallAnswers {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly tool: string
   readonly params?: JsonObject
   readonly timeout?: number
@@ -76,32 +77,32 @@ export interface AgentRequests extends RequestMethods {
   readonly startTool: (request: Omit<ToolRequest, "blobs">) => Effect.Effect<ToolTask, AgentError | McpSessionError>
   /** The handle of a task that this Agent started, also in an earlier process. */
   readonly task: (
-    computer: string,
+    computer: ComputerName,
     id: string,
     options?: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
   ) => ToolTask
   /** The tools for a model, without those that only apps call. */
-  readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
+  readonly getTools: (computer: ComputerName) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** All tools, with the servers that start. */
-  readonly getToolList: (computer: string) => Effect.Effect<ToolList, AgentError>
+  readonly getToolList: (computer: ComputerName) => Effect.Effect<ToolList, AgentError>
   /**
    * The MCP servers of a Computer with their instructions, prompts, resource templates, and the details of their tools.
    * Empty for Computers of other implementations.
    */
-  readonly mcpServers: (computer: string) => Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError>
+  readonly mcpServers: (computer: ComputerName) => Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError>
   /**
    * Sends a request to an MCP server and gives its result unchanged. Fails with the server's error, or as `unsupported`
    * at Computers of other implementations.
    */
   readonly mcpRequest: (
-    computer: string,
+    computer: ComputerName,
     request: McpServerRequest
   ) => Effect.Effect<JsonObject, AgentError | McpSessionError>
   /** Sends the request of a method by its fields, and gives the whole reply. */
   readonly request: RequestMethod
   /** Reads the content of a blob handle, verified; a handle is valid at its Computer only. */
   readonly blob: (
-    computer: string,
+    computer: ComputerName,
     handle: string,
     options?: BlobOptions
   ) => Effect.Effect<FetchedBlob, AgentError | BlobUnreadable>
@@ -110,13 +111,13 @@ export interface AgentRequests extends RequestMethods {
    * parts of an interrupted upload.
    */
   readonly putBlob: (
-    computer: string,
+    computer: ComputerName,
     bytes: Uint8Array,
     options?: PutBlobOptions
   ) => Effect.Effect<UploadedFile, AgentError | UploadFailed>
   /** Reads a file of a skill, verified: `SKILL.md` without its front matter, or the file at `relPath`. */
   readonly readSkill: (
-    computer: string,
+    computer: ComputerName,
     name: string,
     relPath?: string,
     options?: BlobOptions
@@ -224,10 +225,10 @@ export const makeAgentRequests = (
   const listings = makeListings(line, office, requests, peers)
   const { listMcpServers, sendMcp } = makeMcpChannel({ calls, request: requests.request, ...listings }, peers)
 
-  const restore = (computer: string, result: ToolResult, timeout: number) =>
+  const restore = (computer: ComputerName, result: ToolResult, timeout: number) =>
     restoreBlobs(result, (handle, limits) => transfers.blob(computer, handle, limits), timeout)
 
-  const attributesOf = (computer: string, tool: string) => ({
+  const attributesOf = (computer: ComputerName, tool: string) => ({
     "a2c.office": office,
     "a2c.computer": computer,
     "gen_ai.tool.name": tool
@@ -235,7 +236,7 @@ export const makeAgentRequests = (
 
   /** What receives the statuses of a call and answers what it waits for. */
   const receiverOf = (
-    computer: string,
+    computer: ComputerName,
     { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
   ): Effect.Effect<OnCallStatus | undefined, never, Scope.Scope> =>
     answersNothing(answers) ? Effect.succeed(onStatus) : answerStatuses(methods, computer, { ...answers, onStatus })

@@ -8,6 +8,7 @@ import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import { notifyListener, type OnCallStatus } from "./callStatuses.ts"
 import { formatSome } from "../../domain/errorMessage.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** An Agent's view of one Computer; parts are `undefined` until fetched. */
 export interface ComputerView {
@@ -48,7 +49,7 @@ export const initialView = (members: OfficeView["members"]): OfficeView => ({
 })
 
 /** Applies fetched parts of a Computer; equal parts stay the same objects. Ignores a Computer that has left. */
-export const applyUpdate = (view: OfficeView, computer: string, update: Partial<ComputerView>): OfficeView => {
+export const applyUpdate = (view: OfficeView, computer: ComputerName, update: Partial<ComputerView>): OfficeView => {
   const known = view.computers.get(computer)
   if (known === undefined) return view
   const isChanged = (part: string, value: unknown) =>
@@ -146,7 +147,7 @@ const listsTimeout = Duration.seconds(10)
 export interface ToolSearch {
   readonly tool: string
   /** The only Computer whose tools count; all by default. */
-  readonly computer?: string | undefined
+  readonly computer?: ComputerName | undefined
   /** How long the search takes at most. */
   readonly timeout: Duration.Duration
   /** Waits while servers start that may have the tool. */

@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import type { CallReport, CallStatus } from "../../domain/model/CallStatus.ts"
 import { type ExtendTimeout, makeExtension } from "../ports/Transport.ts"
+import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** Receives the reason why a call waits. The Agent ignores a failure, after logging it. */
 export type OnCallStatus = (status: CallStatus) => Effect.Effect<void>
@@ -16,9 +17,9 @@ const waitMargin = Duration.seconds(2)
 /** Follows the calls that wait for an approval. */
 export interface WaitObserver {
   /** A call waits for this approval. */
-  readonly onWait: (approval: string, computer: string) => Effect.Effect<void>
+  readonly onWait: (approval: string, computer: ComputerName) => Effect.Effect<void>
   /** Someone decided about a call of this Computer. */
-  readonly onDecided: (computer: string) => Effect.Effect<void>
+  readonly onDecided: (computer: ComputerName) => Effect.Effect<void>
   /** The call that waited for this approval has ended. */
   readonly onEnd: (approval: string) => Effect.Effect<void>
 }
@@ -30,7 +31,7 @@ const noObserver: WaitObserver = {
 }
 
 interface Listener {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly onStatus: OnCallStatus | undefined
   readonly extendTimeout: (time: Duration.Duration) => void
   /** The id of the approval for which the call waits, or waited. */
@@ -46,7 +47,7 @@ export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
      * extends the timeout of the call.
      */
     listen: <A, E, R>(
-      call: { readonly reqId: string; readonly computer: string; readonly onStatus: OnCallStatus | undefined },
+      call: { readonly reqId: RequestId; readonly computer: ComputerName; readonly onStatus: OnCallStatus | undefined },
       running: (extend: ExtendTimeout) => Effect.Effect<A, E, R>
     ): Effect.Effect<A, E, R> =>
       Effect.suspend(() => {

@@ -14,6 +14,7 @@ import type { Calls } from "../../domain/wire/calls.ts"
 import type { CallDefinition } from "../../domain/wire/defineCall.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
 import { type AgentError, BadReply } from "./AgentErrors.ts"
+import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** Time in seconds that the Agent waits longer than a Computer for an MCP server. */
 const marginSeconds = 5
@@ -46,13 +47,13 @@ type ChannelRequest = Pick<McpServerRequest, "params" | "timeout"> & {
 
 interface ChannelParts {
   readonly calls: Pick<Calls, "mcp" | "toolCall">
-  readonly request: <Request extends { readonly agent: string; readonly reqId: string }, Reply>(
+  readonly request: <Request extends { readonly agent: string; readonly reqId: RequestId }, Reply>(
     definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
-    makePayload: (base: { readonly agent: string; readonly reqId: string }) => Request,
+    makePayload: (base: { readonly agent: string; readonly reqId: RequestId }) => Request,
     timeout?: Duration.Duration
   ) => Effect.Effect<Reply, AgentError>
   /** Both record what peers know. */
-  readonly getToolList: (computer: string) => Effect.Effect<unknown, AgentError>
+  readonly getToolList: (computer: ComputerName) => Effect.Effect<unknown, AgentError>
   readonly members: Effect.Effect<unknown, AgentError>
 }
 
@@ -73,7 +74,7 @@ const toMcpResult = ({ failure, result }: McpOutcome): Effect.Effect<JsonObject,
 /** Makes the requests to the MCP servers of Computers, which take the way that the Server of the office passes. */
 export const makeMcpChannel = ({ calls, getToolList, members, request }: ChannelParts, peers: KnownPeers) => {
   /** Sends a request as a tool call: every Server passes those. */
-  const sendAsCall = (computer: string, params: JsonObject, timeout: number) =>
+  const sendAsCall = (computer: ComputerName, params: JsonObject, timeout: number) =>
     request(
       calls.toolCall,
       (base) => ({ ...base, computer, toolName: mcpToolName, params, timeout }),
@@ -88,7 +89,7 @@ export const makeMcpChannel = ({ calls, getToolList, members, request }: Channel
     )
 
   const sendMcp = Effect.fnUntraced(function* (
-    computer: string,
+    computer: ComputerName,
     { timeout = defaultMcpTimeoutSeconds, ...asked }: ChannelRequest
   ): Effect.fn.Return<JsonObject, AgentError | McpSessionError> {
     if (peers.serverPassesMcp === undefined) yield* members
@@ -102,7 +103,7 @@ export const makeMcpChannel = ({ calls, getToolList, members, request }: Channel
   return {
     sendMcp,
     /** Empty for Computers of other implementations. */
-    listMcpServers: (computer: string): Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError> =>
+    listMcpServers: (computer: ComputerName): Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError> =>
       sendMcp(computer, { method: "servers/list", params: {} }).pipe(
         Effect.flatMap((result) =>
           Effect.mapError(Effect.fromResult(mcpServerListCodec.decode(result)), (message) => new BadReply({ message }))

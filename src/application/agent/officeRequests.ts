@@ -18,6 +18,7 @@ import type { ExtendTimeout } from "../ports/Transport.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { withNewRequestId } from "../shared/tracing.ts"
 import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
+import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
 const defaultTimeout = Duration.seconds(35)
@@ -48,7 +49,7 @@ type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" |
 /** What every request names: its Agent and its id. */
 interface RequestBase {
   readonly agent: string
-  readonly reqId: string
+  readonly reqId: RequestId
 }
 
 /** The methods of the rows in the table of requests. */
@@ -73,7 +74,7 @@ export const makeOfficeRequests = (
   const report = makeListingReport({ office })
 
   /** Sends a request and decodes its reply, or the protocol error instead of the reply. */
-  const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
+  const send = Effect.fnUntraced(function* <Request extends { readonly reqId: RequestId }, Reply>(
     { event, reply, request: { encode } }: Definition<Request, Reply>,
     payload: Request,
     timeout: Duration.Duration,
@@ -97,7 +98,7 @@ export const makeOfficeRequests = (
       return yield* new BadReply({ message: "The reply has another req_id" })
     }
     if (omitted === undefined) return decoded
-    const { computer } = payload as { readonly computer?: string }
+    const { computer } = payload as { readonly computer?: ComputerName }
     yield* report(event, { items: [], omitted: omitted.map((reason) => ({ name: String(computer), reason })) })
     return { ...rest, reqId } as Reply
   })

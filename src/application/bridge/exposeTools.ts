@@ -12,6 +12,7 @@ import { matchesToolPattern } from "../../domain/wildcard.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type ToolOrigin, toolOriginsOf } from "./officeServers.ts"
 import { officeToolListings, resultToolListing, searchToolListings } from "./officeToolListings.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 export interface OfficeToolsOptions {
   /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
@@ -30,7 +31,7 @@ export interface OfficeToolsOptions {
 }
 
 export interface OfficeTool {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly tool: Tool
   /** Missing at Computers that do not tell their MCP servers. */
   readonly origin: ToolOrigin | undefined

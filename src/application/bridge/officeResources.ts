@@ -10,6 +10,7 @@ import type { Agent } from "../agent/Agent.ts"
 import type { FetchedDocument } from "../agent/AgentQueries.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** The maximum number of listed documents per Computer, and the page size of the requests. */
 const documentPaging = { maxCount: 1000, pageSize: 100 }
@@ -44,7 +45,7 @@ const toDocumentResource = (uri: string, { pageCount, summary, title }: Document
   _meta: { page_count: pageCount }
 })
 
-const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
+const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: ComputerName) {
   const found: Array<DocumentSummary> = []
   while (found.length < documentPaging.maxCount) {
     const page = yield* agent.findDocuments(computer, { offset: found.length, limit: documentPaging.pageSize })
@@ -54,7 +55,7 @@ const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], comput
   return found
 })
 
-const toSkillResource = (computer: string, { description, license, name, version }: SkillRef): JsonObject => ({
+const toSkillResource = (computer: ComputerName, { description, license, name, version }: SkillRef): JsonObject => ({
   uri: toSkillUri({ computer, skill: name }),
   name,
   description,
@@ -65,7 +66,7 @@ const toSkillResource = (computer: string, { description, license, name, version
 /** Lists a kind of resource of one Computer, or nothing when that fails. */
 const listOrNothing = <A>(
   kind: "documents" | "skills",
-  computer: string,
+  computer: ComputerName,
   listing: Effect.Effect<ReadonlyArray<A>, { readonly message: string }>
 ): Effect.Effect<ReadonlyArray<A>> =>
   listing.pipe(

@@ -12,9 +12,10 @@ import type { McpServerRequest } from "../agent/mcpChannel.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
 import type { ListingReport } from "../shared/listings/listingReport.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 interface OfficePrompt {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly server: string
   readonly prompt: JsonObject
 }
@@ -22,7 +23,9 @@ interface OfficePrompt {
 /** Maximum number of prompts that are remembered after they left. */
 const maxDepartedPrompts = 1000
 
-const serversIn = ({ computers }: OfficeView): ReadonlyArray<readonly [computer: string, server: McpServerInfo]> =>
+const serversIn = ({
+  computers
+}: OfficeView): ReadonlyArray<readonly [computer: ComputerName, server: McpServerInfo]> =>
   [...computers].flatMap(([computer, { servers = [] }]) => servers.map((server) => [computer, server] as const))
 
 /**
@@ -72,7 +75,7 @@ export interface ToolOrigin {
 
 /** The origins of the tools of a Computer, by their names there. */
 export const toolOriginsOf = (
-  computer: string,
+  computer: ComputerName,
   servers: ReadonlyArray<McpServerInfo>
 ): ReadonlyMap<string, ToolOrigin> => {
   const originsOf = ({ id: server, tools }: McpServerInfo) => {
@@ -124,7 +127,7 @@ export const makeServerRequests = (
   maxNameLength: number | undefined,
   report: ListingReport
 ) => {
-  const send = (computer: string, request: McpServerRequest) =>
+  const send = (computer: ComputerName, request: McpServerRequest) =>
     Effect.mapError(agent.mcpRequest(computer, request), (error) =>
       error._tag === "McpSessionError" ? error : new McpSessionError({ reason: "unavailable", message: error.message })
     )

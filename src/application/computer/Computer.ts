@@ -43,6 +43,7 @@ import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSup
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import type { ExplainRequest } from "./calls/CallConsent.ts"
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
   /** The office to join before the servers start; without it the Computer stays outside until `join`. */
@@ -106,7 +107,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
 }
 
 /** Notifies the office of changed parts. `flush` sends what changed during a join: Agents may have fetched it before. */
-const makeOfficeUpdates = (computer: string, member: () => OfficeMember | undefined) => {
+const makeOfficeUpdates = (computer: ComputerName, member: () => OfficeMember | undefined) => {
   const backlog = new Set<ComputerPart>()
   const notify = (part: ComputerPart): Effect.Effect<void> =>
     Effect.suspend(() => {

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { InputAnswer } from "../../domain/model/InputRequest.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
+import type { RequestId } from "../../domain/model/ids.ts"
 
 /**
  * Decides about a call that needs an approval: `true` allows this call, `false` denies it. The answer may have a scope or a
@@ -37,7 +38,7 @@ export interface DpeRequest {
     readonly mcpServerName: string
     readonly mimeType: string | undefined
     readonly agent: string
-    readonly reqId: string
+    readonly reqId: RequestId
   }
 }
 
@@ -49,7 +50,7 @@ export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unk
 
 /** The progress of a call. */
 export interface ProgressReport extends McpProgress {
-  readonly reqId: string
+  readonly reqId: RequestId
   /** The exposed name of the tool. */
   readonly tool: string
 }

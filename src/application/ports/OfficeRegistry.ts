@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
 import type { MembershipCommand } from "../../domain/office/decideMembership.ts"
 import type { Capacity } from "../../domain/office/MembershipState.ts"
-import type { OfficeKey, SessionId } from "../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../domain/model/ids.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
 /** A change in the cluster. Listeners get the changes of each office in the order in which they happened. */

@@ -1,5 +1,6 @@
 import { Context, Effect, Random, Tracer } from "effect"
 import { formatTraceparent, parseTraceparent } from "../../domain/traceparent.ts"
+import type { RequestId } from "../../domain/model/ids.ts"
 
 /** Makes a request id: 128 random bits in the form of a UUID. Ids must be unique (spec §6.2). */
 export const makeRequestId: Effect.Effect<string> = Effect.map(
@@ -38,7 +39,7 @@ export const withPeerSpan = <A, E, R>(
 export const withNewRequestId = <A, E, R>(
   name: string,
   attributes: Attributes,
-  send: (reqId: string) => Effect.Effect<A, E, R>
+  send: (reqId: RequestId) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   withPeerSpan(name, attributes, (traceparent) =>
     traceparent === undefined ? Effect.flatMap(makeRequestId, send) : send(traceparent)
@@ -48,7 +49,7 @@ export const withNewRequestId = <A, E, R>(
 export const withServerSpan = <A, E, R>(
   name: string,
   attributes: Attributes,
-  reqId: string,
+  reqId: RequestId,
   serve: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber(({ context }) => {

@@ -3,16 +3,17 @@ import type { Caller } from "./Caller.ts"
 import type { InputAnswer, InputRequest } from "../model/InputRequest.ts"
 import { definedOnly } from "../objects.ts"
 import type { ToolChange } from "../tools/toolPins.ts"
+import type { ComputerName, RequestId } from "../model/ids.ts"
 
 /** A call that waits until a person or a program decides about it, or answers `input`. Its texts are foreign. */
 export interface Approval {
   /** 128 random bits in hexadecimal. */
   readonly id: string
-  readonly reqId: string
+  readonly reqId: RequestId
   /** The office of the call and its protocol line; missing outside an office. */
   readonly office?: string
   readonly line?: string
-  readonly computer: string
+  readonly computer: ComputerName
   /** The MCP server, by its name in the configuration. */
   readonly server: string
   /** The exposed name of the tool. */

@@ -4,6 +4,7 @@ import { taskRetention } from "../model/messages/tasks.ts"
 import { badRequest, notFound, ProtocolError } from "../model/ProtocolError.ts"
 import type { ToolResult } from "../model/ToolResult.ts"
 import { estimateSize, findSurplus } from "./keptResults.ts"
+import type { RequestId } from "../model/ids.ts"
 
 /** Tasks of a Computer that run. */
 const maxRunning = 64
@@ -79,7 +80,7 @@ export const taskKey = (caller: OfficeCaller, id: string): string => JSON.string
 export const isHeldBy = (
   tasks: TasksState,
   holder: OfficeCaller,
-  call: { readonly caller: Caller; readonly reqId: string }
+  call: { readonly caller: Caller; readonly reqId: RequestId }
 ): boolean => {
   const task = tasks.get(taskKey(holder, call.reqId))
   return task !== undefined && isSameCaller(task.holder, holder) && isSameCaller(task.caller, call.caller)

@@ -1,21 +1,22 @@
+import type { ComputerName, RequestId } from "./ids.ts"
 /** The state of a call that an Agent waits for. */
 export type CallStatus =
   /** A person or a program must decide about the call; `approval` is missing where the Computer does not name it. */
-  | { readonly _tag: "WaitingForConsent"; readonly computer: string; readonly approval?: AwaitedApproval }
+  | { readonly _tag: "WaitingForConsent"; readonly computer: ComputerName; readonly approval?: AwaitedApproval }
   /** The call was allowed, or denied, by an approver; or a question answered, or declined. `by` is empty at its expiry. */
   | {
       readonly _tag: "Decided"
-      readonly computer: string
+      readonly computer: ComputerName
       readonly isAllowed: boolean
       readonly by: string
       readonly isQuestion?: true
     }
   /** The tool is not known yet; `servers` are MCP servers of the Computer that start, the first ones of many. */
-  | { readonly _tag: "WaitingForServers"; readonly computer: string; readonly servers: ReadonlyArray<string> }
+  | { readonly _tag: "WaitingForServers"; readonly computer: ComputerName; readonly servers: ReadonlyArray<string> }
   /** The tool runs; its MCP server reports its progress, in a unit that it chooses. */
   | {
       readonly _tag: "Progressing"
-      readonly computer: string
+      readonly computer: ComputerName
       readonly progress: number
       readonly total?: number
       readonly message?: string
@@ -35,7 +36,7 @@ export interface AwaitedApproval {
 
 /** The status of a call with its request id. */
 export interface CallReport {
-  readonly reqId: string
+  readonly reqId: RequestId
   /** The name of the caller, whose ids of requests may equal those of another; missing where one caller is known. */
   readonly agent?: string
   readonly status: CallStatus

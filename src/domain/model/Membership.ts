@@ -1,6 +1,6 @@
 import { Data, type Option, Schema } from "effect"
 import { optionalField } from "./fields.ts"
-import { type OfficeId, officeIdOf, type OfficeKey, type SessionId } from "./officeKey.ts"
+import { type OfficeId, officeIdOf, type OfficeKey, type SessionId } from "./ids.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
 export const Role = Schema.Literals(["agent", "computer"])

@@ -1,4 +1,5 @@
 import type { Membership } from "./Membership.ts"
+import type { ComputerName, RequestId } from "./ids.ts"
 
 /** The parts of a Computer that can change while it runs. */
 export const computerParts = ["config", "toolList", "desktop", "finder", "skills"] as const
@@ -8,5 +9,5 @@ export type ComputerPart = (typeof computerParts)[number]
 export type Notification =
   | { readonly _tag: "Entered"; readonly membership: Membership }
   | { readonly _tag: "Left"; readonly membership: Membership }
-  | { readonly _tag: "Updated"; readonly part: ComputerPart; readonly computer: string }
-  | { readonly _tag: "Cancelled"; readonly agent: string; readonly reqId: string }
+  | { readonly _tag: "Updated"; readonly part: ComputerPart; readonly computer: ComputerName }
+  | { readonly _tag: "Cancelled"; readonly agent: string; readonly reqId: RequestId }

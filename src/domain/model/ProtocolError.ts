@@ -1,5 +1,6 @@
 import { Data } from "effect"
 import type { JsonObject } from "../json.ts"
+import type { ComputerName } from "./ids.ts"
 
 /** The suffix that marks a retryable rejection in line 0.2, whose join acknowledgement is a text without a code. */
 const retrySuffix = ", try again"
@@ -79,7 +80,7 @@ export const unknownEvent = (event: string) =>
   makeProtocolError(errorCodes.notFound, `Unknown event ${JSON.stringify(event)}`)
 
 /** Published Agents of the protocol 0.2 read the name in `details`. */
-export const computerNotFound = (computer: string) =>
+export const computerNotFound = (computer: ComputerName) =>
   new ProtocolError({
     code: errorCodes.notFound,
     message: `Computer '${computer}' not found in the office`,

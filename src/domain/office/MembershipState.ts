@@ -1,6 +1,6 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership, Session } from "../model/Membership.ts"
-import type { OfficeKey, SessionId } from "../model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../model/ids.ts"
 import { nameKey } from "../model/names.ts"
 
 /** The members of one office: at most one Agent, and Computers by the unique keys of their names. */

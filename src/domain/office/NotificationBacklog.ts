@@ -1,4 +1,5 @@
 import { type Notification, type ComputerPart, computerParts } from "../model/Notification.ts"
+import type { ComputerName } from "../model/ids.ts"
 
 /**
  * The notifications that a slow member has not received. Combines them without changing the member's final view:
@@ -14,7 +15,7 @@ export interface NotificationBacklog {
 
 export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0, bytes: 0 })
 
-const updateKey = (part: ComputerPart, computer: string) => JSON.stringify([part, computer])
+const updateKey = (part: ComputerPart, computer: ComputerName) => JSON.stringify([part, computer])
 
 /** Approximate memory of a notification and its place in the backlog, without the key. */
 const notificationBytes = 256

@@ -10,7 +10,7 @@ import {
   tooManyOffices
 } from "../model/Membership.ts"
 import { membershipConflict } from "./membershipConflict.ts"
-import { officeIdOf, type OfficeKey, type SessionId } from "../model/officeKey.ts"
+import { officeIdOf, type OfficeKey, type SessionId } from "../model/ids.ts"
 import { definedOnly } from "../objects.ts"
 import {
   addMember,

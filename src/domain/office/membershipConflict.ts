@@ -6,7 +6,7 @@ import {
   type PublicMembership,
   type Role
 } from "../model/Membership.ts"
-import { officeIdOf } from "../model/officeKey.ts"
+import { officeIdOf } from "../model/ids.ts"
 
 /** The member that holds a membership, as far as a Server tells; `joinedAt` in epoch milliseconds. */
 export interface CurrentMember {

@@ -2,9 +2,10 @@ import { Iterable, Option, Result } from "effect"
 import { skillMainFile } from "../model/messages/skills.ts"
 import { appScheme, isAppUri } from "../tools/appTools.ts"
 import { hostLabel } from "../tools/exposedNames.ts"
+import type { ComputerName } from "../model/ids.ts"
 
 export interface OfficeResource {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly uri: string
 }
 
@@ -42,7 +43,7 @@ export const parseOfficeUri = (uri: string, computers: Iterable<string>): Office
 
 /** A file of a skill of an office. */
 export interface OfficeSkillFile {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly skill: string
   /** The path below the folder of the skill; the main file without one. */
   readonly relPath?: string
@@ -70,7 +71,7 @@ export const parseSkillUri = (uri: string, computers: Iterable<string>): OfficeS
 
 /** A resource of an MCP server of an office, or a template of resources. */
 export interface ServerResource {
-  readonly computer: string
+  readonly computer: ComputerName
   /** The identity of the MCP server in the office. */
   readonly server: string
   readonly uri: string

@@ -1,9 +1,10 @@
 import { Result } from "effect"
+import type { ComputerName } from "../model/ids.ts"
 
 /** A task of an office: the id that its Agent chose, at its Computer. */
 export interface OfficeTask {
   readonly id: string
-  readonly computer: string
+  readonly computer: ComputerName
 }
 
 /** Formats the id of a task for hosts and people. It names the Computer, so a later process finds the task. */

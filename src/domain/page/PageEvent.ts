@@ -3,6 +3,7 @@ import type { CallStatus } from "../model/CallStatus.ts"
 import type { ComputerPart } from "../model/Notification.ts"
 import type { Role } from "../model/Membership.ts"
 import type { OperatorFeatures } from "../office/memberFeatures.ts"
+import type { ComputerName, RequestId } from "../model/ids.ts"
 
 /** Addresses an office: offices of one id on different protocol lines are different ones. */
 export interface OfficeAddress {
@@ -31,11 +32,11 @@ export interface PageCall extends OfficeAddress {
   readonly node: string
   readonly agent: string
   readonly subject: string
-  readonly computer: string
+  readonly computer: ComputerName
   readonly event: string
   /** The tool of a tool call. */
   readonly tool?: string
-  readonly reqId: string
+  readonly reqId: RequestId
   readonly startedAt: number
   /** What the Computer last reported; missing while it reports nothing. */
   readonly status?: CallStatus
@@ -90,7 +91,7 @@ export type PageEvent =
   /** A Computer announced a change of a part. */
   | ({
       readonly _tag: "Updated"
-      readonly computer: string
+      readonly computer: ComputerName
       readonly part: ComputerPart
       readonly at: number
     } & OfficeAddress)
@@ -111,7 +112,7 @@ export type PageEvent =
   | { readonly _tag: "NodeLost"; readonly node: string; readonly at: number }
   | { readonly _tag: "Activity"; readonly at: number; readonly offices: ReadonlyArray<OfficeActivity> }
   /** The state of a Computer with the feature `inspection`, in the office that the page watches. */
-  | ({ readonly _tag: "Inspected"; readonly computer: string; readonly inspection: Inspection } & OfficeAddress)
+  | ({ readonly _tag: "Inspected"; readonly computer: ComputerName; readonly inspection: Inspection } & OfficeAddress)
 
 /** The first message of a stream: the state that the events change. */
 export interface PageSnapshot {

@@ -10,6 +10,7 @@ import type {
   PageSnapshot
 } from "./PageEvent.ts"
 import { type CallPhase, phaseOf } from "./calls/callPhase.ts"
+import type { ComputerName } from "../model/ids.ts"
 
 /** Calls that the page keeps. Beyond it the oldest ended ones are removed first. */
 export const maxCalls = 5_000
@@ -84,11 +85,11 @@ export const initialState: PageState = {
 export const officeKey = ({ line, office }: OfficeAddress): string => JSON.stringify([line, office])
 
 /** Identifies a Computer in maps. */
-export const computerKey = ({ line, office }: OfficeAddress, computer: string): string =>
+export const computerKey = ({ line, office }: OfficeAddress, computer: ComputerName): string =>
   JSON.stringify([line, office, computer])
 
 /** Identifies a part of a Computer in maps. */
-export const partKey = (address: OfficeAddress, computer: string, part: string): string =>
+export const partKey = (address: OfficeAddress, computer: ComputerName, part: string): string =>
   `${part} ${computerKey(address, computer)}`
 
 const trackCall = (before: TrackedCall | undefined, call: PageCall, at: number): TrackedCall => {

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts"
+import type { ComputerName } from "../model/ids.ts"
 
 /** What a policy decides about a call: it runs, it needs consent, or it fails. */
 export type PolicyAction = "allow" | "ask" | "deny"
@@ -19,7 +20,7 @@ export interface PolicyCall {
   readonly subject: string
   /** The office of the call; `undefined` outside an office. */
   readonly office: string | undefined
-  readonly computer: string
+  readonly computer: ComputerName
   /** The MCP server, by its name in the configuration. */
   readonly server: string
   /** The exposed name of the tool. */

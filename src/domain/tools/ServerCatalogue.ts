@@ -5,6 +5,7 @@ import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { makeDecoder } from "../validation.ts"
 import { repairListing, reservedKeysOf, type ListName } from "./listings/mcpListings.ts"
+import type { ComputerName } from "../model/ids.ts"
 
 const McpInfo = Schema.Struct({
   name: Schema.String,
@@ -37,7 +38,7 @@ export type ServerCatalogue = typeof ServerCatalogue.Type
 
 /** Which catalogue: another configuration of a server has another one. */
 export interface CatalogueKey {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly server: string
   /** A digest of the configuration with its placeholders. */
   readonly config: string
@@ -45,7 +46,7 @@ export interface CatalogueKey {
 
 const digestOf = (value: unknown): string => sha256Hex(canonicalJson(value))
 
-export const makeCatalogueKey = (computer: string, { name, parameters, type }: ServerConfig): CatalogueKey => ({
+export const makeCatalogueKey = (computer: ComputerName, { name, parameters, type }: ServerConfig): CatalogueKey => ({
   computer,
   server: name,
   config: digestOf({ type, parameters })

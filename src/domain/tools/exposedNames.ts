@@ -1,3 +1,4 @@
+import type { ComputerName } from "../model/ids.ts"
 /** A tool by its owner, a Computer or a device, and its name there. */
 export interface ToolIdentity {
   readonly owner: string
@@ -51,7 +52,7 @@ export const exposedName = (identity: ToolIdentity, maxLength = defaultMaxNameLe
 }
 
 /** Formats the name of a Computer as the first label of a host: lower-case letters, digits and `-`. */
-export const hostLabel = (computer: string): string =>
+export const hostLabel = (computer: ComputerName): string =>
   /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(computer) && !/-[a-z0-9]{8}$/.test(computer)
     ? computer
     : `${sanitize(computer).toLowerCase().replaceAll("_", "-").slice(0, 40)}-${hashSuffix(computer)}`

@@ -9,8 +9,9 @@ import type { Codec } from "../validation.ts"
 import type { Calls } from "./calls.ts"
 import type { RoutedDefinition } from "./defineCall.ts"
 import type { Version } from "./version.ts"
+import type { ComputerName, RequestId } from "../model/ids.ts"
 
-type WithReqId<A> = A & { readonly reqId: string }
+type WithReqId<A> = A & { readonly reqId: RequestId }
 
 /** Requests that the Server handles itself. */
 export interface ServerRequests {
@@ -35,7 +36,7 @@ export interface ServerRequests {
     readonly kind: "list"
     readonly event: string
     readonly from: "agent"
-    readonly request: Codec<{ readonly agent: string; readonly reqId: string; readonly officeId: string }>
+    readonly request: Codec<{ readonly agent: string; readonly reqId: RequestId; readonly officeId: string }>
     readonly reply: Codec<
       WithReqId<{ readonly sessions: ReadonlyArray<SessionInfo>; readonly features?: ReadonlyArray<string> }>
     >
@@ -49,7 +50,7 @@ export interface UpdateDefinition {
   readonly notification: string
   readonly from: "computer"
   readonly part: ComputerPart
-  readonly request: Codec<{ readonly computer: string }>
+  readonly request: Codec<{ readonly computer: ComputerName }>
 }
 
 /** The Agent's cancellation of a call. */
@@ -57,7 +58,7 @@ export interface CancelDefinition {
   readonly kind: "cancel"
   readonly event: string
   readonly from: "agent"
-  readonly request: Codec<{ readonly agent: string; readonly reqId: string }>
+  readonly request: Codec<{ readonly agent: string; readonly reqId: RequestId }>
 }
 
 /** A Computer's report on a call, which the Server forwards unchanged to the Agent of this call. */
@@ -68,10 +69,10 @@ export interface CallStatusDefinition {
   readonly from: "computer"
   /** The Server decodes only the call and its wait. Later kinds of status pass through. */
   readonly request: Codec<{
-    readonly computer: string
+    readonly computer: ComputerName
     /** The name of the caller. Computers of earlier versions do not state it. */
     readonly agent?: string
-    readonly reqId: string
+    readonly reqId: RequestId
     /** The call waits for an approval, for this long at most. */
     readonly waitSeconds?: number
   }>

@@ -27,6 +27,7 @@ import { defineCall, defineMethod, type RoutingInfo } from "./defineCall.ts"
 import { computerConfigCodec } from "./v0_2/computerConfig.ts"
 import * as Messages from "./v0_2/messages.ts"
 import { wireStruct } from "./wireStruct.ts"
+import type { ComputerName, RequestId } from "../model/ids.ts"
 
 const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
@@ -66,7 +67,7 @@ const checkDpeUri = ({ uri }: { readonly uri: string }): ProtocolError | undefin
 }
 
 /** The argument of a method that only names a Computer. */
-const computerOnly = (computer: string) => ({ computer })
+const computerOnly = (computer: ComputerName) => ({ computer })
 
 /**
  * The requests to Computers, which the Server routes (spec §5.1): one row each. The Server's routing, the dispatch of the
@@ -121,7 +122,7 @@ export const calls = {
     reply: replyCodec(DocumentLocation.fields, { metadata: "_meta" }),
     timeoutSeconds: ({ timeout = defaultDpeTimeoutSeconds }) => timeout,
     check: checkDpeUri,
-    toFields: (computer: string, uri: string) => ({ computer, uri }),
+    toFields: (computer: ComputerName, uri: string) => ({ computer, uri }),
     toResult: (location): DocumentLocation => location
   }),
   /** One page of an MCP server's resources, as the server listed them; `cursor` comes from the previous page. */
@@ -129,7 +130,7 @@ export const calls = {
     event: "client:get_resources",
     fields: { mcpServer: Identifier, cursor: optionalField(BoundedText) },
     reply: listCodec("resources", { ...ResourcePage.fields, resources: Schema.Array(Messages.WireResource) }),
-    toFields: (computer: string, mcpServer: string) => ({ computer, mcpServer }),
+    toFields: (computer: ComputerName, mcpServer: string) => ({ computer, mcpServer }),
     toResult: (page): ResourcePage => page
   }),
   /** Searches the documents of a Computer (spec §11.4); an empty list of keywords is no filter. */
@@ -167,7 +168,11 @@ export const calls = {
     fields: { approvalId: Identifier, ...AnswerFields },
     reply: replyCodec({ approval: ApprovalView }),
     isExtension: true,
-    toFields: (computer: string, approvalId: string, answer: ApprovalAnswer) => ({ computer, approvalId, ...answer }),
+    toFields: (computer: ComputerName, approvalId: string, answer: ApprovalAnswer) => ({
+      computer,
+      approvalId,
+      ...answer
+    }),
     toResult: ({ approval }) => approval
   }),
   /** The skills of a Computer. */
@@ -243,7 +248,7 @@ type CallReply<K extends keyof Rows> = Rows[K]["reply"] extends Codec<infer Repl
 
 /** What a reply has beside the id of its request. */
 export type ReplyFields<K extends keyof Rows> =
-  CallReply<K> extends { readonly reqId: string } ? Omit<CallReply<K>, "reqId" | "omitted"> : CallReply<K>
+  CallReply<K> extends { readonly reqId: RequestId } ? Omit<CallReply<K>, "reqId" | "omitted"> : CallReply<K>
 
 /** The rows that are methods of Agents. */
 export type MethodName = {

@@ -3,13 +3,14 @@ import { type TargetRequest, targetFields } from "../model/messages/requests.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import { type Codec, makeCodec } from "../validation.ts"
 import { wireStruct } from "./wireStruct.ts"
+import type { ComputerName, RequestId } from "../model/ids.ts"
 
 /** What the Server needs to route a request. */
 export interface RoutingInfo {
   /** The name of the sender, as the request states it. */
   readonly agent: string
-  readonly computer: string
-  readonly reqId: string
+  readonly computer: ComputerName
+  readonly reqId: RequestId
   readonly timeoutSeconds: number | undefined
 }
 
@@ -120,7 +121,7 @@ export const defineMethod = <
   const F extends Schema.Struct.Fields,
   Reply,
   Args extends ReadonlyArray<unknown>,
-  Named extends { readonly computer: string },
+  Named extends { readonly computer: ComputerName },
   A,
   const OnPage extends boolean = false
 >({

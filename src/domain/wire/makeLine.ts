@@ -1,4 +1,4 @@
-import { officeKeyOfLine } from "../model/officeKey.ts"
+import { officeKeyOfLine } from "../model/ids.ts"
 import type { EventDefinition, ProtocolLine } from "./ProtocolLine.ts"
 
 type LineParts = Omit<ProtocolLine, "findEventDefinition">

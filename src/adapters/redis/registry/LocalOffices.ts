@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { computerNamed, memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"

@@ -1,5 +1,5 @@
 import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
-import type { SessionId } from "../../../domain/model/officeKey.ts"
+import type { SessionId } from "../../../domain/model/ids.ts"
 import { checkLeave } from "../../../domain/office/decideMembership.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"

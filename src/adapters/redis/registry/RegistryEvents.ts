@@ -1,5 +1,5 @@
 import { type Duration, Effect, Result } from "effect"
-import type { OfficeKey } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey } from "../../../domain/model/ids.ts"
 import type { RegistryChange } from "../../../application/ports/OfficeRegistry.ts"
 import type { MembershipChange } from "../../../domain/office/OfficeReplica.ts"
 import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
-import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import type { JoinTerms } from "../../../domain/office/decideMembership.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { definedOnly } from "../../../domain/objects.ts"

@@ -1,5 +1,5 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
-import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import { checkJoin, type JoinTerms } from "../../../domain/office/decideMembership.ts"
 import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {

@@ -6,6 +6,7 @@ import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type InputAnswer, inputModes, type InputRequest } from "../../../domain/model/InputRequest.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { notifyListener, type OnCallStatus } from "../callStatuses.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Answers what a call waits for. Each function is interrupted when another approver answers first, or the call ends. */
 export interface CallAnswers {
@@ -27,10 +28,14 @@ export interface CallAnswers {
 /** The requests of an Agent about an approval. */
 interface Requests {
   readonly getApprovals: (
-    computer: string,
+    computer: ComputerName,
     options: { readonly approvalId: string }
   ) => Effect.Effect<ReadonlyArray<ApprovalView>, Error>
-  readonly decideApproval: (computer: string, id: string, answer: ApprovalAnswer) => Effect.Effect<ApprovalView, Error>
+  readonly decideApproval: (
+    computer: ComputerName,
+    id: string,
+    answer: ApprovalAnswer
+  ) => Effect.Effect<ApprovalView, Error>
 }
 
 /** The field of a call that announces the kinds of questions that it answers. */
@@ -50,7 +55,7 @@ const runHook = <A>(hook: Effect.Effect<A, unknown>, otherwise: A): Effect.Effec
 
 const answerOne = Effect.fnUntraced(function* (
   { decideApproval, getApprovals }: Requests,
-  computer: string,
+  computer: ComputerName,
   id: string,
   { onApproval, onInput }: CallAnswers
 ) {
@@ -86,7 +91,7 @@ const answerOne = Effect.fnUntraced(function* (
  */
 export const answerStatuses = Effect.fnUntraced(function* (
   requests: Requests,
-  computer: string,
+  computer: ComputerName,
   { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
 ): Effect.fn.Return<OnCallStatus, never, Scope.Scope> {
   // A call waits for one approval at a time.

@@ -2,6 +2,7 @@ import { Effect, Option, Queue, type Scope, type Stream, SubscriptionRef } from 
 import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
 import type { AgentRequests } from "../AgentRequests.ts"
 import type { WaitObserver } from "../callStatuses.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 interface OpenApprovals {
   readonly observer: WaitObserver
@@ -22,7 +23,7 @@ export const makeOpenApprovals: Effect.Effect<OpenApprovals> = Effect.gen(functi
   /** The approvals of the calls that run. */
   const waiting = new Set<string>()
 
-  const replace = (computer: string, approvals: ReadonlyArray<ApprovalView>) =>
+  const replace = (computer: ComputerName, approvals: ReadonlyArray<ApprovalView>) =>
     SubscriptionRef.update(open, (known) => [
       ...known.filter((one) => one.computer !== computer),
       ...approvals.filter(({ id }) => waiting.has(id))

@@ -13,12 +13,16 @@ import type { McpSessionError } from "../../ports/McpSession.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { type AgentError, BadReply } from "../AgentErrors.ts"
 import type { CallStatuses, OnCallStatus } from "../callStatuses.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /**
  * The Computer does not know a task: it left the office or restarted, or has dropped the result after an hour. The call may
  * or may not have run.
  */
-export class TaskLost extends Data.TaggedError("TaskLost")<{ readonly computer: string; readonly message: string }> {}
+export class TaskLost extends Data.TaggedError("TaskLost")<{
+  readonly computer: ComputerName
+  readonly message: string
+}> {}
 
 /** The state of a task. Times are in milliseconds of the epoch. */
 export interface TaskStatus {
@@ -34,7 +38,7 @@ export interface TaskStatus {
 /** A call that runs at its Computer, also while this Agent is disconnected or restarts. */
 export interface ToolTask {
   readonly id: string
-  readonly computer: string
+  readonly computer: ComputerName
   /** True where the call ends with this Agent: at a Computer of another implementation. */
   readonly endsWithAgent: boolean
   readonly status: Effect.Effect<TaskStatus, AgentError | TaskLost>
@@ -89,7 +93,7 @@ export const makeToolTask = (
     id,
     receiver
   }: {
-    readonly computer: string
+    readonly computer: ComputerName
     readonly id: string
     readonly receiver: Effect.Effect<OnCallStatus | undefined, never, Scope.Scope>
   }

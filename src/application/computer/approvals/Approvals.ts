@@ -24,6 +24,7 @@ import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilV
 import { makeRequestId } from "../../shared/tracing.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { type ApprovalBook, makeApprovalBook, waitForOutcome, type WaitLimit } from "./approvalBook.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Who decides for the hook `confirm` when its answer does not say so. */
 const hookApprover = "program"
@@ -153,7 +154,7 @@ const makeAnswerValidator = Effect.map(
 
 /** Lets approvers decide about calls and answer elicitations, and keeps what they allow. Open approvals end with the scope. */
 export const makeApprovals = Effect.fnUntraced(function* (
-  computer: string
+  computer: ComputerName
 ): Effect.fn.Return<Approvals, never, Scope.Scope | ApprovalStore | SchemaValidator> {
   const { approvalTimeout, approvers, confirm, onInput } = yield* ComputerSettings
   const book = yield* makeApprovalBook(computer)

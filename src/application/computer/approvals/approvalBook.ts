@@ -14,6 +14,7 @@ import { type Grant, isExpired, isInForce } from "../../../domain/approvals/stan
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
 import { ApprovalStore } from "../../ports/approvals/ApprovalStore.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** How long an approval may wait. */
 export interface WaitLimit {
@@ -32,7 +33,7 @@ interface Outcome {
 }
 
 /** Loads what a Computer keeps about approvals, and makes the function that stores it. */
-const loadApprovals = Effect.fnUntraced(function* (computer: string, current: () => StoredApprovals) {
+const loadApprovals = Effect.fnUntraced(function* (computer: ComputerName, current: () => StoredApprovals) {
   const store = yield* ApprovalStore
   const saveLock = yield* Semaphore.make(1)
   const loaded = yield* Effect.result(store.load(computer))
@@ -49,7 +50,7 @@ const loadApprovals = Effect.fnUntraced(function* (computer: string, current: ()
 })
 
 /** The approvals of a Computer in the states of {@link transitionApprovals}. */
-export const makeApprovalBook = Effect.fnUntraced(function* (computer: string) {
+export const makeApprovalBook = Effect.fnUntraced(function* (computer: ComputerName) {
   const { approvers } = yield* ComputerSettings
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()

@@ -15,6 +15,7 @@ import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, reportDelay } from "./Call.ts"
 import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
 import { type AuditedDecision, auditedDecision, type DecisionAudit } from "./decisionAudit.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** A call to explain. */
 export interface ExplainRequest {
@@ -71,7 +72,7 @@ const inTime = <A>(call: Call, deciding: Effect.Effect<A, ToolResult>): Effect.E
 
 /** Makes the function that waits for the decision of an approver about a call. */
 const makeApproverRequest = Effect.fnUntraced(function* (
-  computer: string,
+  computer: ComputerName,
   approvals: Pick<Approvals, "request">,
   configOf: (server: string) => ServerConfig | undefined
 ) {
@@ -112,7 +113,7 @@ const makeApproverRequest = Effect.fnUntraced(function* (
 export interface ConsentParts {
   readonly approvals: Approvals
   readonly audit: DecisionAudit
-  readonly computer: string
+  readonly computer: ComputerName
   readonly currentOffice: () => CallPlace | undefined
   readonly servers: ServerSupervisor
 }

@@ -18,6 +18,7 @@ import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { Call } from "./Call.ts"
 import type { ConsentParts } from "./CallConsent.ts"
 import { type AuditedDecision, auditedDecision } from "./decisionAudit.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Open elicitations of all calls. Further ones are declined. */
 const maxOpenElicitations = 256
@@ -34,7 +35,7 @@ interface ElicitingCall {
 
 /** Makes the functions that ask the responders of calls. */
 const makeElicitationRequest = Effect.fnUntraced(function* (
-  computer: string,
+  computer: ComputerName,
   approvals: Pick<Approvals, "request">,
   servers: Pick<ServerSupervisor, "find">
 ) {

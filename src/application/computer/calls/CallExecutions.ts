@@ -5,6 +5,7 @@ import type { ToolCallRequest } from "../../../domain/wire/calls.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 const limits = { count: 256, characters: 32 * 1024 * 1024, millis: Duration.toMillis("5 minutes") }
 
@@ -20,7 +21,7 @@ const fingerprintOf = ({ params, toolName }: ToolCallRequest): string => {
   return JSON.stringify([toolName, text.length, Hash.string(text)])
 }
 
-const keyOf = (reqId: string, caller: OfficeCaller): string =>
+const keyOf = (reqId: RequestId, caller: OfficeCaller): string =>
   JSON.stringify([reqId, callerKey(caller), caller.membership])
 
 /**
@@ -75,7 +76,7 @@ export const makeCallExecutions = Effect.gen(function* () {
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
     /** Cancels the call of this caller. */
-    cancel: (reqId: string, caller: OfficeCaller): Effect.Effect<void> =>
+    cancel: (reqId: RequestId, caller: OfficeCaller): Effect.Effect<void> =>
       FiberMap.remove(running, keyOf(reqId, caller)),
     /** Cancels the calls of Agents, and drops their results. */
     endAgentCalls: Effect.suspend(() => {

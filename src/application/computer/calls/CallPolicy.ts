@@ -13,6 +13,7 @@ import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** The caller and arguments of a call. */
 export interface CallFacts {
@@ -57,7 +58,7 @@ const explainOne = (policy: PolicyEngine, call: PolicyCall): Effect.Effect<RuleE
     : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
 const toPolicyCall = (
-  computer: string,
+  computer: ComputerName,
   { originalName, server, shortName, tool }: CatalogueEntry,
   { caller, params, place }: CallFacts
 ): PolicyCall => ({
@@ -77,7 +78,7 @@ const toPolicyCall = (
 
 /** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and standing approvals. */
 export const makeCallPolicy = Effect.fnUntraced(function* (
-  computer: string,
+  computer: ComputerName,
   { canAsk, standingFor }: Pick<Approvals, "canAsk" | "standingFor">,
   configOf: (server: string) => ServerConfig | undefined
 ) {

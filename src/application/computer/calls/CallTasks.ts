@@ -14,6 +14,7 @@ import type { TaskQuery, TaskStart } from "../../../domain/model/messages/tasks.
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { CallReporter } from "./Call.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 const stateOf = (command: TasksCommand): Effect.Effect<TaskState, ProtocolError> =>
   command._tag === "Reject" ? Effect.fail(command.error) : Effect.succeed(command.state)
@@ -97,7 +98,7 @@ export const makeCallTasks = Effect.fnUntraced(function* (
         stateOf
       )
     }),
-    isHeldBy: (holder: OfficeCaller, call: { readonly caller: Caller; readonly reqId: string }): boolean =>
+    isHeldBy: (holder: OfficeCaller, call: { readonly caller: Caller; readonly reqId: RequestId }): boolean =>
       isHeldBy(SubscriptionRef.getUnsafe(tasks), holder, call),
     /** Cancels and forgets all tasks. */
     reset: Effect.andThen(FiberMap.clear(running), SubscriptionRef.set(tasks, new Map()))

@@ -20,11 +20,12 @@ import { makeCallTasks } from "./CallTasks.ts"
 import { makeDecisionAudit } from "./decisionAudit.ts"
 import { makeToolInvocation } from "./toolInvocation.ts"
 import { makeToolLookup } from "./toolLookup.ts"
+import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
 export interface ToolCallRecord {
   readonly timestamp: number
-  readonly reqId: string
+  readonly reqId: RequestId
   readonly server: string
   readonly tool: string
   readonly outcome: CallOutcome
@@ -65,7 +66,7 @@ export const makeToolCalls = Effect.fnUntraced(function* ({
   servers
 }: {
   readonly approvals: Approvals
-  readonly computer: string
+  readonly computer: ComputerName
   readonly currentOffice?: () => CallPlace | undefined
   /** Tells the callers of the office; nothing by default. */
   readonly reporter?: CallReporter | undefined

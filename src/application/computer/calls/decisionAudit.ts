@@ -8,6 +8,7 @@ import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import { truncateText } from "../../shared/logLimits.ts"
+import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
 
 /** Who or what decided about a call, and how. */
 export interface AuditedDecision {
@@ -33,12 +34,12 @@ export const auditedDecision = ({ at: _, state, ...decision }: ApprovalDecision)
 
 interface DecidedCall {
   readonly caller: Caller
-  readonly reqId: string
+  readonly reqId: RequestId
   readonly params: JsonObject
 }
 
 /** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
-export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) {
+export const makeDecisionAudit = Effect.fnUntraced(function* (computer: ComputerName) {
   const clock = yield* Clock.Clock
   const audit = yield* AuditLog
   return (

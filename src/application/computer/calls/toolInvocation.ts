@@ -13,6 +13,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import { openSession, type OfferedServer } from "../servers/ServersSnapshot.ts"
 import { type Call, waitReporting } from "./Call.ts"
 import type { CallConsent } from "./CallConsent.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
@@ -60,7 +61,7 @@ export interface Invocation {
 
 /** Makes the functions that call tools at their MCP servers. */
 export const makeToolInvocation = Effect.fnUntraced(function* (
-  computer: string,
+  computer: ComputerName,
   makeToolCheck: CallConsent["makeToolCheck"]
 ) {
   const { onProgress } = yield* ComputerSettings

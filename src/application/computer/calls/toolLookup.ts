@@ -11,9 +11,10 @@ import { rejectToolWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, waitReporting } from "./Call.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Makes the functions that find the tools of calls; they fail with the results of calls that cannot run. */
-export const makeToolLookup = Effect.fnUntraced(function* (computer: string, servers: ServerSupervisor) {
+export const makeToolLookup = Effect.fnUntraced(function* (computer: ComputerName, servers: ServerSupervisor) {
   const validator = yield* SchemaValidator
   const unusableSchemas = new WeakSet<JsonObject>()
 

@@ -14,6 +14,7 @@ import { payloadTooLarge, type ProtocolError } from "../../../domain/model/Proto
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { encodeUtf8 } from "../../../domain/utf8.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Content that a Computer sends in chunks. Size in bytes, hash (SHA-256) in hexadecimal, both of the whole content. */
 export interface BlobSource {
@@ -26,7 +27,7 @@ export interface BlobSource {
 
 interface BlobsOptions {
   /** The name of the Computer. Its handles are valid at no other one. */
-  readonly computer: string
+  readonly computer: ComputerName
   /** Opens a file of a skill, with all checks of a direct request. */
   readonly readSkill: (name: string, relPath: string) => Effect.Effect<BlobSource, ProtocolError>
   /** Total size of the kept content in bytes; 128 MiB by default. The oldest is evicted first. */

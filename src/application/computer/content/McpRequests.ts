@@ -20,6 +20,7 @@ import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
 import { rejectServerWhileRestarting } from "../servers/rejectWhileRestarting.ts"
 import type { OfferedServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** Encodes the result of a task as that of a call, so that the reply fits into a message. */
 type EncodeResult = (result: ToolResult, caller: OfficeCaller) => Effect.Effect<JsonObject>
@@ -158,7 +159,7 @@ export const makeMcpRequests = (
 
   return {
     /** Gives the result of a request, or its error. */
-    handle: (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: string }> => {
+    handle: (request: CallRequest<"mcp">): Effect.Effect<McpOutcome & { readonly reqId: RequestId }> => {
       const { reqId, timeout = defaultMcpTimeoutSeconds } = request
       const timedOut = failed(jsonRpcCodes.internalError, `no response within ${timeout} seconds`)
       return send(request).pipe(

@@ -10,6 +10,7 @@ import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type LandingFailed, LandingFolder, type LandingPart } from "../../ports/files/LandingFolder.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** Where Agents may put files. */
 export interface UploadOptions {
@@ -39,7 +40,7 @@ interface Upload extends UploadDeclaration {
   lastChunkAt: number
 }
 
-type Reply = UploadReply & { readonly reqId: string }
+type Reply = UploadReply & { readonly reqId: RequestId }
 
 export interface Uploads {
   /** Receives a chunk of an upload. Fails with 4019; every failure except an unknown id ends its upload. */

@@ -34,6 +34,7 @@ import { type OperatorHandlers, toBodyHandlers } from "./operatorHandlers.ts"
 import { makeReplyEncoders, type ReplyEncoders } from "./replyEncoders.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ToolCalls } from "../calls/ToolCalls.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 interface ComputerServices {
   readonly name: string
@@ -118,7 +119,7 @@ const makeCallHandlers = (
 /** What an encoder needs to know of the request. */
 interface Replied {
   readonly caller: OfficeCaller
-  readonly reqId: string
+  readonly reqId: RequestId
 }
 
 /** The encoders of replies that fit in part; the others fail when they exceed a message. */

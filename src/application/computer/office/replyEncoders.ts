@@ -13,6 +13,7 @@ import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Blobs } from "../content/Blobs.ts"
 import { truncateToFit } from "./truncateToFit.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** The members of a reply beside the result of a task. */
 const taskReplyRoom = "x".repeat(4096)
@@ -90,7 +91,7 @@ export const makeReplyEncoders = ({ fits, line, maxBytes }: OfficeMember, blobs:
         (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
       ),
     /** Encodes the result of an MCP server, or the error of one that is too large. */
-    mcp: (outcome: McpOutcome & { readonly reqId: string }): Effect.Effect<Body> => {
+    mcp: (outcome: McpOutcome & { readonly reqId: RequestId }): Effect.Effect<Body> => {
       const bodyOf = (some: McpOutcome) => jsonBody(line.calls.mcp.reply.encode({ ...some, reqId: outcome.reqId }))
       const body = bodyOf(outcome)
       return Effect.succeed(fits(body) ? body : bodyOf(mcpReplyTooLarge))

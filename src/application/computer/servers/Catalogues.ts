@@ -9,12 +9,13 @@ import {
 } from "../../../domain/tools/ServerCatalogue.ts"
 import { CatalogueStore } from "../../ports/mcp/CatalogueStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** The last catalogue of each lazy server. */
 export type Catalogues = Effect.Success<ReturnType<typeof makeCatalogues>>
 
 /** Keeps catalogues as long as the Computer, and longer where the context has a `CatalogueStore`. */
-export const makeCatalogues = Effect.fnUntraced(function* (computer: string, { redact }: Secrets) {
+export const makeCatalogues = Effect.fnUntraced(function* (computer: ComputerName, { redact }: Secrets) {
   const store = Option.getOrUndefined(yield* Effect.serviceOption(CatalogueStore))
   const kept = new Map<
     string,

@@ -1,5 +1,6 @@
 import { Context, Data, Effect, Layer } from "effect"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** The approvals cannot be read or written. The message names the location. */
 export class ApprovalsUnavailable extends Data.TaggedError("ApprovalsUnavailable")<{ readonly message: string }> {}
@@ -11,8 +12,8 @@ export class ApprovalStore extends Context.Service<
   ApprovalStore,
   {
     /** What was saved last; nothing for an unknown Computer. */
-    readonly load: (computer: string) => Effect.Effect<StoredApprovals, ApprovalsUnavailable>
-    readonly save: (computer: string, approvals: StoredApprovals) => Effect.Effect<void, ApprovalsUnavailable>
+    readonly load: (computer: ComputerName) => Effect.Effect<StoredApprovals, ApprovalsUnavailable>
+    readonly save: (computer: ComputerName, approvals: StoredApprovals) => Effect.Effect<void, ApprovalsUnavailable>
   }
 >()("a2c-smcp/application/ports/approvals/ApprovalStore") {
   /** Keeps nothing: grants and approved definitions end with the Computer. */

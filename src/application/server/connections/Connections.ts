@@ -1,6 +1,6 @@
 import { Clock, Effect, FiberSet, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
-import type { SessionId } from "../../../domain/model/officeKey.ts"
+import type { SessionId } from "../../../domain/model/ids.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"

@@ -1,5 +1,5 @@
 import { Duration, Exit } from "effect"
-import type { OfficeKey } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey } from "../../../domain/model/ids.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import {
   type RoutedCallCommand,

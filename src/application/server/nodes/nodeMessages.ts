@@ -11,7 +11,7 @@ import {
   type ExtendTimeout,
   type Link
 } from "../../ports/Transport.ts"
-import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 
 /** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
 export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{

@@ -6,6 +6,7 @@ import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeProtocolError } from "../../../domain/wire/lines.ts"
 import type { Body } from "../../ports/Body.ts"
+import type { ComputerName, RequestId } from "../../../domain/model/ids.ts"
 
 /** A routed request when its routing starts. */
 export interface StartedCall {
@@ -20,8 +21,8 @@ export interface StartedCall {
   readonly line: string
   /** The subject of the Agent's identity. */
   readonly subject: string
-  readonly computer: string
-  readonly reqId: string
+  readonly computer: ComputerName
+  readonly reqId: RequestId
   readonly request: Body
   /** Milliseconds of the epoch, with fractions. */
   readonly startedAt: number
@@ -76,7 +77,7 @@ export const CallStatusObservers = Context.Reference<ReadonlyArray<(describe: ()
 export interface ComputerUpdate {
   readonly line: string
   readonly office: string
-  readonly computer: string
+  readonly computer: ComputerName
   readonly part: ComputerPart
 }
 

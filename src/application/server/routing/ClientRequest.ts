@@ -15,6 +15,7 @@ import type { Connection } from "../connections/Connections.ts"
 import { Limits } from "../Limits.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import type { ObservedEvent } from "../observability/observers.ts"
+import type { RequestId } from "../../../domain/model/ids.ts"
 
 /** One message of a client; `definition` is missing when its protocol line does not know the event. */
 export interface ClientRequest {
@@ -96,7 +97,7 @@ export const makeLengthChecks = Effect.gen(function* () {
         checkName("name", request.name, nameLength) ?? checkName("office_id", request.officeId, officeLength)
       return problem === undefined ? Result.succeed(request) : Result.fail(badRequest(problem))
     },
-    checkRequestId: <R extends { readonly reqId: string }>(request: R): Result.Result<R, ProtocolError> => {
+    checkRequestId: <R extends { readonly reqId: RequestId }>(request: R): Result.Result<R, ProtocolError> => {
       if (request.reqId.length <= requestIdLength) return Result.succeed(request)
       metrics.limitExceeded("requestIdLength")
       return Result.fail(badRequest(`req_id must not be longer than ${requestIdLength} characters`))

@@ -1,5 +1,5 @@
 import { Clock, type Duration, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
-import type { OfficeKey } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, ComputerName } from "../../../domain/model/ids.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { type Body, decodeHead } from "../../ports/Body.ts"
@@ -17,7 +17,7 @@ export const operatorsTarget = { sid: "a2c:operators", office: "" }
 
 const memberGone = new LinkClosed({ reason: "the member is not here" })
 
-const toMemberReply = (exit: NodeReplyExit, computer: string): ReplyExit =>
+const toMemberReply = (exit: NodeReplyExit, computer: ComputerName): ReplyExit =>
   Exit.mapError(exit, (error) =>
     error._tag === "NodeUnreachable"
       ? new SendFailed({ error: unavailable(`The node of Computer '${computer}' cannot be reached`) })

@@ -1,6 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Result } from "effect"
 import { type Member, type Membership, publicMembership } from "../../../domain/model/Membership.ts"
-import { officeIdOf, type OfficeKey } from "../../../domain/model/officeKey.ts"
+import { officeIdOf, type OfficeKey, type ComputerName } from "../../../domain/model/ids.ts"
 import type { RoutedDefinition, RoutingInfo } from "../../../domain/wire/defineCall.ts"
 import {
   computerNotFound,
@@ -69,7 +69,7 @@ const describeCall = (
 const isUsable = (exit: ReplyExit): boolean => Exit.isSuccess(exit) && exit.value[0]?.isObject === true
 
 /** The body of a usable reply, or the error of the call: code 500 for a defect, 4103 for a caller that has left. */
-const outcomeOf = (computer: string, exit: ReplyExit | undefined): Body | ProtocolError => {
+const outcomeOf = (computer: ComputerName, exit: ReplyExit | undefined): Body | ProtocolError => {
   if (exit === undefined) return notInOffice()
   if (Exit.isFailure(exit))
     return Option.match(Cause.findErrorOption(exit.cause), {
@@ -87,7 +87,7 @@ const outcomeOf = (computer: string, exit: ReplyExit | undefined): Body | Protoc
 /** Makes the function that ends a call of a Computer that is not in the office of its Agent. */
 const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCalls) {
   const registry = yield* OfficeRegistry
-  const findElsewhere = Effect.fnUntraced(function* (office: OfficeKey, computer: string) {
+  const findElsewhere = Effect.fnUntraced(function* (office: OfficeKey, computer: ComputerName) {
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
     if (!isElsewhere) return yield* computerNotFound(computer)
     yield* Effect.logWarning("cross-office request rejected", { office: officeIdOf(office), computer })

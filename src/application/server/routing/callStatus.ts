@@ -1,5 +1,5 @@
 import { Duration, Effect, Exit, Result } from "effect"
-import type { OfficeKey, SessionId } from "../../../domain/model/officeKey.ts"
+import type { OfficeKey, SessionId } from "../../../domain/model/ids.ts"
 import type { CallStatusDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"

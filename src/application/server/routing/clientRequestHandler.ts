@@ -1,7 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
-import { officeIdOf } from "../../../domain/model/officeKey.ts"
+import { officeIdOf } from "../../../domain/model/ids.ts"
 import {
   badRequest,
   errorCodes,

@@ -1,10 +1,11 @@
 import { type CallPhase, durationOf } from "./callPhase.ts"
 import type { OfficeAddress } from "../PageEvent.ts"
 import type { PageState, TrackedCall } from "../PageState.ts"
+import type { ComputerName } from "../../model/ids.ts"
 
 /** Calls of one Computer that overlap in time stand in several rows. */
 export interface CallLane {
-  readonly computer: string
+  readonly computer: ComputerName
   readonly calls: ReadonlyArray<{ readonly entry: TrackedCall; readonly row: number }>
   readonly rows: number
 }
@@ -18,7 +19,7 @@ export const callsOfOffice = (state: PageState, { line, office }: OfficeAddress)
     .filter(({ call }) => call.office === office && call.line === line)
     .toSorted((one, other) => other.call.startedAt - one.call.startedAt)
 
-const arrangeLane = (computer: string, entries: ReadonlyArray<TrackedCall>): CallLane => {
+const arrangeLane = (computer: ComputerName, entries: ReadonlyArray<TrackedCall>): CallLane => {
   /** The end of the last call of each row. */
   const ends: Array<number> = []
   const calls = entries

@@ -3,10 +3,11 @@ import type { Tool } from "../../model/Tool.ts"
 import { definedOnly } from "../../objects.ts"
 import { withoutRoundedIntegers } from "../../schemas/roundedIntegers.ts"
 import type { RoundedItem } from "./mcpListings.ts"
+import type { ComputerName } from "../../model/ids.ts"
 
 /** The tools of a Computer of any implementation without rounded integers, and those that had some. */
 export const toExactTools = (
-  computer: string,
+  computer: ComputerName,
   tools: ReadonlyArray<Tool>
 ): { readonly tools: ReadonlyArray<Tool>; readonly rounded: ReadonlyArray<RoundedItem> } => {
   const rounded: Array<RoundedItem> = []

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { Membership } from "../../model/Membership.ts"
-import { officeIdOf } from "../../model/officeKey.ts"
+import { officeIdOf } from "../../model/ids.ts"
 import { computerParts, type Notification } from "../../model/Notification.ts"
 import { makeCodec } from "../../validation.ts"
 import type { WireMessage } from "../ProtocolLine.ts"

@@ -16,6 +16,7 @@ import { type Reply, requestUsing, toLinkError } from "../../../ports/Transport.
 import { makeRequestId } from "../../../shared/tracing.ts"
 import { type WatchedServer } from "../WatchedServer.ts"
 import { type Operator, operatorNameOf } from "../../../shared/page/PageSource.ts"
+import type { ComputerName, RequestId } from "../../../../domain/model/ids.ts"
 
 /** Timeout of an operator's request to a Computer. */
 export const requestTimeout = Duration.seconds(10)
@@ -45,15 +46,15 @@ const badReply = (message: string) =>
 /** The fields of a request to a Computer. */
 interface RequestBase {
   readonly agent: string
-  readonly reqId: string
-  readonly computer: string
+  readonly reqId: RequestId
+  readonly computer: ComputerName
 }
 
 /** Sends a request of an operator to a Computer, over its link or its node. The office need not have an Agent. */
 export const requestComputer = Effect.fnUntraced(function* <Request extends RequestBase, A>(
   server: WatchedServer,
   operator: Operator,
-  address: { readonly line: string; readonly office: string; readonly computer: string },
+  address: { readonly line: string; readonly office: string; readonly computer: ComputerName },
   select: (line: ProtocolLine) => CallDefinition<Request, A>,
   makePayload: (base: RequestBase) => Request
 ): Effect.fn.Return<A, ProtocolError> {
@@ -85,7 +86,7 @@ export const requestComputer = Effect.fnUntraced(function* <Request extends Requ
 export const requestMethod = (
   server: WatchedServer,
   operator: Operator,
-  address: { readonly line: string; readonly office: string; readonly computer: string },
+  address: { readonly line: string; readonly office: string; readonly computer: ComputerName },
   name: MethodName,
   fields: object
 ): Effect.Effect<object, ProtocolError> =>

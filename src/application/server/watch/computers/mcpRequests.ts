@@ -6,8 +6,9 @@ import type { PageCommand, PageReplies, PageCommandOf } from "../../../../domain
 import type { Operator } from "../../../shared/page/PageSource.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import { requestComputer } from "./computerRequests.ts"
+import type { ComputerName } from "../../../../domain/model/ids.ts"
 
-type ComputerCommand = Extract<PageCommand, { readonly computer: string }>
+type ComputerCommand = Extract<PageCommand, { readonly computer: ComputerName }>
 
 /** Fetches the tools of a Computer, and whether it serves requests to its MCP servers. */
 export const getTools = (server: WatchedServer, operator: Operator, command: ComputerCommand) =>

@@ -10,6 +10,7 @@ import {
 import type { WatchedServer } from "../WatchedServer.ts"
 import type { OtherNodes } from "./otherNodes.ts"
 import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
+import type { ComputerName } from "../../../../domain/model/ids.ts"
 
 /** Where the target of a command is: at a node, or at one of the other nodes. */
 type Place = { readonly node: string } | { readonly absent: ProtocolError }
@@ -17,7 +18,7 @@ type Place = { readonly node: string } | { readonly absent: ProtocolError }
 interface ComputerAddress {
   readonly line: string
   readonly office: string
-  readonly computer: string
+  readonly computer: ComputerName
 }
 
 interface LocalCommands {

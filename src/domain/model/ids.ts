@@ -4,6 +4,12 @@ type Id<Kind extends string> = string & { readonly "~kind"?: Kind }
 /** The id of a connection, unique in a cluster. */
 export type SessionId = Id<"SessionId">
 
+/** The id of a request, unique among those of its sender. */
+export type RequestId = Id<"RequestId">
+
+/** The name of a Computer, unique in its office. */
+export type ComputerName = Id<"ComputerName">
+
 /** The id of an office, as members and people use it. */
 export type OfficeId = Id<"OfficeId">
 
