@@ -63,14 +63,15 @@ const findInterpreter = Effect.fnUntraced(function* (command: string) {
 const interpreterIn = (environment: string): string => join(environment, "bin", "python")
 
 /** The reason in the output of pip, or of uv. */
-const isErrorLine = (line: string): boolean => /^(ERROR: |error: |\s+(×|╰─▶|├─▶) )/.test(line)
+const errorStart = /^(ERROR: |error: |\s+(×|╰─▶|├─▶|cause:) )/
 
-const reasonOf = (errors: ReadonlyArray<string>): string =>
-  errors
-    .map((line) => line.replace(/^(ERROR: |error: |\s+(×|╰─▶|├─▶) )/, "").trim())
-    .filter((line) => line !== "")
-    .slice(0, 2)
-    .join("; ")
+const wheelsOnly = "only wheels are installed: --allow-scripts also builds packages"
+
+const reasonOf = (errors: ReadonlyArray<string>): string => {
+  const lines = errors.map((line) => line.replace(errorStart, "").trim()).filter((line) => line !== "")
+  const reason = lines.slice(0, 2).join("; ")
+  return /no usable wheels|\(from versions: (?!none)/.test(reason) ? `${reason} (${wheelsOnly})` : reason
+}
 
 const fileWork = <A>(work: () => Promise<A>) =>
   Effect.tryPromise({
@@ -112,7 +113,14 @@ const make = Effect.fnUntraced(function* ({
       const target = interpreterIn(made)
       const run = (command: string, ...args: ReadonlyArray<string>) =>
         runInstaller(
-          { command, args, folder: environments, isError: isErrorLine, reasonOf, timeout } satisfies Installer,
+          {
+            command,
+            args,
+            folder: environments,
+            isError: (line) => errorStart.test(line),
+            reasonOf,
+            timeout
+          } satisfies Installer,
           onLine
         )
       yield* fileWork(async () => {

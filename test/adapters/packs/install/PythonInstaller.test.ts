@@ -100,6 +100,25 @@ describe("installer of Python packs", () => {
     })
   )
 
+  it.live.each([
+    [
+      "error: No solution found\n  cause: Because tiny was not found and you require tiny==9, it fails.",
+      "No solution found; Because tiny was not found and you require tiny==9, it fails."
+    ],
+    [
+      "  × No solution found\n  ╰─▶ Because tiny==9 has no usable wheels, it fails.",
+      "No solution found; Because tiny==9 has no usable wheels, it fails. (only wheels are installed: --allow-scripts also builds packages)"
+    ]
+  ])("tells the lines of uv that say why it fails: %j", ([output, message]) =>
+    Effect.gen(function* () {
+      const { folder, install } = yield* fakePython("true")
+      const uv = join(folder, "uv")
+      writeFileSync(uv, `#!/bin/sh\n[ "$1" = pip ] || exit 0\ncat >&2 <<'END'\n${output}\nEND\nexit 1\n`)
+      chmodSync(uv, 0o755)
+      assert.strictEqual(yield* failure(install(["tiny==9"], { uv })), message)
+    })
+  )
+
   it.live("ends an installation that takes too long", () =>
     Effect.gen(function* () {
       const { install } = yield* fakePython("sleep 300")

@@ -42,6 +42,8 @@ const live = (title: string, body: (world: Effect.Success<typeof served>) => Eff
 
 const png = (name: string, size: number) => new File([Buffer.alloc(size, 7)], name, { type: "image/png" })
 
+const robots = "User-agent: *\nDisallow: /private\n"
+
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
 describePython("host of the packs of the seed and of an installation", () => {
@@ -103,7 +105,7 @@ describePython("host of the packs of the seed and of an installation", () => {
         Effect.sync(() =>
           createServer(({ url }, response) => {
             response.statusCode = url === "/missing" ? 404 : 200
-            response.end("<html><h1>Hello</h1> world</html>")
+            response.end(url === "/robots.txt" ? robots : "<html><h1>Hello</h1> world</html>")
           }).listen(0, "127.0.0.1")
         ),
         (server) => Effect.sync(() => void server.close())
@@ -121,6 +123,10 @@ describePython("host of the packs of the seed and of an installation", () => {
       assert.deepStrictEqual(yield* post("/tools/fetch", { url: `${url}/missing` }), {
         status: 500,
         body: { detail: `${url}/missing answered 404` }
+      })
+      // By a package of its config.yaml.
+      assert.deepStrictEqual((yield* post("/tools/fetch", { url: `${url}/private/a` })).body, {
+        detail: `robots.txt forbids ${url}/private/a`
       })
     }).pipe(Effect.scoped)
   )
