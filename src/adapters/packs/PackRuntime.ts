@@ -1,10 +1,8 @@
 import { Effect, Result, type Scope } from "effect"
 import type { McpProgress } from "../../application/ports/McpSession.ts"
 import { type LoadedPack, type PackCall, PackError, type PackSource } from "../../application/ports/packs/PackLoader.ts"
-import { paramsProblem } from "../../domain/packs/PackManifest.ts"
-import { coerceForm } from "../../domain/packs/params/coerceParams.ts"
 import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "./author/BaseMcpTool.ts"
-import { checkFileParams, openToolFiles, writeEmbeddedFiles } from "./execution/toolFiles.ts"
+import { openToolFiles, toParams, writeEmbeddedFiles } from "./execution/toolFiles.ts"
 import {
   bindMethods,
   decodeDeclaration,
@@ -21,13 +19,7 @@ import {
   toPackError,
   withProgress
 } from "./execution/runPackCode.ts"
-import {
-  findRoundedIntegers,
-  isJsonObject,
-  type JsonObject,
-  parseJsonOrThrow,
-  roundedIntegersProblem
-} from "../../domain/json.ts"
+import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { isKnownContentBlock } from "../../domain/model/ContentBlock.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
@@ -113,17 +105,11 @@ const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress 
     : undefined
 
 const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call: PackCall) {
-  const misplaced = checkFileParams(tool.files, call)
-  if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
-  const [rounded] = findRoundedIntegers(call.params)
-  if (rounded !== undefined) {
-    return yield* invalidParamsError([paramsProblem(`${rounded}: ${roundedIntegersProblem}`)])
-  }
+  const given = yield* toParams(tool.schema, tool.files, call)
   const opened = yield* Effect.mapError(
     openToolFiles(tool.files, call),
     ({ message }) => new PackError({ reason: "failed", message })
   )
-  const given = call.form ? coerceForm(tool.schema, call.params) : call.params
   return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
 })
 

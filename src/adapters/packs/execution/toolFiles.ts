@@ -5,6 +5,8 @@ import { join } from "node:path"
 import { Data, Effect, Result, type Scope } from "effect"
 import type { PackCall, PackError, PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
+import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../../../domain/json.ts"
+import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
 import { invalidParamsError } from "./runPackCode.ts"
@@ -77,16 +79,30 @@ const openToolFile = ({ contentType, filename, path }: PackFile): Effect.Effect<
   })
 
 /** Finds surplus files, and texts in the place of files. */
-export const checkFileParams = (
-  fileParams: PackRoute["files"],
-  { params, files }: PackCall
-): ReadonlyArray<ParamsProblem> =>
+const checkFileParams = (fileParams: PackRoute["files"], { params, files }: PackCall): ReadonlyArray<ParamsProblem> =>
   Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
     if (!multiple && count > 1) return [paramsProblem(`one file is expected, not ${count}`, [name])]
     const isText = count === 0 && typeof params[name] === "string"
     return isText ? [paramsProblem("a file is expected, not a text", [name])] : []
   })
+
+/**
+ * The parameters of a call, with the texts of a form converted by the schema. Fails for misplaced files, and for integers
+ * that JSON numbers round.
+ */
+export const toParams = (
+  schema: JsonObject,
+  fileParams: PackRoute["files"],
+  call: PackCall
+): Effect.Effect<JsonObject, PackError> => {
+  const misplaced = checkFileParams(fileParams, call)
+  if (misplaced.length > 0) return Effect.fail(invalidParamsError(misplaced))
+  const [rounded] = findRoundedIntegers(call.params)
+  return rounded === undefined
+    ? Effect.succeed(call.form ? coerceForm(schema, call.params) : call.params)
+    : Effect.fail(invalidParamsError([paramsProblem(`${rounded}: ${roundedIntegersProblem}`)]))
+}
 
 /** Opens the files of a call by parameter; files without a parameter are ignored. */
 export const openToolFiles = Effect.fnUntraced(function* (fileParams: PackRoute["files"], { files }: PackCall) {

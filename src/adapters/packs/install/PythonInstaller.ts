@@ -7,7 +7,7 @@ import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { type InstalledPack, PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
 import { thrownMessage } from "../execution/runPackCode.ts"
-import { installFailed, type Installer, runInstaller } from "./runInstaller.ts"
+import { installFailed, runInstaller } from "./runInstaller.ts"
 import type { NpmOptions } from "./NpmInstaller.ts"
 
 export interface PythonOptions extends Pick<NpmOptions, "allowScripts" | "timeout"> {
@@ -79,80 +79,80 @@ const fileWork = <A>(work: () => Promise<A>) =>
     catch: (error) => installFailed(`writing the environment failed: ${thrownMessage(error)}`)
   })
 
-const make = Effect.fnUntraced(function* ({
+/** Makes the function that makes an environment beside its place, so that one which is there is complete. */
+const makeEnvironments = Effect.fnUntraced(function* ({
   allowScripts = false,
   environments,
-  install = true,
-  python = "python3",
   timeout = "5 minutes",
   uv = "uv"
 }: PythonOptions) {
-  const others = yield* PackInstaller
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  // Packs with the same packages share an environment, which is made once.
-  const lock = yield* Semaphore.make(1)
-  const isInstalled = (command: string) =>
-    Effect.map(spawner.exitCode(ChildProcess.make(command, ["--version"])), (code) => code === 0).pipe(
-      Effect.orElseSucceed(() => false)
-    )
+  const findUv = spawner.exitCode(ChildProcess.make(uv, ["--version"])).pipe(
+    Effect.map((code) => code === 0),
+    Effect.orElseSucceed(() => false)
+  )
+  const wheels = allowScripts ? [] : ["--only-binary", ":all:"]
 
-  /** Makes an environment beside its place, so that one which is there is complete. */
-  const makeEnvironment = Effect.fnUntraced(
+  /** Runs an installer, and gives the versions of all packages. */
+  const fill = Effect.fnUntraced(
     function* (
-      { path }: Interpreter,
-      environment: string,
-      packages: ReadonlyArray<string>,
+      base: string,
+      made: string,
+      wanted: ReadonlyArray<string>,
       onLine: (line: string) => Effect.Effect<void>
     ) {
-      const lockFile = `${environment}.lock`
-      const made = `${environment}.new-${randomUUID()}`
-      const hasUv = yield* isInstalled(uv)
-      const wanted = existsSync(lockFile) ? ["-r", lockFile] : packages
-      const wheels = allowScripts ? [] : ["--only-binary", ":all:"]
-      const pip = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", ...wheels]
-      const target = interpreterIn(made)
+      const python = interpreterIn(made)
+      const isError = (line: string) => errorStart.test(line)
       const run = (command: string, ...args: ReadonlyArray<string>) =>
-        runInstaller(
-          {
-            command,
-            args,
-            folder: environments,
-            isError: (line) => errorStart.test(line),
-            reasonOf,
-            timeout
-          } satisfies Installer,
-          onLine
-        )
-      yield* fileWork(async () => {
-        await mkdir(environments, { recursive: true, mode: 0o700 })
-        await rm(made, { recursive: true, force: true })
-      })
-      const installed = Effect.gen(function* () {
-        if (hasUv) {
-          yield* run(uv, "venv", "--quiet", "--relocatable", "--python", path, made)
-          yield* run(uv, "pip", "install", "--python", target, ...wheels, ...wanted)
-        } else {
-          yield* run(path, "-m", "venv", made)
-          yield* run(target, "-m", "pip", "install", ...pip, ...wanted)
-        }
-        const freeze = hasUv
-          ? ChildProcess.make(uv, ["pip", "freeze", "--python", target])
-          : ChildProcess.make(target, ["-m", "pip", "freeze", "--disable-pip-version-check"])
-        const versions = yield* Effect.mapError(spawner.string(freeze), () =>
-          installFailed("listing the packages failed")
-        )
-        yield* fileWork(async () => {
+        runInstaller({ command, args, folder: environments, isError, reasonOf, timeout }, onLine)
+      const hasUv = yield* findUv
+      if (hasUv) {
+        yield* run(uv, "venv", "--quiet", "--relocatable", "--python", base, made)
+        yield* run(uv, "pip", "install", "--python", python, ...wheels, ...wanted)
+      } else {
+        yield* run(base, "-m", "venv", made)
+        const quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+        yield* run(python, "-m", "pip", "install", ...quiet, ...wheels, ...wanted)
+      }
+      const freeze = hasUv
+        ? ChildProcess.make(uv, ["pip", "freeze", "--python", python])
+        : ChildProcess.make(python, ["-m", "pip", "freeze", "--disable-pip-version-check"])
+      return yield* Effect.mapError(spawner.string(freeze), () => installFailed("listing the packages failed"))
+    },
+    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
+  )
+
+  return Effect.fnUntraced(function* (
+    { path }: Interpreter,
+    environment: string,
+    packages: ReadonlyArray<string>,
+    onLine: (line: string) => Effect.Effect<void>
+  ) {
+    const lockFile = `${environment}.lock`
+    const made = `${environment}.new-${randomUUID()}`
+    yield* fileWork(() => mkdir(environments, { recursive: true, mode: 0o700 }))
+    const filling = Effect.flatMap(
+      fill(path, made, existsSync(lockFile) ? ["-r", lockFile] : packages, onLine),
+      (versions) =>
+        fileWork(async () => {
           await writeFile(lockFile, versions)
           await rename(made, environment).catch((error: unknown) => {
             // Another process was faster.
             if (!existsSync(environment)) throw error
           })
         })
-      })
-      yield* Effect.ensuring(installed, Effect.ignore(fileWork(() => rm(made, { recursive: true, force: true }))))
-    },
-    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
-  )
+    )
+    yield* Effect.ensuring(filling, Effect.ignore(fileWork(() => rm(made, { recursive: true, force: true }))))
+  })
+})
+
+const make = Effect.fnUntraced(function* (options: PythonOptions) {
+  const { environments, install = true, python = "python3" } = options
+  const others = yield* PackInstaller
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const makeEnvironment = yield* makeEnvironments(options)
+  // Packs with the same packages share an environment, which is made once.
+  const lock = yield* Semaphore.make(1)
 
   const installPython = Effect.fnUntraced(function* (
     given: ReadonlyArray<string>,

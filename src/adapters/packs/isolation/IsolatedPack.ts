@@ -9,15 +9,14 @@ import {
   PackError,
   type PackSource
 } from "../../../application/ports/packs/PackLoader.ts"
-import { asObject, findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../../../domain/json.ts"
-import { type PackManifest, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
+import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
 import { makePackLog, type PackLogLine } from "../PackRuntime.ts"
 import { decodeDeclaration } from "../loading/PackDeclaration.ts"
 import type { CompileSchema } from "../loading/ParamsValidator.ts"
-import { invalidParamsError, withProgress } from "../execution/runPackCode.ts"
-import { checkFileParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
+import { withProgress } from "../execution/runPackCode.ts"
+import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 
 interface PackProcessHandlers {
@@ -171,16 +170,31 @@ const withPythonNames = (text: string): string =>
 /** The process validates the parameters. */
 const compileNothing: CompileSchema = () => () => []
 
-/** A call as the runner of Python packs takes it: with texts of forms converted, as for other packs. */
-const toPythonCall = Effect.fnUntraced(function* (schema: JsonObject, files: PackRoute["files"], call: PackCall) {
-  const problems = [
-    ...checkFileParams(files, call),
-    ...findRoundedIntegers(call.params).map((path) => paramsProblem(`${path}: ${roundedIntegersProblem}`))
-  ]
-  if (problems.length > 0) return yield* invalidParamsError(problems)
-  const multiple = Object.keys(files).filter((name) => files[name]?.multiple === true)
-  return { ...call, params: call.form ? coerceForm(schema, call.params) : call.params, multiple }
-})
+/** The manifest of a Python pack, from what its process declares. */
+const toPythonManifest = (source: PackSource, routes: unknown, tools: unknown) =>
+  decodeDeclaration(source, routes, tools, compileNothing).pipe(
+    Effect.map(({ manifest: { warnings, ...rest } }) => ({ ...rest, warnings: warnings.map(withPythonNames) })),
+    Effect.mapError(({ message, reason }) => new PackError({ reason, message: withPythonNames(message) }))
+  )
+
+/** Makes the function that prepares a call for the process: embedded files are on disk, as uploads are. */
+const makePreparation = ({ language }: PackSource, { routes, tools }: PackManifest) => {
+  /** The schema of a tool: that of its first route, or of its listing. */
+  const schemaOf = (tool: string): JsonObject =>
+    routes.find((one) => one.tool === tool)?.params ??
+    asObject(tools.find(({ name }) => name === tool)?.["inputSchema"])
+
+  // Files are written by the parent: a killed process does not remove its files.
+  return Effect.fnUntraced(function* (request: PackCall) {
+    const schema = schemaOf(request.tool)
+    const files = fileParamsOf(schema)
+    const placed = yield* writeEmbeddedFiles(files, request)
+    if (language === "node") return placed
+    // The child in Node does the same itself.
+    const params = yield* toParams(schema, files, placed)
+    return { ...placed, params, multiple: Object.keys(files).filter((name) => files[name]?.multiple === true) }
+  })
+}
 
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
@@ -227,15 +241,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
         case "ready":
           return setReady(Effect.succeed(report.manifest))
         case "declared":
-          return setReady(
-            decodeDeclaration(source, report.routes, report.tools, compileNothing).pipe(
-              Effect.map(({ manifest: { warnings, ...rest } }) => ({
-                ...rest,
-                warnings: warnings.map(withPythonNames)
-              })),
-              Effect.mapError(({ message, reason }) => new PackError({ reason, message: withPythonNames(message) }))
-            )
-          )
+          return setReady(toPythonManifest(source, report.routes, report.tools))
         case "unusable":
           return failToLoad(report.message)
         case "log":
@@ -272,19 +278,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
   })
 
   const manifest = yield* Deferred.await(ready)
-  /** The schema of a tool: that of its first route, or of its listing. */
-  const schemaOf = (tool: string): JsonObject =>
-    manifest.routes.find((one) => one.tool === tool)?.params ??
-    asObject(manifest.tools.find(({ name }) => name === tool)?.["inputSchema"])
-  // Written by the parent: a killed process does not remove its files.
-  const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
-    const schema = schemaOf(request.tool)
-    const files = fileParamsOf(schema)
-    const placed = yield* writeEmbeddedFiles(files, request)
-    return yield* runCall(
-      source.language === "python" ? yield* toPythonCall(schema, files, placed) : placed,
-      onProgress
-    )
-  }, Effect.scoped)
+  const prepare = makePreparation(source, manifest)
+  const call: LoadedPack["call"] = (request, onProgress) =>
+    Effect.scoped(Effect.flatMap(prepare(request), (prepared) => runCall(prepared, onProgress)))
   return { manifest, call, exited: Deferred.await(exited) }
 })
