@@ -108,7 +108,7 @@ const makeEnvironments = Effect.fnUntraced(function* ({
       const hasUv = yield* findUv
       if (hasUv) {
         yield* run(uv, "venv", "--quiet", "--relocatable", "--python", base, made)
-        yield* run(uv, "pip", "install", "--python", python, ...wheels, ...wanted)
+        yield* run(uv, "pip", "install", "--compile-bytecode", "--python", python, ...wheels, ...wanted)
       } else {
         yield* run(base, "-m", "venv", made)
         const quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]

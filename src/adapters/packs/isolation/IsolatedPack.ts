@@ -49,7 +49,8 @@ const outOfMemoryCode = 77
 const startProcess = ({ interpreter, language, memory }: PackSource): ChildProcess => {
   const stdio: StdioOptions = ["ignore", "pipe", "pipe", "ipc"]
   if (language === "python") {
-    const args = ["-u", "-X", "utf8", pythonScript]
+    // Without caches of compiled code in the folders of the pack and of this package.
+    const args = ["-B", "-u", "-X", "utf8", pythonScript]
     return spawn(interpreter ?? "python3", args, { serialization: "json", stdio, detached: true })
   }
   // Flags of the host do not apply to packs.

@@ -17,7 +17,7 @@ const startReference = Effect.gen(function* () {
   const packs = ["src/text_counter", "src/file_analyzer", "more/everything"].map((pack) => join(fixtures, pack))
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      spawn(python, [join(fixtures, "reference.py"), runner, ...packs], { stdio: ["ignore", "ignore", "pipe"] })
+      spawn(python, ["-B", join(fixtures, "reference.py"), runner, ...packs], { stdio: ["ignore", "ignore", "pipe"] })
     ),
     (started) => Effect.sync(() => started.kill("SIGKILL"))
   )
