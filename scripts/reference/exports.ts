@@ -77,7 +77,8 @@ const exportedNames = (file: string): ReadonlyArray<Exported> => {
     const target = nameOf(childOf(statement, "source"))
     const from = target.startsWith(".") ? resolveImport(file, target) : file
     if (statement.type === "ExportAllDeclaration") {
-      return [{ name: nameOf(childOf(statement, "exported")), file: from, local: undefined }]
+      const name = nameOf(childOf(statement, "exported"))
+      return name === "" ? exportedNames(from) : [{ name, file: from, local: undefined }]
     }
     if (statement.type !== "ExportNamedDeclaration") return []
     const listed = childrenOf(statement, "specifiers").map((specifier) => ({

@@ -3,6 +3,8 @@
  * adapters for Socket.IO, MCP and TCP. The pure part is at `a2c-smcp/domain`, in-memory peers are at `a2c-smcp/testing`.
  */
 import "./requireNode.ts"
+export * from "./agentNames.ts"
+export type * from "./computerTypes.ts"
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
 export * as Jwt from "../../adapters/auth/Jwt.ts"
@@ -39,29 +41,13 @@ export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
 export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "../../adapters/packs/http/ToolServer.ts"
 export * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
-export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 export * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
 export * as RelayServer from "../../adapters/socketio/RelayServer.ts"
 export * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
 export * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 export * as TcpListener from "../../adapters/tcp/TcpListener.ts"
 export * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
-export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
-export { type AgentError, BadReply, Disconnected, ServerTimeout } from "../../application/agent/AgentErrors.ts"
-export type { AgentRequests, ToolList, ToolRequest } from "../../application/agent/AgentRequests.ts"
-export type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
-export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
-export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
-export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
-export type { SkillRef } from "../../domain/model/messages/skills.ts"
-export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
-export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
-export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
-export type { CallStatus } from "../../domain/model/CallStatus.ts"
-export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
-export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
@@ -69,7 +55,6 @@ export {
   ComputerSettings,
   type Confirm,
   type OnInput,
-  type RemoteApprover,
   type DpeRequest,
   type ProgressReport,
   type ResolvedDpe,
@@ -83,9 +68,7 @@ export {
   type OfficeStatus
 } from "../../application/computer/office/OfficeConnection.ts"
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
-export type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
-export type { ExplainRequest } from "../../application/computer/calls/CallConsent.ts"
 export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
 export {
@@ -96,14 +79,7 @@ export {
 export { DeviceGateway, type DeviceGatewayOptions } from "../../application/devices/gateway/DeviceGateway.ts"
 export type { DeviceLimits, GatewayLimits } from "../../application/devices/DeviceLimits.ts"
 export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts"
-export {
-  type JoinFailed,
-  JoinRejected,
-  MemberReplaced,
-  type MemberStatus,
-  NotPermitted,
-  type OfficeMember
-} from "../../application/member/OfficeMember.ts"
+export { NotPermitted, type OfficeMember } from "../../application/member/OfficeMember.ts"
 export { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
 export type { HostedRoute, PackStatus, PackView } from "../../application/packs/PackTable.ts"
 export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
@@ -112,14 +88,6 @@ export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts
 export { ApprovalStore, ApprovalsUnavailable } from "../../application/ports/approvals/ApprovalStore.ts"
 export { CatalogueStore, CatalogueUnavailable } from "../../application/ports/mcp/CatalogueStore.ts"
 export { Policy } from "../../application/ports/approvals/Policy.ts"
-export type {
-  Approval,
-  ApprovalAnswer,
-  ApprovalDecision,
-  Question
-} from "../../domain/approvals/Approval.ts"
-export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
-export type { Grant } from "../../domain/approvals/standingApprovals.ts"
 export type { StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
 export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
 export {
@@ -132,14 +100,8 @@ export {
 export { CredentialStore } from "../../application/ports/CredentialStore.ts"
 export { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
 export {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/files/DocumentReader.ts"
-export {
   type McpChange,
   McpConnector,
-  McpSessionError,
   type McpInfo,
   type McpPage,
   type McpProgress,
@@ -150,7 +112,6 @@ export { makeToolsSession, type SessionTool } from "../../application/shared/too
 export { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
 export {
   type AdmissionReason,
-  AdmissionRejected,
   type Reply,
   type ConnectError,
   type Handshake,
@@ -161,9 +122,7 @@ export {
   SendFailed,
   type MessageHandler,
   TransportClient,
-  TransportServer,
-  Unreachable,
-  VersionRejected
+  TransportServer
 } from "../../application/ports/Transport.ts"
 export { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 export {
@@ -178,33 +137,11 @@ export { Server } from "../../application/server/lifecycle/Server.ts"
 export { ServerSettings } from "../../application/server/ServerSettings.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
-export type { JsonObject } from "../../domain/json.ts"
-export type { RuleExplanation, RuleStep } from "../../domain/policy/decideByRules.ts"
+export type { RuleExplanation } from "../../domain/policy/decideByRules.ts"
 export { parseRules } from "../../domain/policy/parseRules.ts"
-export type {
-  ArgumentTest,
-  Literal,
-  PolicyAction,
-  PolicyCall,
-  PolicyDecision,
-  Rule,
-  TestedAnnotation
-} from "../../domain/policy/Rule.ts"
-export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
+export type { ArgumentTest, Literal, Rule, TestedAnnotation } from "../../domain/policy/Rule.ts"
+export { allGrants } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
-export type { Tool } from "../../domain/model/Tool.ts"
-export type {
-  AudioContent,
-  ContentBlock,
-  EmbeddedResource,
-  ImageContent,
-  ResourceLink,
-  TextContent,
-  UnknownContent
-} from "../../domain/model/ContentBlock.ts"
-export type { ToolResult } from "../../domain/model/ToolResult.ts"
-export { type LineName, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
-export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { agentLayer } from "../layers/agentLayer.ts"
 export { computerLayer } from "../layers/computerLayer.ts"
 export { gatewayLayer } from "../layers/gatewayLayer.ts"
