@@ -6,6 +6,13 @@ import { type CommandError, toCommandFailed } from "../CommandFailed.ts"
 
 type Infer<C extends Command.Command.Config> = Command.Command.Config.Infer<C>
 
+interface CommandDetails<Options, Name extends string> {
+  readonly description: string
+  readonly rules?: ReadonlyArray<FlagRule<Options, Name>>
+  /** What command lines do, for the help. */
+  readonly examples?: { readonly [commandLine: string]: string }
+}
+
 /** Makes a constructor of commands like {@link lazyCommand}, whose implementations also get the shared options. */
 export const makeLazyCommand =
   <Shared extends object, RS>(shared: Effect.Effect<Shared, never, RS>) =>
@@ -13,7 +20,7 @@ export const makeLazyCommand =
     name: Name,
     config: C,
     load: () => Promise<(options: Shared & Infer<C>) => Effect.Effect<void, E, R>>,
-    rules: ReadonlyArray<FlagRule<Shared & Infer<C>, keyof C & string>> = []
+    { description, examples = {}, rules = [] }: CommandDetails<Shared & Infer<C>, keyof C & string>
   ) =>
     Command.make(name, describeRules(config, rules), (own) =>
       Effect.gen(function* () {
@@ -23,7 +30,11 @@ export const makeLazyCommand =
         const run = yield* Effect.promise(load)
         yield* run(options)
       }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
-    ).pipe(Command.annotate(DeclaredRules, { config, rules }))
+    ).pipe(
+      Command.annotate(DeclaredRules, { config, rules }),
+      Command.withDescription(description),
+      Command.withExamples(Object.entries(examples).map(([command, what]) => ({ command, description: what })))
+    )
 
 /**
  * Makes a command whose implementation is loaded when it runs, not for its help. Every error becomes a message. It warns of

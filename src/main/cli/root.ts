@@ -8,12 +8,11 @@ import { lazyCommand } from "./lazyCommand.ts"
 import { serverCommand } from "./server/command.ts"
 import { toolsCommand } from "./tools/command.ts"
 
-const demoFlags = {
-  page: flag.toggle("page", "keep an office running, and print the address of its page for a browser")
-}
-
-const demoCommand = lazyCommand("demo", demoFlags, async () => (await import("../demo/runDemo.ts")).demo).pipe(
-  Command.withDescription("Run a demo: a Server, two Computers with real MCP servers, and an Agent")
+const demoCommand = lazyCommand(
+  "demo",
+  { page: flag.toggle("page", "keep an office running, and print the address of its page for a browser") },
+  async () => (await import("../demo/runDemo.ts")).demo,
+  { description: "Run a demo: a Server, two Computers with real MCP servers, and an Agent" }
 )
 
 export const rootCommand = Command.make("a2c").pipe(

@@ -3,7 +3,6 @@ import { lowestMaxResult } from "../../../application/bridge/results/largeResult
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
@@ -73,12 +72,6 @@ export const taskFlags = {
 }
 export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
 
-export const taskRules: ReadonlyArray<FlagRule<TaskOptions, "raw">> = [
-  shared.rawRule,
-  { flags: ["raw"], rule: "not with --status", isMet: ({ status }) => !status },
-  { flags: ["raw"], rule: "not with --cancel", isMet: ({ cancel }) => !cancel }
-]
-
 export const promptFlags = {
   ...queryFlags,
   prompt: shared.word("prompt", "name of the prompt"),
@@ -130,11 +123,6 @@ export const skillFlags = {
   raw: shared.rawFlag
 }
 export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>
-
-export const skillRules: ReadonlyArray<FlagRule<SkillOptions, "raw">> = [
-  shared.rawRule,
-  { flags: ["raw"], rule: "not with --output", isMet: ({ output }) => output === undefined }
-]
 
 export const putFlags = {
   ...targetComputerFlags,
@@ -191,11 +179,6 @@ export const publishFlags = {
   timeout: callTimeout(defaultOfficeCallSeconds)
 }
 export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>
-
-export const publishRules: ReadonlyArray<FlagRule<PublishOfficeOptions, keyof typeof publishFlags>> = [
-  { flags: ["host", "token", "page"], rule: "only with --http", isMet: ({ http }) => http !== undefined },
-  { flags: ["pinnedTools"], rule: "not with --tools all", isMet: ({ tools }) => tools !== "all" }
-]
 
 export const hostConfigFlags = {
   host: shared.word("host", "claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …"),

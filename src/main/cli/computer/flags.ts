@@ -2,7 +2,6 @@ import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/lifecycle.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
-import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
@@ -105,11 +104,6 @@ export const computerFlags = {
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
-export const computerRules: ReadonlyArray<FlagRule<ComputerCommandOptions>> = [
-  { flags: ["watch"], rule: "only with --config", isMet: ({ configFiles }) => configFiles.length > 0 },
-  { flags: ["dpeUrl"], rule: "only with --dpe http", isMet: ({ dpe }) => dpe?.startsWith("http") === true }
-]
-
 export const checkFlags = {
   files: shared.words("file", "configuration, in any of the dialects", 1),
   inputs: shared.inputValues,
@@ -137,7 +131,3 @@ export const explainFlags = {
   json: shared.jsonFlag
 }
 export type ExplainCommandOptions = Command.Command.Config.Infer<typeof explainFlags>
-
-export const explainRules: ReadonlyArray<FlagRule<ExplainCommandOptions>> = [
-  { flags: ["protocol"], rule: "only with --office", isMet: ({ office }) => office !== undefined }
-]

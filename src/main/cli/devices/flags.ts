@@ -1,7 +1,6 @@
 import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
-import type { FlagRule } from "../flags/flagRules.ts"
 import {
   approve,
   computerName,
@@ -61,11 +60,6 @@ export const gatewayFlags = {
   }
 }
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
-
-export const gatewayRules: ReadonlyArray<FlagRule<GatewayCommandOptions, keyof typeof gatewayFlags>> = [
-  { flags: ["token"], rule: "not with --tokens", isMet: ({ tokens }) => tokens === undefined },
-  { flags: ["mcpToken"], rule: "only with --http", isMet: ({ http }) => http !== undefined }
-]
 
 export const connectFlags = {
   address: setting

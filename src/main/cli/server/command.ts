@@ -1,79 +1,61 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { healthFlags, keyFlags, keyRules, serverFlags, serverRules, statusFlags, statusRules } from "./flags.ts"
+import { healthFlags, keyContents, keyFlags, serverFlags, statusFlags } from "./flags.ts"
 
-const keyCommand = lazyCommand(
-  "key",
-  keyFlags,
-  async () => (await import("./manageKeys.ts")).manageKeys,
-  keyRules
-).pipe(
-  Command.withDescription(
-    "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr, or adds the entry to a file"
-  ),
-  Command.withExamples([
-    {
-      command: "a2c server key --subject desk --right computer --office team > desk.key",
-      description: "A key for a Computer of the office 'team', for --token-file desk.key"
-    },
-    {
-      command: "a2c server key --add keys.json --subject desk --right computer > desk.key",
-      description: "The same for all offices, with its entry in keys.json"
-    },
-    { command: "a2c server key --list keys.json", description: "The keys of a file and their ids" },
-    { command: "a2c server key --revoke keys.json desk", description: "Also ends the connections of this key" }
-  ])
-)
+const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./manageKeys.ts")).manageKeys, {
+  description:
+    "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr, or adds the entry to a file",
+  rules: [
+    { flags: keyContents, rule: "not with --list", isMet: ({ list }) => list === undefined },
+    { flags: keyContents, rule: "not with --revoke", isMet: ({ revoke }) => revoke === undefined }
+  ],
+  examples: {
+    "a2c server key --subject desk --right computer --office team > desk.key":
+      "A key for a Computer of the office 'team', for --token-file desk.key",
+    "a2c server key --add keys.json --subject desk --right computer > desk.key":
+      "The same for all offices, with its entry in keys.json",
+    "a2c server key --list keys.json": "The keys of a file and their ids",
+    "a2c server key --revoke keys.json desk": "Also ends the connections of this key"
+  }
+})
 
-const statusCommand = lazyCommand(
-  "status",
-  statusFlags,
-  async () => (await import("./showStatus.ts")).showStatus,
-  statusRules
-).pipe(
-  Command.withDescription(
-    "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails"
-  ),
-  Command.withExamples([
-    { command: "a2c server status", description: "The Server on this machine" },
-    {
-      command: "a2c server status https://a2c.example.org --token-file ~/.a2c-operator --watch",
-      description: "A line every two seconds"
-    }
-  ])
-)
+const statusCommand = lazyCommand("status", statusFlags, async () => (await import("./showStatus.ts")).showStatus, {
+  description: "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails",
+  rules: [{ flags: ["listOffices"], rule: "not with --watch", isMet: ({ json, watch }) => json || !watch }],
+  examples: {
+    "a2c server status": "The Server on this machine",
+    "a2c server status https://a2c.example.org --token-file ~/.a2c-operator --watch": "A line every two seconds"
+  }
+})
 
-const healthCommand = lazyCommand(
-  "health",
-  healthFlags,
-  async () => (await import("./showStatus.ts")).checkHealth
-).pipe(
-  Command.withDescription(
-    "Check that a Server accepts members, without credentials; exits with 2 when it is not ready, with 1 when the request fails"
-  ),
-  Command.withExamples([{ command: "a2c server health", description: "The Server on this machine, for health checks" }])
-)
+const healthCommand = lazyCommand("health", healthFlags, async () => (await import("./showStatus.ts")).checkHealth, {
+  description:
+    "Check that a Server accepts members, without credentials; exits with 2 when it is not ready, with 1 when the request fails",
+  examples: { "a2c server health": "The Server on this machine, for health checks" }
+})
 
 export const serverCommand = lazyCommand(
   "server",
   serverFlags,
   async () => (await import("./runServerCommand.ts")).runServerCommand,
-  serverRules
-).pipe(
-  Command.withDescription("Run a Server: it connects Agents and Computers by offices"),
-  Command.withExamples([
-    { command: "a2c server", description: "Listen on http://127.0.0.1:7070" },
-    {
-      command: "a2c server --redis redis://localhost:6379",
-      description: "Share the offices with other Servers on the same Redis"
-    },
-    { command: "a2c server --port 0", description: "Listen on a free port and print it" },
-    {
-      command: "a2c server --host 0.0.0.0 --api-keys keys.json --tls-cert cert.pem --tls-key key.pem",
-      description: "Listen on all addresses, require API keys, and encrypt the connections"
+  {
+    description: "Run a Server: it connects Agents and Computers by offices",
+    rules: [
+      { flags: ["redisPrefix"], rule: "only with --redis", isMet: ({ redis }) => redis !== undefined },
+      { flags: ["appPort", "appOrigin"], rule: "not with --no-page", isMet: ({ page }) => page },
+      { flags: ["insecure"], rule: "not with --api-keys", isMet: ({ apiKeys }) => apiKeys === undefined },
+      { flags: ["insecure"], rule: "not with --jwt-secret-file", isMet: ({ jwtSecretFile: key }) => key === undefined },
+      { flags: ["insecure"], rule: "not with --jwt-public-key", isMet: ({ jwtPublicKey: key }) => key === undefined },
+      { flags: ["insecure"], rule: "not with --jwt-jwks", isMet: ({ jwtJwks: keys }) => keys === undefined },
+      { flags: ["auditMaxBytes", "auditKeep"], rule: "only with --audit", isMet: ({ audit }) => audit !== undefined }
+    ],
+    examples: {
+      "a2c server": "Listen on http://127.0.0.1:7070",
+      "a2c server --redis redis://localhost:6379": "Share the offices with other Servers on the same Redis",
+      "a2c server --port 0": "Listen on a free port and print it",
+      "a2c server --host 0.0.0.0 --api-keys keys.json --tls-cert cert.pem --tls-key key.pem":
+        "Listen on all addresses, require API keys, and encrypt the connections"
     }
-  ]),
-  withTelemetry("a2c-server"),
-  Command.withSubcommands([keyCommand, statusCommand, healthCommand])
-)
+  }
+).pipe(withTelemetry("a2c-server"), Command.withSubcommands([keyCommand, statusCommand, healthCommand]))

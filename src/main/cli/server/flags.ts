@@ -12,7 +12,6 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
-import type { FlagRule } from "../flags/flagRules.ts"
 import {
   defaultServerUrl,
   jsonFlag,
@@ -172,16 +171,6 @@ export const serverFlags = {
 }
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
-export const serverRules: ReadonlyArray<FlagRule<ServerCommandOptions, keyof typeof serverFlags>> = [
-  { flags: ["redisPrefix"], rule: "only with --redis", isMet: ({ redis }) => redis !== undefined },
-  { flags: ["appPort", "appOrigin"], rule: "not with --no-page", isMet: ({ page }) => page },
-  { flags: ["insecure"], rule: "not with --api-keys", isMet: ({ apiKeys }) => apiKeys === undefined },
-  { flags: ["insecure"], rule: "not with --jwt-secret-file", isMet: ({ jwtSecretFile: key }) => key === undefined },
-  { flags: ["insecure"], rule: "not with --jwt-public-key", isMet: ({ jwtPublicKey: key }) => key === undefined },
-  { flags: ["insecure"], rule: "not with --jwt-jwks", isMet: ({ jwtJwks: keys }) => keys === undefined },
-  { flags: ["auditMaxBytes", "auditKeep"], rule: "only with --audit", isMet: ({ audit }) => audit !== undefined }
-]
-
 export const keyFlags = {
   add: flag.file("add", "add the entry to this file of keys, which is created if necessary"),
   list: flag.file("list", "list the keys of this file"),
@@ -206,12 +195,8 @@ export const keyFlags = {
 }
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
-const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
-
-export const keyRules: ReadonlyArray<FlagRule<KeyCommandOptions>> = [
-  { flags: keyContents, rule: "not with --list", isMet: ({ list }) => list === undefined },
-  { flags: keyContents, rule: "not with --revoke", isMet: ({ revoke }) => revoke === undefined }
-]
+/** The flags of the contents of a key. */
+export const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
 
 const urlArgument = Argument.String("url").pipe(
   Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
@@ -231,10 +216,6 @@ export const statusFlags = {
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
 }
 export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFlags>
-
-export const statusRules: ReadonlyArray<FlagRule<StatusCommandOptions>> = [
-  { flags: ["listOffices"], rule: "not with --watch", isMet: ({ json, watch }) => json || !watch }
-]
 
 const tlsFiles = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: ServerCommandOptions) {
   if (cert !== undefined && key !== undefined) return { cert, key }

@@ -2,16 +2,7 @@ import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import {
-  argsFlag,
-  jsonFlag,
-  listenHostSetting,
-  originsFlag,
-  rawFlag,
-  rawRule,
-  word,
-  words
-} from "../flags/sharedFlags.ts"
+import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag, word, words } from "../flags/sharedFlags.ts"
 import { parseHostName } from "../../config/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
@@ -78,26 +69,18 @@ export const serveFlags = {
 }
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
 
-export const serveRules: ReadonlyArray<FlagRule<ServeToolsCommandOptions>> = [
-  ...runtimeRules,
-  {
-    flags: [
-      "host",
-      "port",
-      "key",
-      "publicDocs",
-      "force",
-      "allowedOrigins",
-      "allowedHosts",
-      "maxBodyBytes",
-      "maxFileBytes"
-    ],
-    rule: "not with --mcp stdio",
-    isMet: ({ mcp }) => mcp === "http"
-  },
-  { flags: ["publicDocs"], rule: "only with --key", isMet: ({ key }) => key !== undefined },
-  { flags: ["force"], rule: "not with --key", isMet: ({ key }) => key === undefined }
-]
+/** The flags of HTTP alone. */
+export const httpFlags = [
+  "host",
+  "port",
+  "key",
+  "publicDocs",
+  "force",
+  "allowedOrigins",
+  "allowedHosts",
+  "maxBodyBytes",
+  "maxFileBytes"
+] as const
 
 export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
@@ -112,8 +95,6 @@ export const packCallFlags = {
   raw: rawFlag
 }
 export type CallToolOptions = Command.Command.Config.Infer<typeof packCallFlags>
-
-export const packCallRules: ReadonlyArray<FlagRule<CallToolOptions>> = [...runtimeRules, rawRule]
 
 export const newFlags = {
   name: word("name", "name of the pack, as text_counter"),
