@@ -1,18 +1,18 @@
-import { Duration, Effect, Layer, Record, Redacted, Stream } from "effect"
+import { Effect, Layer, Record, Redacted, Stream } from "effect"
 import { AuditLog } from "../../application/ports/AuditLog.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/Limits.ts"
+import { ServerSettings } from "../../application/server/ServerSettings.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import { definedOnly } from "../../domain/objects.ts"
 import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
 import { A2cError } from "../A2cError.ts"
 import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
-import { durations } from "./durations.ts"
+import { fromMillis, type InMillis } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
 type AuthenticateClient = (
@@ -29,20 +29,10 @@ export interface ServerOptions extends TransportOptions {
   readonly authenticate: AuthenticateClient | "allowAll"
   /** The protocol lines that it serves; all by default. Members of different lines never meet. */
   readonly lines?: ReadonlyArray<LineName>
-  readonly settings?: {
-    /** Timeout in milliseconds of requests that state none. */
-    readonly routingTimeout?: number
-    /** Grace period in milliseconds, added to the timeout that a request states. */
-    readonly timeoutGrace?: number
-    /** Drain timeout in milliseconds: time for in-flight calls to end when the Server closes; 0 by default. */
-    readonly drainTimeout?: number
-    /** Rejects connections that do not state their role. */
-    readonly requireRole?: boolean
-  }
+  /** As in `ServerSettings`, times in milliseconds. */
+  readonly settings?: InMillis<ServerSettings>
   /** Server limits, times in milliseconds; missing ones have their defaults. */
-  readonly limits?: {
-    readonly [Limit in keyof Limits]?: Limits[Limit] extends Duration.Duration ? number : Limits[Limit]
-  }
+  readonly limits?: InMillis<Limits>
   /** The page for operators at `/office`, which an own listener has by default; `false` serves none. */
   readonly page?: false | PageOptions
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
@@ -83,14 +73,6 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
     )
 })
 
-const defaultLimits = Limits.defaultValue()
-
-/** The limits of options that are checked. */
-const toLimits = (limits: NonNullable<ServerOptions["limits"]>) =>
-  Record.map(definedOnly(limits) as { readonly [L in keyof Limits]: number }, (value, limit) =>
-    Duration.isDuration(defaultLimits[limit]) ? Duration.millis(value) : value
-  ) as Partial<Limits>
-
 const serverOptions: ChecksOf<ServerOptions> = {
   allowedOrigins: "origins",
   authenticate: ["authenticate"],
@@ -99,7 +81,7 @@ const serverOptions: ChecksOf<ServerOptions> = {
   host: "text",
   httpServer: "httpServer",
   io: "socketIo",
-  limits: Record.map(defaultLimits, () => "limit" as const),
+  limits: Record.map(Limits.defaultValue(), () => "limit" as const),
   lines: "lines",
   log: "function",
   maxMessageBytes: "messageBytes",
@@ -130,11 +112,10 @@ export const runServer = async (given: ServerOptions, cancellable?: Cancellable)
     throw new A2cError("config_invalid", "runServer: 'httpServer' and 'io' exclude each other")
   }
   const { authenticate, limits = {}, log, redis, settings = {}, ...options } = given
-  const { requireRole, ...timeouts } = settings
   const layer = serverLayer({
     ...options,
-    limits: toLimits(limits),
-    settings: { ...definedOnly({ requireRole }), ...durations(timeouts) },
+    limits: fromMillis(Limits.defaultValue(), limits),
+    settings: fromMillis(ServerSettings.defaultValue(), settings),
     ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } })
   }).pipe(
     Layer.provide(AuditLog.layerNone),

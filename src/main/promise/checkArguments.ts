@@ -143,7 +143,7 @@ const kinds = {
 export type Kind = keyof typeof kinds
 
 /** The members of an object; `*` stands for any other. A kind in an array is required. */
-interface OptionChecks {
+export interface OptionChecks {
   readonly [option: string]: Kind | readonly [Kind] | OptionChecks
 }
 
@@ -229,41 +229,4 @@ export const checkCancellable = (options: unknown): void => {
       ? optionProblem({ signal: "signal" }, { signal: Reflect.get(options, "signal") })
       : `the last argument must be an object, but it is ${describeValue(options)}`
   if (problem !== undefined) throw new A2cError("config_invalid", problem)
-}
-
-interface MethodChecks<Service> {
-  /** The required arguments of methods. */
-  readonly required: { readonly [Method in keyof Service]?: ReadonlyArray<ArgumentCheck> }
-  /** The members of the last argument besides `signal`. A method without a row ignores them, as hosts pass their context. */
-  readonly options: { readonly [Method in keyof Service]?: OptionChecks }
-  /** The methods that return an iterable or a handle instead of a promise, and so throw. */
-  readonly throwing?: ReadonlyArray<keyof Service>
-}
-
-/** {@link OptionChecks} for the last argument of a method. */
-export type LastChecksOf<Method extends (...args: ReadonlyArray<never>) => unknown> =
-  Required<Parameters<Method>> extends readonly [...ReadonlyArray<unknown>, infer Last]
-    ? ChecksOf<Omit<Last, "signal">>
-    : never
-
-/** Checks the arguments of methods before they run. */
-export const withCheckedArguments = <Service extends object>(
-  service: Service,
-  { options, required, throwing = [] }: MethodChecks<Service>
-): Service => {
-  const own: { readonly [name: string]: OptionChecks | undefined } = options
-  const checked = Object.entries<ReadonlyArray<ArgumentCheck> | undefined>(required).map(([name, list = []]) => {
-    const method: unknown = Reflect.get(service, name)
-    const run = (...args: ReadonlyArray<unknown>): unknown => {
-      checkArguments(name, list, args)
-      const last = args[list.length]
-      if (last !== undefined) checkCancellable(last)
-      if (last !== undefined && own[name] !== undefined)
-        checkOptions(name, { ...own[name], signal: "signal" }, Object(last))
-      return typeof method === "function" ? Reflect.apply(method, service, args) : undefined
-    }
-    const isThrowing = throwing.some((other) => other === name)
-    return [name, isThrowing ? run : async (...args: ReadonlyArray<unknown>) => run(...args)] as const
-  })
-  return { ...service, ...Object.fromEntries(checked) }
 }

@@ -1,11 +1,11 @@
-import { Cause, Effect, flow, Layer, Option } from "effect"
+import { Cause, Effect, Layer, Option } from "effect"
 import type { AuthorizationRequest } from "../../adapters/mcp/oauth/Authorizer.ts"
-import type {
+import {
   ComputerSettings,
-  DpeRequest,
-  ProgressReport,
-  RemoteApprover,
-  ResolvedDpe
+  type DpeRequest,
+  type ProgressReport,
+  type RemoteApprover,
+  type ResolvedDpe
 } from "../../application/computer/ComputerSettings.ts"
 import type { Approval, ApprovalAnswer, Question } from "../../domain/approvals/Approval.ts"
 import type { InputAnswer } from "../../domain/model/InputRequest.ts"
@@ -15,7 +15,7 @@ import type { Input } from "../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
 import { Policy } from "../../application/ports/approvals/Policy.ts"
-import { durations } from "./durations.ts"
+import { fromMillis, type InMillis } from "./durations.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
 export type Awaitable<A> = A | Promise<A>
@@ -24,6 +24,12 @@ export type Awaitable<A> = A | Promise<A>
 export interface HookOptions {
   readonly signal: AbortSignal
 }
+
+/** The settings without hooks, and those that are options themselves. */
+type PlainSettings = Omit<
+  ComputerSettings,
+  "approve" | "approvers" | "confirm" | "onInput" | "onProgress" | "resolveDpe"
+>
 
 /** Hooks of a Computer. A hook that throws or rejects is logged, and counts as a hook without a result. */
 export interface ComputerHooks {
@@ -58,18 +64,7 @@ export interface ComputerHooks {
   /** Shows the user the page that authorizes an MCP server. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
   /** As in `ComputerSettings`, times in milliseconds. */
-  readonly settings?: {
-    readonly connectTimeout?: number
-    readonly startupTimeout?: number
-    readonly readTimeout?: number
-    readonly keepaliveInterval?: number
-    readonly changeThrottle?: number
-    readonly approvalTimeout?: number
-    /** When servers run that do not say it in the configuration; `eager` by default. */
-    readonly lifecycle?: "eager" | "lazy"
-    /** How long a lazy server runs without a request; 5 minutes by default. */
-    readonly idle?: number
-    readonly showUnsubscribable?: boolean
+  readonly settings?: InMillis<PlainSettings> & {
     /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
     readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
     /** Receives the progress of running calls. */
@@ -77,55 +72,41 @@ export interface ComputerHooks {
   }
 }
 
-/** Wraps a hook as an effect that logs its failure. */
-const hookEffect = <I, A>(name: string, hook: ((input: I, options: HookOptions) => Awaitable<A>) | undefined) =>
+type Hook<I, A> = ((input: I, options: HookOptions) => Awaitable<A>) | undefined
+
+/** Wraps a hook as an effect that logs its failure, and adapts its result. */
+const adaptHook = <I, A, B, E>(
+  name: string,
+  hook: Hook<I, A>,
+  adapt: (result: Effect.Effect<A, Cause.UnknownError>) => Effect.Effect<B, E>
+) =>
   hook &&
   ((input: I) =>
     Effect.tryPromise(async (signal) => hook(input, { signal })).pipe(
       Effect.tapCause((cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError("hook failed", { hook: name }, cause)
-      )
+      ),
+      adapt
     ))
 
-const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"]>): InputSources => {
-  const askUser = hookEffect("ask", ask)
-  const runProgram = hookEffect("run", run)
-  return definedOnly({
-    values,
-    prompt:
-      askUser &&
-      flow(
-        askUser,
-        Effect.map(Option.fromUndefinedOr),
-        Effect.catch(() => Effect.succeedNone)
-      ),
-    runCommand:
-      runProgram &&
-      flow(
-        runProgram,
-        Effect.mapError(() => ({ message: "failed" }))
-      )
-  })
-}
+const hookEffect = <I, A>(name: string, hook: Hook<I, A>) => adaptHook(name, hook, (result) => result)
 
-const toComputerSettings = ({
-  lifecycle,
-  onProgress,
-  resolveDpe,
-  showUnsubscribable,
-  ...times
-}: NonNullable<ComputerHooks["settings"]>): Partial<Omit<ComputerSettings, "confirm">> => {
-  const reportProgress = hookEffect("onProgress", onProgress)
-  return {
-    ...durations(times),
-    ...definedOnly({
-      lifecycle,
-      showUnsubscribable,
-      resolveDpe: hookEffect("resolveDpe", resolveDpe),
-      onProgress: reportProgress && flow(reportProgress, Effect.ignore)
-    })
-  }
-}
+const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"]>): InputSources =>
+  definedOnly({
+    values,
+    prompt: adaptHook("ask", ask, (answer) =>
+      Effect.catch(Effect.map(answer, Option.fromUndefinedOr), () => Effect.succeedNone)
+    ),
+    runCommand: adaptHook("run", run, (output) => Effect.mapError(output, () => ({ message: "failed" })))
+  })
+
+const toComputerSettings = ({ onProgress, resolveDpe, ...settings }: NonNullable<ComputerHooks["settings"]>) => ({
+  ...fromMillis<PlainSettings>(ComputerSettings.defaultValue(), settings),
+  ...definedOnly({
+    resolveDpe: hookEffect("resolveDpe", resolveDpe),
+    onProgress: adaptHook("onProgress", onProgress, (done) => Effect.ignore(done))
+  })
+})
 
 /** The policy of a Computer; without the hook, `auto_apply` and consent decide. */
 export const toPolicyLayer = ({ policy }: ComputerHooks): Layer.Layer<Policy> => {
@@ -133,25 +114,26 @@ export const toPolicyLayer = ({ policy }: ComputerHooks): Layer.Layer<Policy> =>
   return Layer.succeed(Policy, decide && { decide })
 }
 
-export const toLayerOptions = ({
+/** Replaces the hooks of options by what they are for the layer of a Computer. */
+export const toLayerOptions = <Options extends ComputerHooks>({
   approve,
   approvers,
   authorize,
   confirm,
   inputs = {},
   onInput,
-  settings = {}
-}: ComputerHooks) => {
-  const openPage = hookEffect("authorize", authorize)
-  return {
-    inputs: toInputSources(inputs),
-    settings: {
-      ...toComputerSettings(settings),
-      ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", onInput) })
-    },
-    ...definedOnly({
-      authorize: openPage && flow(openPage, Effect.ignore),
-      confirm: hookEffect("confirm", confirm)
-    })
-  }
-}
+  policy: _,
+  settings = {},
+  ...others
+}: Options) => ({
+  ...others,
+  inputs: toInputSources(inputs),
+  settings: {
+    ...toComputerSettings(settings),
+    ...definedOnly({ approve, approvers, onInput: hookEffect("onInput", onInput) })
+  },
+  ...definedOnly({
+    authorize: adaptHook("authorize", authorize, (done) => Effect.ignore(done)),
+    confirm: hookEffect("confirm", confirm)
+  })
+})

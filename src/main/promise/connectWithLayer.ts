@@ -1,29 +1,28 @@
-import { type Layer, Schema, SchemaAST } from "effect"
-import { Agent } from "../../application/agent/Agent.ts"
+import { Effect, type Layer, Schema, SchemaAST } from "effect"
+import { makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
+import { Agent, type AgentShape, type ToolCall } from "../../application/agent/Agent.ts"
 import type { BlobOptions } from "../../application/agent/blobs.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
-import { type MethodName, methodNamed, methodNames } from "../../domain/wire/calls.ts"
+import type { ToolTask } from "../../application/agent/tasks/toolTasks.ts"
+import { makeOfficeMcpSession } from "../../application/bridge/OfficeMcpSession.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
-import {
-  type ArgumentCheck,
-  checkArguments,
-  type ChecksOf,
-  type Kind,
-  type LastChecksOf,
-  withCheckedArguments
-} from "./checkArguments.ts"
-import {
-  type AgentConnectOptions,
-  type AgentToolCall,
-  type ConnectedAgent,
-  type ConnectionOptions,
-  type NodeAgentConnectOptions,
-  wrapAgent
+import type { CallStatus } from "../../domain/model/CallStatus.ts"
+import { definedOnly } from "../../domain/objects.ts"
+import { type MethodName, methodNamed, methodNames } from "../../domain/wire/calls.ts"
+import { checkArguments, type ChecksOf, type Kind } from "./checkArguments.ts"
+import type { Awaitable, HookOptions } from "./computerHooks.ts"
+import type {
+  AgentConnectOptions,
+  AgentToolCall,
+  ConnectedAgent,
+  ConnectionOptions,
+  NodeAgentConnectOptions,
+  RequestMethods,
+  StartedTool
 } from "./ConnectedAgent.ts"
-import { type Cancellable, startService } from "./RunningService.ts"
+import { type AnyMethodRow, makeMethods, type MethodRows } from "./promisedMethods.ts"
+import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
-/** The required arguments of methods. */
-const computerFirst: ReadonlyArray<ArgumentCheck> = ["string"]
 const startedCall: ChecksOf<Omit<AgentToolCall, "blobs">> = {
   computer: "string",
   onApproval: "function",
@@ -34,7 +33,13 @@ const startedCall: ChecksOf<Omit<AgentToolCall, "blobs">> = {
   timeout: "seconds",
   tool: ["string"]
 }
-const toolCall: ChecksOf<AgentToolCall> = { ...startedCall, blobs: "blobs" }
+
+const serverRequest: ChecksOf<McpServerRequest> = {
+  server: ["string"],
+  method: ["string"],
+  params: ["object"],
+  timeout: "seconds"
+}
 
 /** The answer of an approval. */
 export const approvalAnswer = {
@@ -45,6 +50,7 @@ export const approvalAnswer = {
   scope: "string",
   until: "millis"
 } as const
+
 /** The kind of a field in the table of requests. */
 const kindOfField = (name: string, field: Schema.Constraint): Kind => {
   const { type, ...schema } = Schema.toJsonSchemaDocument(Schema.toType(field)).schema
@@ -55,70 +61,99 @@ const kindOfField = (name: string, field: Schema.Constraint): Kind => {
   return type === "array" ? "strings" : "object"
 }
 
-/** The checks of a method in the table of requests: of its arguments, the last of which may be an object, and of its options. */
-const checksOfMethod = (name: MethodName) => {
-  const { fields, toFields } = methodNamed(name)
+/** The row of a method in the table of requests. Its last argument before the options may be an object. */
+const requestRow = (name: MethodName): AnyMethodRow<AgentShape> => {
+  const { fields, toFields, toResult } = methodNamed(name)
   const named = Object.keys(toFields())
-  const members = Object.entries(fields).filter(([field]) => !named.includes(field))
-  const required = named.map((field): ArgumentCheck => {
-    const schema = fields[field]
-    return schema === undefined ? "string" : kindOfField(field, schema)
-  })
-  if (toFields.length === named.length)
-    return {
-      required,
-      options: Object.fromEntries(members.map(([field, schema]) => [field, kindOfField(field, schema)]))
-    }
-  const object = members.map(([field, schema]) => {
+  const takesObject = toFields.length > named.length
+  const required = named.map((field) => (fields[field] === undefined ? "string" : kindOfField(field, fields[field])))
+  const members = Object.entries(fields).flatMap(([field, schema]) => {
     const kind = kindOfField(field, schema)
-    return [field, SchemaAST.isOptional(Schema.toType(schema).ast) ? kind : ([kind] as const)] as const
+    const isOptional = !takesObject || SchemaAST.isOptional(Schema.toType(schema).ast)
+    return named.includes(field) ? [] : [[field, isOptional ? kind : ([kind] as const)] as const]
   })
-  return { required: [...required, Object.fromEntries(object)], options: {} }
+  const checks = Object.fromEntries(members)
+  return {
+    required: takesObject ? [...required, checks] : required,
+    ...(!takesObject && members.length > 0 && { options: checks }),
+    call: ({ request }, ...args) =>
+      Effect.map(request(name, { ...toFields(...args), ...Object(args[toFields.length]) }), toResult)
+  }
 }
 
-const requestChecks = methodNames.map((name) => ({ name, ...checksOfMethod(name) }))
+const promiseHook =
+  <I, A>(hook: (input: I, options: HookOptions) => Awaitable<A>) =>
+  (input: I) =>
+    Effect.tryPromise(async (signal) => hook(input, { signal }))
 
-const requiredArguments: { readonly [_ in keyof ConnectedAgent]?: ReadonlyArray<ArgumentCheck> } = {
-  callTool: [toolCall],
-  startTool: [startedCall],
-  startedTool: ["string", "string"],
-  getTools: computerFirst,
-  mcpServers: computerFirst,
-  mcpRequest: [
-    "string",
-    {
-      server: ["string"],
-      method: ["string"],
-      params: ["object"],
-      timeout: "seconds"
-    } satisfies ChecksOf<McpServerRequest>
-  ],
-  fetchDocument: ["string", "string"],
-  allResources: ["string", "string"],
-  blob: ["string", "string"],
-  putBlob: ["string", "data"],
-  readSkill: ["string", "string"],
-  changesOf: computerFirst,
-  mcpClient: []
-}
+const toCoreCall = ({ onApproval, onInput, onStatus, ...call }: AgentToolCall): ToolCall => ({
+  ...call,
+  ...definedOnly({
+    onStatus: onStatus && ((status: CallStatus) => Effect.sync(() => onStatus(status))),
+    onInput: onInput && promiseHook(onInput),
+    onApproval: onApproval && promiseHook(onApproval)
+  })
+})
+
+type Run = RunningService<AgentShape>["run"]
+
+const makeHandle = (run: Run, computer: string, id: string, taskOf: (agent: AgentShape) => ToolTask): StartedTool => ({
+  id,
+  computer,
+  status: (options) => run((agent) => taskOf(agent).status, options),
+  result: (options) => run((agent) => taskOf(agent).result, options),
+  cancel: (options) => run((agent) => taskOf(agent).cancel, options)
+})
+
+type OwnMethods = Omit<ConnectedAgent, keyof Closeable | MethodName | "startedTool">
 
 const byteLimits: ChecksOf<BlobOptions> = { maxBytes: "limit", timeout: "seconds" }
 
-type Methods = Omit<ConnectedAgent, typeof Symbol.asyncDispose | MethodName>
-
-const lastOptions = {
-  blob: byteLimits,
-  fetchDocument: byteLimits,
-  mcpClient: {
-    maxResult: "limit",
-    maxToolNameLength: "positive",
-    pinned: "strings",
-    timeout: "seconds",
-    tools: "toolList"
+/** The methods that are no rows in the table of requests. */
+const methodRows = (run: Run, office: string): MethodRows<AgentShape, OwnMethods> => ({
+  allResources: { required: ["string", "string"] },
+  approvals: { iterates: true },
+  blob: { required: ["string", "string"], options: byteLimits },
+  callTool: {
+    required: [{ ...startedCall, blobs: "blobs" }],
+    call: ({ callTool }, call) => callTool(toCoreCall(call))
   },
-  putBlob: { nameHint: "string" },
-  readSkill: { ...byteLimits, relPath: "string" }
-} satisfies { readonly [Method in keyof Methods]?: LastChecksOf<Methods[Method]> }
+  changes: { iterates: true },
+  changesOf: { required: ["string"], iterates: true },
+  events: { iterates: true },
+  fetchDocument: { required: ["string", "string"], options: byteLimits },
+  getTools: { required: ["string"] },
+  mcpClient: {
+    options: {
+      maxResult: "limit",
+      maxToolNameLength: "positive",
+      pinned: "strings",
+      timeout: "seconds",
+      tools: "toolList"
+    },
+    call: (agent, options) => {
+      const session = Effect.provideService(makeOfficeMcpSession({ ...options, office }), Agent, agent)
+      return Effect.flatMap(session, makeMcpClient)
+    }
+  },
+  mcpRequest: { required: ["string", serverRequest] },
+  mcpServers: { required: ["string"] },
+  members: {},
+  putBlob: { required: ["string", "data"], options: { nameHint: "string" } },
+  readSkill: {
+    required: ["string", "string"],
+    options: { ...byteLimits, relPath: "string" },
+    call: ({ readSkill }, computer, name, { relPath, ...limits }) => readSkill(computer, name, relPath, limits)
+  },
+  settled: {},
+  startTool: {
+    required: [startedCall],
+    call: ({ startTool }, call) =>
+      Effect.map(startTool(toCoreCall(call)), (task) => makeHandle(run, task.computer, task.id, () => task))
+  },
+  status: { iterates: true },
+  view: {}
+})
 
 /** The options of every member. */
 export const connectionChecks: ChecksOf<ConnectionOptions> = {
@@ -152,18 +187,18 @@ export const connectWithLayer = async <Options extends AgentConnectOptions>(
   cancellable: Cancellable | undefined
 ): Promise<ConnectedAgent> => {
   checkArguments("connectAgent", [agentOptions], [options])
-  const service = await startService(Agent, makeLayer(options), options.log, cancellable)
-  return withCheckedArguments(wrapAgent(service, options.office), {
-    required: {
-      ...Object.fromEntries(requestChecks.map(({ name, required }) => [name, required])),
-      ...requiredArguments
+  const { iterate, run, ...closeable } = await startService(Agent, makeLayer(options), options.log, cancellable)
+  const requestRows = Object.fromEntries(methodNames.map((name) => [name, requestRow(name)]))
+  const rows = { ...requestRows, ...methodRows(run, options.office) } as MethodRows<
+    AgentShape,
+    OwnMethods & RequestMethods
+  >
+  return {
+    ...makeMethods({ iterate, run }, rows),
+    startedTool: (computer, id) => {
+      checkArguments("startedTool", ["string", "string"], [computer, id])
+      return makeHandle(run, computer, id, ({ task }) => task(computer, id))
     },
-    options: {
-      ...Object.fromEntries(
-        requestChecks.flatMap(({ name, options: checks }) => (Object.keys(checks).length === 0 ? [] : [[name, checks]]))
-      ),
-      ...lastOptions
-    },
-    throwing: ["changesOf", "startedTool"]
-  })
+    ...closeable
+  }
 }
