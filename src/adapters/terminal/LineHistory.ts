@@ -1,17 +1,14 @@
-import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs"
+import { appendFileSync, chmodSync, createReadStream, mkdirSync, statSync } from "node:fs"
+import { stat } from "node:fs/promises"
 import { dirname } from "node:path"
+import { text as textOf } from "node:stream/consumers"
 import { Effect } from "effect"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { replaceFile } from "../credentials/replaceFile.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 
-/** The lines of earlier shells, which a shell recalls and adds to. */
-export interface LineHistory {
-  /** Oldest first. */
-  readonly lines: ReadonlyArray<string>
-  /** Adds a line; returns the reason when it cannot be saved. */
-  readonly append: (line: string) => string | undefined
-}
+/** The lines of earlier shells, oldest first, and `append`, which gives the reason when it cannot save a line. */
+export type LineHistory = NonNullable<Effect.Success<ReturnType<typeof openHistory>>>
 
 export const maxHistoryLines = 500
 
@@ -20,17 +17,10 @@ const maxLineBytes = 4096
 const maxFileBytes = 256 * 1024
 
 /** The end of a file, and whether the file is longer. */
-const readTail = (file: string) => {
-  const descriptor = openSync(file, "r")
-  try {
-    const { size } = fstatSync(descriptor)
-    const start = Math.max(0, size - maxFileBytes)
-    const buffer = Buffer.alloc(Math.min(size, maxFileBytes))
-    const length = readSync(descriptor, buffer, 0, buffer.length, start)
-    return { text: buffer.toString("utf8", 0, length), isCut: start > 0 }
-  } finally {
-    closeSync(descriptor)
-  }
+const readTail = async (file: string) => {
+  const { size } = await stat(file)
+  const start = Math.max(0, size - maxFileBytes)
+  return { text: size === 0 ? "" : await textOf(createReadStream(file, { start, end: size - 1 })), isCut: start > 0 }
 }
 
 /** A terminal would interpret the characters of other lines when they are recalled. */
@@ -40,13 +30,8 @@ const isKept = (line: string): boolean =>
 /** Appends a line as one write: the lines of several shells do not mix. */
 const appendLine = (file: string, line: string): void => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const descriptor = openSync(file, "a", 0o600)
-  try {
-    if (fstatSync(descriptor).isFile()) fchmodSync(descriptor, 0o600)
-    writeSync(descriptor, `${line}\n`)
-  } finally {
-    closeSync(descriptor)
-  }
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) chmodSync(file, 0o600)
+  appendFileSync(file, `${line}\n`, { mode: 0o600 })
 }
 
 /**
@@ -55,7 +40,7 @@ const appendLine = (file: string, line: string): void => {
  */
 export const openHistory = Effect.fnUntraced(function* (file: string) {
   const tail = yield* Effect.result(
-    Effect.try({
+    Effect.tryPromise({
       try: () => readTail(file),
       catch: (error) => ({ code: systemErrorCode(error), reason: errorMessage(error) })
     })
@@ -83,5 +68,5 @@ export const openHistory = Effect.fnUntraced(function* (file: string) {
       return errorMessage(error)
     }
   }
-  return { lines, append } satisfies LineHistory
+  return { lines, append }
 })

@@ -1,7 +1,6 @@
 import { createInterface, type Interface } from "node:readline"
 import { Writable } from "node:stream"
-import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
-
+import { Effect, FiberSet, Latch, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
@@ -40,28 +39,8 @@ interface Prompt {
   readonly isPrivate?: (line: string) => boolean
 }
 
-export interface LineReader {
-  readonly isTerminal: boolean
-  /** Reads the next line. Concurrent reads run one after the other. */
-  readonly read: (prompt: Prompt) => Effect.Effect<TerminalLine>
-  /** Asks a question on a terminal; none for an empty line, and without a terminal. */
-  readonly ask: (
-    question: string,
-    options: { readonly hidden: boolean; readonly context?: Context }
-  ) => Effect.Effect<Option.Option<string>>
-  /** True while a read is pending: the next question has to wait. */
-  readonly isReading: () => boolean
-  /** While the effect runs, Ctrl-C goes to {@link read} or {@link awaitInterrupt} and not to the process. */
-  readonly captureInterrupts: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Ends at a Ctrl-C after the last line was read; never without a terminal. */
-  readonly awaitInterrupt: Effect.Effect<void>
-  /** Writes to stdout, above the current line. */
-  readonly print: (text: string) => Effect.Effect<void>
-  /** Writes to stderr, above the current line. */
-  readonly printError: (text: string) => Effect.Effect<void>
-  /** As {@link printError}, for a logger. The text contains its line breaks. */
-  readonly printLog: (text: string) => void
-}
+/** Reads lines and answers; see {@link makeLineReader}. */
+export type LineReader = Effect.Success<ReturnType<typeof makeLineReader>>
 
 interface PendingRead extends Prompt {
   readonly contextLines: () => ReadonlyArray<string>
@@ -130,7 +109,6 @@ class TerminalLines {
     return this.#pendingRead !== undefined
   }
 
-  /** Restores the terminal. */
   close(): void {
     this.#streams.output.off("resize", this.#onResize)
     this.#lines.close()
@@ -192,7 +170,6 @@ class TerminalLines {
     this.#completeRead({ _tag: "Closed" })
   }
 
-  /** Drops what is typed in the current line. */
   #eraseLine(): void {
     this.#lines.write(null, { ctrl: true, name: "e" })
     this.#lines.write(null, { ctrl: true, name: "u" })
@@ -270,9 +247,7 @@ class TerminalLines {
 }
 
 /** Reads lines until the scope closes, and then restores the terminal. */
-export const makeLineReader = Effect.fnUntraced(function* (
-  streams: LineStreams
-): Effect.fn.Return<LineReader, never, Scope.Scope> {
+export const makeLineReader = Effect.fnUntraced(function* (streams: LineStreams) {
   const { errors, output } = streams
   const lock = yield* Semaphore.make(1)
   const run = yield* FiberSet.makeRuntime<never>()
@@ -283,25 +258,33 @@ export const makeLineReader = Effect.fnUntraced(function* (
   const { interrupted, isTerminal } = lines
   const printTo = (stream: NodeJS.WritableStream) => (text: string) =>
     Effect.sync(() => lines.printAbove(() => void stream.write(`${escapeLinesForTerminal(text)}\n`)))
+  const toAnswer = (line: TerminalLine) =>
+    line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
   return {
     isTerminal,
-    read: (prompt) => lock.withPermit(lines.next(prompt, false, false)),
-    ask: (text, { hidden, context }) =>
+    /** Reads the next line. Concurrent reads run one after the other. */
+    read: (prompt: Prompt) => lock.withPermit(lines.next(prompt, false, false)),
+    /** Asks a question on a terminal; none for an empty line, and without a terminal. */
+    ask: (text: string, { hidden, context }: { readonly hidden: boolean; readonly context?: Context }) =>
       isTerminal
-        ? Effect.map(lock.withPermit(lines.next({ text, ...definedOnly({ context }) }, hidden, true)), (line) =>
-            line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
-          )
+        ? Effect.map(lock.withPermit(lines.next({ text, ...definedOnly({ context }) }, hidden, true)), toAnswer)
         : Effect.succeedNone,
+    /** True while a read is pending: the next question has to wait. */
     isReading: () => lines.isReading(),
-    captureInterrupts: (effect) =>
+    /** While the effect runs, Ctrl-C goes to `read` or `awaitInterrupt` and not to the process. */
+    captureInterrupts: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
       Effect.acquireUseRelease(
         Effect.sync(() => void (lines.isCapturingInterrupts = true)),
         () => effect,
         () => Effect.sync(() => void (lines.isCapturingInterrupts = false))
       ),
+    /** Ends at a Ctrl-C after the last line was read; never without a terminal. */
     awaitInterrupt: Effect.tap(interrupted.await, interrupted.close),
+    /** Writes to stdout, above the current line. */
     print: printTo(output),
+    /** Writes to stderr, above the current line. */
     printError: printTo(errors),
-    printLog: (text) => lines.printAbove(() => void errors.write(text))
+    /** As `printError`, for a logger. The text contains its line breaks. */
+    printLog: (text: string) => lines.printAbove(() => void errors.write(text))
   }
 })

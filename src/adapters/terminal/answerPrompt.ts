@@ -6,7 +6,7 @@ import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.
 import { type FormField, formOfSchema } from "../../domain/schemas/schemaForm.ts"
 import { escapeForTerminal } from "../../domain/text/escapeForTerminal.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
-import { type Field, foreignFields } from "./foreignFields.ts"
+import { definedFields, type Field, foreignFields } from "./foreignFields.ts"
 import type { Context } from "./questionContext.ts"
 
 /** Maximum lines of a message, and of a description or a default. */
@@ -25,26 +25,16 @@ export type CheckValue = (schema: JsonObject, value: unknown) => Effect.Effect<R
 type Member = Extract<FormField, { readonly _tag: "Group" }>["members"][number]
 
 const isYes = (entered: Option.Option<string>): boolean =>
-  ["y", "yes"].includes(
-    Option.getOrElse(entered, () => "")
-      .trim()
-      .toLowerCase()
-  )
-
-const originFields = ({ computer, server, tool }: QuestionOrigin): ReadonlyArray<Field> =>
-  Object.entries({ tool, server, computer }).flatMap(([label, value]) =>
-    value === undefined ? [] : [{ label, value }]
-  )
+  Option.exists(entered, (text) => /^\s*(y|yes)\s*$/i.test(text))
 
 const questionContext =
   (title: string, request: InputRequest, origin: QuestionOrigin, more: ReadonlyArray<Field> = []): Context =>
-  ({ columns }) => [
-    title,
-    ...foreignFields(
-      [...originFields(origin), { label: "message", value: request.message, maxLines: maxMessageLines }, ...more],
-      columns
-    )
-  ]
+  ({ columns }) => {
+    const { computer, server, tool } = origin
+    const names = Object.entries({ tool, server, computer }).map(([label, value]) => ({ label, value }))
+    const message = { label: "message", value: request.message, maxLines: maxMessageLines }
+    return [title, ...foreignFields([...definedFields(names), message, ...more], columns)]
+  }
 
 const formatChoice = (value: unknown, label: string | undefined): string => {
   const text = typeof value === "string" ? value : JSON.stringify(value)
@@ -60,17 +50,13 @@ const choiceOf = (field: FormField): Extract<FormField, { readonly _tag: "Choice
 const fieldContext =
   ({ field, name }: Member, problem: string | undefined): Context =>
   ({ columns, rows }) => {
-    const about: ReadonlyArray<Field> = [
+    const about = definedFields([
       { label: "field", value: name },
-      ...(field.title === undefined ? [] : [{ label: "title", value: field.title }]),
-      ...(field.description === undefined
-        ? []
-        : [{ label: "about", value: field.description, maxLines: maxTextLines }]),
-      ...(field.initial === undefined || isHidden(field)
-        ? []
-        : [{ label: "default", value: field.initial, maxLines: maxTextLines }]),
-      ...(problem === undefined ? [] : [{ label: "invalid", value: problem }])
-    ]
+      { label: "title", value: field.title },
+      { label: "about", value: field.description, maxLines: maxTextLines },
+      { label: "default", value: isHidden(field) ? undefined : field.initial, maxLines: maxTextLines },
+      { label: "invalid", value: problem }
+    ])
     const { labels, values = [] } = choiceOf(field) ?? {}
     const shown = values.slice(0, Math.max(1, rows - 6 - about.length * maxTextLines))
     const choices = shown.map(

@@ -114,6 +114,9 @@ export interface Field {
   readonly maxLines?: number
 }
 
+export const definedFields = (fields: ReadonlyArray<Field>): ReadonlyArray<Field> =>
+  fields.filter(({ value }) => value !== undefined)
+
 const gutter = "  | "
 
 /**

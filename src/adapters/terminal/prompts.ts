@@ -4,7 +4,7 @@ import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { defaultInputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
-import { type Field, foreignFields } from "./foreignFields.ts"
+import { definedFields, type Field, foreignFields } from "./foreignFields.ts"
 import type { Context } from "./questionContext.ts"
 
 /** Maximum lines of a description or a default. */
@@ -29,11 +29,11 @@ export const inputContext =
   (input: Input): Context =>
   ({ columns, rows }) => {
     const preset = input.type === "promptString" && input.password === true ? undefined : defaultInputValue(input)
-    const about: ReadonlyArray<Field> = [
+    const about = definedFields([
       { label: "input", value: input.id },
-      ...(input.description === "" ? [] : [{ label: "about", value: input.description, maxLines: maxTextLines }]),
-      ...(preset === undefined ? [] : [{ label: "default", value: preset, maxLines: maxTextLines }])
-    ]
+      { label: "about", value: input.description || undefined, maxLines: maxTextLines },
+      { label: "default", value: preset, maxLines: maxTextLines }
+    ])
     const options = input.type === "pickString" ? input.options : []
     const shown = options.slice(0, remainingRows(rows, 1 + about.length * maxTextLines))
     const choices = shown.map(
@@ -85,7 +85,6 @@ export const makeInputPrompt =
       input.type === "promptString" ? promptForString(input, prompter) : promptForPick(input, prompter)
     )
 
-/** How a tool differs from the approved one: the parts before and now. */
 const changeFields = (change: Approval["change"]): ReadonlyArray<Field> =>
   (change?.differences ?? []).flatMap(({ after, before, part }) => [
     { label: `${part} before`, value: before, maxLines: maxTextLines },
@@ -96,12 +95,10 @@ const changeFields = (change: Approval["change"]): ReadonlyArray<Field> =>
 const consentContext =
   ({ change, computer, params, requester, server, tool }: Approval): Context =>
   ({ columns, rows }) => {
-    const names: ReadonlyArray<Field> = [
-      { label: "tool", value: tool },
-      { label: "server", value: server },
-      { label: "computer", value: computer },
-      { label: "agent", value: requester }
-    ]
+    const names = Object.entries({ tool, server, computer, agent: requester }).map(([label, value]) => ({
+      label,
+      value
+    }))
     const changes = changeFields(change)
     const changeLines = changes.length * maxTextLines
     const maxLines = Math.min(maxArgumentLines, remainingRows(rows, 2 + names.length + changeLines))

@@ -6,7 +6,6 @@ export interface TerminalOutput {
   readonly rows?: number
 }
 
-/** The usable size of a terminal in characters. */
 interface TerminalSize {
   readonly columns: number
   readonly rows: number
