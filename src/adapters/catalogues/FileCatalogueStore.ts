@@ -5,7 +5,7 @@ import { CatalogueStore, CatalogueUnavailable } from "../../application/ports/mc
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { digestOfKey } from "../../domain/tools/ServerCatalogue.ts"
-import { readOwnerOnlyFile } from "../credentials/ownerOnlyFile.ts"
+import { readOwnerOnlyFile } from "../credentials/OwnerOnlyStore.ts"
 import { replaceFile } from "../credentials/replaceFile.ts"
 
 /** Maximum size of a file in bytes: enough for thousands of tools. */

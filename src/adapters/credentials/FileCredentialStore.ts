@@ -46,20 +46,15 @@ const make = (file: string) => {
     maxBytes: maxFileBytes,
     toError: (message) => new CredentialsUnavailable({ message })
   })
-  const update = (edit: (entries: Entries) => boolean) =>
-    store.update(parseEntries, (entries) => (edit(entries) ? Object.fromEntries(entries) : undefined))
-
   return CredentialStore.of({
     read: (server) =>
       Effect.map(store.read(parseEntries), (entries) =>
         Option.map(Option.fromUndefinedOr(entries.get(server)), Redacted.make)
       ),
     write: (server, credentials) =>
-      update((entries) => {
-        entries.set(server, Redacted.value(credentials))
-        return true
-      }),
-    remove: (server) => update((entries) => entries.delete(server))
+      store.update(parseEntries, (entries) => Object.fromEntries(entries.set(server, Redacted.value(credentials)))),
+    remove: (server) =>
+      store.update(parseEntries, (entries) => (entries.delete(server) ? Object.fromEntries(entries) : undefined))
   })
 }
 

@@ -1,8 +1,37 @@
+import { constants } from "node:fs"
+import { open } from "node:fs/promises"
 import { Effect, Result, Semaphore } from "effect"
-import { errorMessage } from "../../domain/errorMessage.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { readOwnerOnlyFile } from "./ownerOnlyFile.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { replaceFile } from "./replaceFile.ts"
+
+const othersMask = 0o077
+
+/** Windows has no file modes; it protects the folders of a user itself. */
+const hasFileModes = process.platform !== "win32"
+
+/**
+ * Reads a JSON file of at most `maxBytes`, which may be missing: the value is then `undefined`. Fails when others have access
+ * to the file, or when it is not JSON; the reasons quote no part of it.
+ */
+export const readOwnerOnlyFile = async (file: string, maxBytes: number): Promise<Result.Result<unknown, string>> => {
+  // Opened without waiting: a pipe may have no writer.
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    if (systemErrorCode(error) === "ENOENT") return undefined
+    throw error
+  })
+  if (handle === undefined) return Result.succeed(undefined)
+  const stats = await handle.stat()
+  if (!stats.isFile()) return Result.fail("it is not a regular file")
+  const { mode, size } = stats
+  if (hasFileModes && (mode & othersMask) !== 0) {
+    const rights = (mode & 0o777).toString(8).padStart(4, "0")
+    return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)
+  }
+  if (size > maxBytes) return Result.fail(`it is larger than ${maxBytes} bytes`)
+  const value = parseJson(await handle.readFile("utf8"))
+  return value === undefined ? Result.fail("it is not JSON") : Result.succeed(value)
+}
 
 /** Version of the file format. Files with another version are neither used nor changed. */
 const version = 1
@@ -10,7 +39,6 @@ const version = 1
 /** A change reads the file and replaces it. Between processes the last writer wins. */
 const writeLock = Semaphore.makeUnsafe(1)
 
-/** What a file holds. */
 interface Contents<E> {
   /** In messages: `credentials`. */
   readonly name: string
@@ -33,7 +61,6 @@ export const makeOwnerOnlyStore = <E>(file: string, { maxBytes, member, name, to
     const entries = value[member]
     return isJsonObject(entries) ? Result.succeed(entries) : Result.fail(`"${member}" must be an object`)
   }
-  /** Reads the entries, and turns them into values. */
   const read = <A>(decode: (entries: JsonObject) => Result.Result<A, string>): Effect.Effect<A, E> =>
     Effect.tryPromise({ try: () => readOwnerOnlyFile(file, maxBytes), catch: errorMessage }).pipe(
       Effect.flatMap((value) => Effect.fromResult(Result.flatMap(Result.flatMap(value, parseEntries), decode))),

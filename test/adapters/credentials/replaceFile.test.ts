@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { afterEach, beforeEach } from "vitest"
-import { readOwnerOnlyFile } from "../../../src/adapters/credentials/ownerOnlyFile.ts"
+import { readOwnerOnlyFile } from "../../../src/adapters/credentials/OwnerOnlyStore.ts"
 import { replaceFile } from "../../../src/adapters/credentials/replaceFile.ts"
 import { createFolder, removeFolder } from "../../temporaryFolder.ts"
 
