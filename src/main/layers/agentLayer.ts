@@ -4,26 +4,24 @@ import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.t
 import { Agent, type AgentOptions } from "../../application/agent/Agent.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 
+/** The documents that an Agent may fetch. */
+export interface DocumentAccess {
+  /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
+  readonly documentFolders?: ReadonlyArray<string>
+  /**
+   * Hosts from which `fetchDocument` may fetch although their addresses are private, such as `192.168.1.5` or
+   * `*.corp.example`. Others must be public or in the network of the Server.
+   */
+  readonly documentHosts?: ReadonlyArray<string>
+}
+
 /** An Agent in an office of a Server on Socket.IO. */
 export const agentLayer = (
-  options: AgentOptions &
-    SocketIoClient.SocketIoClientOptions & {
-      /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
-      readonly documentFolders?: ReadonlyArray<string>
-      /**
-       * Hosts from which `fetchDocument` may fetch although their addresses are private, such as `192.168.1.5` or
-       * `*.corp.example`. Others must be public or in the network of the Server.
-       */
-      readonly documentHosts?: ReadonlyArray<string>
-    }
-): Layer.Layer<Agent, JoinFailed> =>
-  Agent.layer(options).pipe(
+  options: AgentOptions & SocketIoClient.SocketIoClientOptions & DocumentAccess
+): Layer.Layer<Agent, JoinFailed> => {
+  const { documentFolders: folders, documentHosts: hosts, url: serverUrl } = options
+  return Agent.layer(options).pipe(
     Layer.provide(SocketIoClient.layer(options)),
-    Layer.provide(
-      NodeDocuments.layer({
-        serverUrl: options.url,
-        folders: options.documentFolders,
-        hosts: options.documentHosts
-      })
-    )
+    Layer.provide(NodeDocuments.layer({ serverUrl, folders, hosts }))
   )
+}

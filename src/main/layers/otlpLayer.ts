@@ -68,16 +68,11 @@ const serialization = Layer.unwrap(
   Effect.gen(function* () {
     const setting = Config.withDefault(Config.String("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
     const wanted = yield* Effect.orDie(setting)
-    switch (wanted) {
-      case "http/protobuf":
-        return OtlpSerialization.layerProtobuf
-      case "http/json":
-        return OtlpSerialization.layerJson
-      default:
-        return yield* failCommand(
-          `OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or http/json, got ${JSON.stringify(wanted)}`
-        )
-    }
+    if (wanted === "http/protobuf") return OtlpSerialization.layerProtobuf
+    if (wanted === "http/json") return OtlpSerialization.layerJson
+    return yield* failCommand(
+      `OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or http/json, got ${JSON.stringify(wanted)}`
+    )
   })
 )
 

@@ -1,19 +1,17 @@
 import { Effect } from "effect"
 import type { McpClientLike } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
+import type { DocumentAccess } from "../layers/agentLayer.ts"
 import type { AgentOptions, AgentShape, ToolCall as CoreToolCall } from "../../application/agent/Agent.ts"
 import type { TaskStatus } from "../../application/agent/tasks/toolTasks.ts"
 import type { BlobOptions, SkillContent } from "../../application/agent/blobs.ts"
-import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
-import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
-import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { MethodArguments, MethodName, MethodResult } from "../../domain/wire/calls.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import type { Awaitable, HookOptions } from "./computerHooks.ts"
+import type { HookOf } from "./computerHooks.ts"
 import { describeValue } from "./checkArguments.ts"
 import { durations } from "./durations.ts"
 import type { PromisedMembers } from "./promisedMethods.ts"
@@ -40,29 +38,19 @@ export interface AgentToolCall extends Omit<CoreToolCall, "onStatus" | "onInput"
    * operator answers. After an invalid answer it is asked again, with the error at the start of the message. A failure
    * closes the question without an answer. The signal aborts when another responder answers first, or the call ends.
    */
-  readonly onInput?: ((request: InputRequest, options: HookOptions) => Awaitable<InputAnswer>) | undefined
+  readonly onInput?: HookOf<NonNullable<CoreToolCall["onInput"]>> | undefined
   /**
    * Decides about the call where its owner lets Agents decide. `undefined`, and a failure, leave the decision to other
    * approvers.
    */
-  readonly onApproval?:
-    | ((approval: ApprovalView, options: HookOptions) => Awaitable<ApprovalAnswer | undefined>)
-    | undefined
+  readonly onApproval?: HookOf<NonNullable<CoreToolCall["onApproval"]>> | undefined
 }
 
 /** Options of an Agent and its connection. */
 export interface AgentConnectOptions extends Omit<AgentOptions, "wait">, ConnectionOptions {}
 
 /** Options of an Agent on Node. */
-export interface NodeAgentConnectOptions extends AgentConnectOptions {
-  /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
-  readonly documentFolders?: ReadonlyArray<string>
-  /**
-   * Hosts from which `fetchDocument` may fetch although their addresses are private, such as `192.168.1.5` or
-   * `*.corp.example`. Others must be public or in the network of the Server.
-   */
-  readonly documentHosts?: ReadonlyArray<string>
-}
+export interface NodeAgentConnectOptions extends AgentConnectOptions, DocumentAccess {}
 
 /** A call that runs at its Computer. Promises reject with the code `task_lost` when the Computer does not know it. */
 export interface StartedTool {
@@ -76,7 +64,7 @@ export interface StartedTool {
 }
 
 /** The methods of the rows in the table of requests. */
-export type RequestMethods = {
+type RequestMethods = {
   readonly [K in MethodName]: (...args: MethodArguments<K, Cancellable>) => Promise<MethodResult<K>>
 }
 

@@ -6,10 +6,8 @@ import type { Handshake } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/Limits.ts"
 import { ServerSettings } from "../../application/server/ServerSettings.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
-import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
-import type { TransportOptions } from "../layers/transportLayer.ts"
+import { type PageOptions, serverLayer, type ServerLayerOptions } from "../layers/serverLayer.ts"
 import { A2cError } from "../A2cError.ts"
 import { checkArguments, checkOptions, type ChecksOf } from "./checkArguments.ts"
 import { fromMillis, type InMillis } from "./durations.ts"
@@ -21,20 +19,16 @@ type AuthenticateClient = (
 ) => boolean | Identity | Promise<boolean | Identity>
 
 /** Options of a Server. */
-export interface ServerOptions extends TransportOptions {
+export interface ServerOptions extends Omit<ServerLayerOptions, "limits" | "redis" | "settings"> {
   /**
    * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
    * `"allowAll"` admits every client with all rights, which suits loopback only.
    */
   readonly authenticate: AuthenticateClient | "allowAll"
-  /** The protocol lines that it serves; all by default. Members of different lines never meet. */
-  readonly lines?: ReadonlyArray<LineName>
   /** As in `ServerSettings`, times in milliseconds. */
   readonly settings?: InMillis<ServerSettings>
   /** Server limits, times in milliseconds; missing ones have their defaults. */
   readonly limits?: InMillis<Limits>
-  /** The page for operators at `/office`, which an own listener has by default; `false` serves none. */
-  readonly page?: false | PageOptions
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: Omit<RedisClusterOptions, "url"> & { readonly url: string }
   /** Receives the log; without it, warnings and errors go to stderr. */

@@ -13,53 +13,42 @@ interface KindRow {
   readonly test: (value: unknown) => boolean
 }
 
-const oneOf = (...values: ReadonlyArray<unknown>): KindRow => ({
-  text: values.join(" or "),
-  test: (value) => values.includes(value)
-})
+const kindOf = (text: string, test: KindRow["test"]): KindRow => ({ text, test })
 
-const listOf = (item: KindRow, text = `an array of ${item.text}`): KindRow => ({
-  text,
-  test: (value) => Array.isArray(value) && value.every(item.test)
-})
+const oneOf = (...values: ReadonlyArray<unknown>): KindRow =>
+  kindOf(values.join(" or "), (value) => values.includes(value))
+
+const listOf = (item: KindRow, text = `an array of ${item.text}`): KindRow =>
+  kindOf(text, (value) => Array.isArray(value) && value.every(item.test))
 
 /** A list that permits nothing when it is empty. */
-const notEmpty = ({ test, text }: KindRow): KindRow => ({
-  text: `${text} that is not empty`,
-  test: (value) => test(value) && Array.isArray(value) && value.length > 0
-})
+const notEmpty = ({ test, text }: KindRow, full = `${text} that is not empty`): KindRow =>
+  kindOf(full, (value) => test(value) && Array.isArray(value) && value.length > 0)
 
-const typeOf = (type: "string" | "boolean" | "function", text = `a ${type}`): KindRow => ({
-  text,
-  test: (value) => typeof value === type
-})
+const typeOf = (type: "string" | "boolean" | "function"): KindRow =>
+  kindOf(`a ${type}`, (value) => typeof value === type)
 
-const texts = (text: string, test: (value: string) => boolean): KindRow => ({
-  text,
-  test: (value) => typeof value === "string" && test(value)
-})
+const texts = (text: string, test: (value: string) => boolean): KindRow =>
+  kindOf(text, (value) => typeof value === "string" && test(value))
 
-const numbers = (text: string, test: (value: number) => boolean): KindRow => ({
-  text,
-  test: (value) => typeof value === "number" && test(value)
-})
+const numbers = (text: string, test: (value: number) => boolean): KindRow =>
+  kindOf(text, (value) => typeof value === "number" && test(value))
 
 const integers = (min: number, max: number): KindRow =>
   numbers(`an integer from ${min} to ${max}`, (value) => Number.isInteger(value) && value >= min && value <= max)
 
-const either = (one: KindRow, other: KindRow): KindRow => ({
-  text: `${one.text} or ${other.text}`,
-  test: (value) => one.test(value) || other.test(value)
-})
+const either = (one: KindRow, other: KindRow): KindRow =>
+  kindOf(`${one.text} or ${other.text}`, (value) => one.test(value) || other.test(value))
 
 /** An object with these methods: one of a class. */
-const instance = (text: string, ...methods: ReadonlyArray<string>): KindRow => ({
-  text,
-  test: (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    methods.every((method) => typeof Reflect.get(value, method) === "function")
-})
+const instance = (text: string, ...methods: ReadonlyArray<string>): KindRow =>
+  kindOf(
+    text,
+    (value) =>
+      typeof value === "object" &&
+      value !== null &&
+      methods.every((method) => typeof Reflect.get(value, method) === "function")
+  )
 
 /** True for an object of members, also of a class or another realm. A `Map`, `Headers` or `URL` has no members. */
 const hasMembers = (value: unknown): boolean => {
@@ -90,22 +79,19 @@ const kinds = {
   function: fn,
   text: texts("a string that is not empty", (value) => value !== ""),
   strings: listOf(string, "an array of strings"),
-  json: { text: "a JSON value", test: isJson },
-  headers: {
-    text: "an object of strings, with names and values that HTTP permits",
-    test: (value) => hasMembers(value) && Object.entries(Object(value)).every(isHeader)
-  },
+  json: kindOf("a JSON value", isJson),
+  headers: kindOf(
+    "an object of strings, with names and values that HTTP permits",
+    (value) => hasMembers(value) && Object.entries(Object(value)).every(isHeader)
+  ),
   identifier: texts(
     `a string of 1 to ${maxIdentifierLength} characters`,
     (value) => value !== "" && value.length <= maxIdentifierLength
   ),
-  object: { text: "an object", test: hasMembers },
+  object: kindOf("an object", hasMembers),
   serverUrl: texts("a URL with the scheme http, https, ws or wss", isServerUrl),
   namespace: texts("a string that begins with a slash", (value) => value.startsWith("/")),
-  paths: {
-    ...notEmpty(listOf(texts(expectedPath, isSocketPath))),
-    text: `an array that is not empty, each item ${expectedPath}`
-  },
+  paths: notEmpty(listOf(texts(expectedPath, isSocketPath)), `an array that is not empty, each item ${expectedPath}`),
   origins: listOf(
     texts(expectedListedOrigin, (text) => parseListedOrigin(text) === text),
     `an array, each item ${expectedListedOrigin}`
@@ -127,17 +113,14 @@ const kinds = {
   lifecycle: oneOf("eager", "lazy"),
   blobs: oneOf("fetch", "keep"),
   approvers: listOf(oneOf("page", "agent")),
-  page: either({ text: "an object", test: hasMembers }, oneOf(false)),
+  page: either(kindOf("an object", hasMembers), oneOf(false)),
   token: either(string, fn),
-  data: { text: "a Uint8Array", test: (value) => value instanceof Uint8Array },
+  data: kindOf("a Uint8Array", (value) => value instanceof Uint8Array),
   stream: instance("a Stream of Effect", "pipe"),
   signal: instance("an AbortSignal", "addEventListener", "removeEventListener"),
   httpServer: instance("an HTTP server of Node", "address", "on", "emit"),
   socketIo: instance("a Socket.IO server", "of", "path", "bind"),
-  authenticate: {
-    text: 'a function or "allowAll"',
-    test: (value) => typeof value === "function" || value === "allowAll"
-  }
+  authenticate: kindOf('a function or "allowAll"', (value) => typeof value === "function" || value === "allowAll")
 } satisfies { readonly [kind: string]: KindRow }
 
 export type Kind = keyof typeof kinds

@@ -1,29 +1,29 @@
 import { Cause, Effect, Layer, Option } from "effect"
-import type { AuthorizationRequest } from "../../adapters/mcp/oauth/Authorizer.ts"
+import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import {
   ComputerSettings,
-  type DpeRequest,
+  type Confirm,
+  type OnInput,
   type ProgressReport,
-  type RemoteApprover,
-  type ResolvedDpe
+  type ResolveDpe
 } from "../../application/computer/ComputerSettings.ts"
-import type { Approval, ApprovalAnswer, Question } from "../../domain/approvals/Approval.ts"
-import type { InputAnswer } from "../../domain/model/InputRequest.ts"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
-import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../domain/objects.ts"
-import type { PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
 import { Policy } from "../../application/ports/approvals/Policy.ts"
 import { fromMillis, type InMillis } from "./durations.ts"
 
-type CommandInput = Extract<Input, { readonly type: "command" }>
 export type Awaitable<A> = A | Promise<A>
 
 /** The signal aborts when the result of the hook is no longer needed. */
 export interface HookOptions {
   readonly signal: AbortSignal
 }
+
+/** A hook for a function that gives an effect. */
+export type HookOf<F> = F extends (input: infer I) => Effect.Effect<infer A, infer _>
+  ? (input: I, options: HookOptions) => Awaitable<A>
+  : never
 
 /** The settings without hooks, and those that are options themselves. */
 type PlainSettings = Omit<
@@ -32,41 +32,35 @@ type PlainSettings = Omit<
 >
 
 /** Hooks of a Computer. A hook that throws or rejects is logged, and counts as a hook without a result. */
-export interface ComputerHooks {
+export interface ComputerHooks extends Partial<Pick<ComputerSettings, "approve" | "approvers">> {
   /** Values of the configuration's inputs; the environment provides the values of other inputs. */
-  readonly inputs?: {
-    /** Values by input id; they take precedence over every other source. */
-    readonly values?: { readonly [id: string]: InputValue }
+  readonly inputs?: Pick<InputSources, "values"> & {
     /** Asks the user; `undefined` means no answer. */
-    readonly ask?: (input: Exclude<Input, CommandInput>, options: HookOptions) => Awaitable<string | undefined>
+    readonly ask?: (
+      input: Exclude<Input, { readonly type: "command" }>,
+      options: HookOptions
+    ) => Awaitable<string | undefined>
     /** Runs the program of an input; resolves with its output. */
-    readonly run?: (input: CommandInput, options: HookOptions) => Awaitable<string>
+    readonly run?: HookOf<NonNullable<InputSources["runCommand"]>>
   }
-  /** Patterns of tools that run without a question, unless `policy` decides otherwise: `SERVER/TOOL` or `TOOL`. */
-  readonly approve?: ReadonlyArray<string>
   /** Decides a call; `undefined` leaves it to `auto_apply`, `approve` and `confirm`. A failure denies the call. */
-  readonly policy?: (call: PolicyCall, options: HookOptions) => Awaitable<PolicyDecision | undefined>
+  readonly policy?: HookOf<NonNullable<Policy["Service"]>["decide"]>
   /**
    * Decides about calls that nothing else allows: `true` allows this call, `false` denies it. The signal aborts when another
    * approver answers first. Without this hook and without `approvers` such calls fail with 4005.
    */
-  readonly confirm?: (
-    approval: Approval,
-    options: HookOptions
-  ) => Awaitable<boolean | (ApprovalAnswer & { readonly by?: string })>
+  readonly confirm?: HookOf<Confirm>
   /**
    * Answers a question of an MCP server, beside the calling Agent and operators that are `approvers`. Without any of them
    * the question is declined at once. The signal aborts when another responder answers first.
    */
-  readonly onInput?: (question: Question, options: HookOptions) => Awaitable<InputAnswer & { readonly by?: string }>
-  /** Who else may decide about them: operators on the office page, and the program of the calling Agent. */
-  readonly approvers?: ReadonlyArray<RemoteApprover>
+  readonly onInput?: HookOf<OnInput>
   /** Shows the user the page that authorizes an MCP server. */
-  readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
+  readonly authorize?: HookOf<NonNullable<AuthorizerOptions["authorize"]>>
   /** As in `ComputerSettings`, times in milliseconds. */
   readonly settings?: InMillis<PlainSettings> & {
     /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
-    readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
+    readonly resolveDpe?: HookOf<ResolveDpe>
     /** Receives the progress of running calls. */
     readonly onProgress?: (report: ProgressReport) => void
   }

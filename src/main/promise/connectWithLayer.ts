@@ -17,7 +17,6 @@ import type {
   ConnectedAgent,
   ConnectionOptions,
   NodeAgentConnectOptions,
-  RequestMethods,
   StartedTool
 } from "./ConnectedAgent.ts"
 import { type AnyMethodRow, makeMethods, type MethodRows } from "./promisedMethods.ts"
@@ -41,7 +40,6 @@ const serverRequest: ChecksOf<McpServerRequest> = {
   timeout: "seconds"
 }
 
-/** The answer of an approval. */
 export const approvalAnswer = {
   action: ["string"],
   by: "string",
@@ -191,7 +189,7 @@ export const connectWithLayer = async <Options extends AgentConnectOptions>(
   const requestRows = Object.fromEntries(methodNames.map((name) => [name, requestRow(name)]))
   const rows = { ...requestRows, ...methodRows(run, options.office) } as MethodRows<
     AgentShape,
-    OwnMethods & RequestMethods
+    OwnMethods & Pick<ConnectedAgent, MethodName>
   >
   return {
     ...makeMethods({ iterate, run }, rows),
