@@ -1,4 +1,4 @@
-import { Data, Effect, Runtime, Stream } from "effect"
+import { Data, Effect, type Result, Runtime, Stream } from "effect"
 import type { OfficeStatus } from "../application/computer/office/OfficeConnection.ts"
 import type { JoinFailed, MemberReplaced } from "../application/member/OfficeMember.ts"
 import { asString } from "../domain/json.ts"
@@ -20,6 +20,13 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 
 export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
+
+/** The value of a result; its failure becomes the message of a failed command. */
+export const requireSuccess = <A, E>(
+  result: Result.Result<A, E>,
+  toMessage: (failure: E) => string = String
+): Effect.Effect<A, CommandFailed> =>
+  Effect.mapError(Effect.fromResult(result), (failure) => new CommandFailed({ message: toMessage(failure) }))
 
 /** The next step, by the reason of an error. */
 const hints: { readonly [reason: string]: string } = {

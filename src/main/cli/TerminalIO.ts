@@ -14,7 +14,6 @@ export interface TerminalIO {
   readonly dialogue: Dialogue.Dialogue | undefined
   /** Replaces the log of the process where the log shares the screen with questions. */
   readonly log: Layer.Layer<never>
-  /** Prints a message of one line. */
   readonly print: (text: string) => Effect.Effect<void>
 }
 

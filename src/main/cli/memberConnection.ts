@@ -1,23 +1,19 @@
-import { Config, Effect, Option, Redacted, Result } from "effect"
+import { Config, Effect, Option, Redacted } from "effect"
 import { readTokenFile } from "../../adapters/credentials/readTokenFile.ts"
 import { parseAuthorities } from "../../adapters/socketio/client/nodeAgent.ts"
-import type { Token } from "../../adapters/socketio/client/SocketIoClient.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { readTextFile } from "../config/configFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
 
 /** The contents of `--tls-ca`, when it holds certificates. */
-export const readAuthorities = Effect.fnUntraced(function* (file: string) {
-  const text = yield* readTextFile(file)
-  if (Result.isFailure(text)) return yield* failCommand(`--tls-ca: ${file}: ${text.failure}`)
-  const parsed = Result.try({ try: () => parseAuthorities(text.success), catch: errorMessage })
-  return Result.isFailure(parsed) ? yield* failCommand(`--tls-ca: ${file}: ${parsed.failure}`) : text.success
-})
+export const readAuthorities = (file: string) =>
+  readTextFile(file).pipe(
+    Effect.tap((text) => Effect.try({ try: () => parseAuthorities(text), catch: errorMessage })),
+    Effect.catch((reason) => failCommand(`--tls-ca: ${file}: ${reason}`))
+  )
 
 /** The token: the contents of a file, read before every connection, else the value of `A2C_TOKEN`. */
-const memberToken = Effect.fnUntraced(function* (
-  file: string | undefined
-): Effect.fn.Return<{ readonly token?: Token }, Config.ConfigError> {
+const memberToken = Effect.fnUntraced(function* (file: string | undefined) {
   if (file !== undefined) return { token: readTokenFile(file) }
   const fromVariable = yield* Config.option(Config.Redacted("A2C_TOKEN"))
   return Option.isSome(fromVariable) ? { token: Redacted.value(fromVariable.value) } : {}

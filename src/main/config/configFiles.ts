@@ -90,13 +90,12 @@ const formatFileError = (error: unknown): string => {
 }
 
 /** Reads a text file; fails with a reason for people. A pipe is read once. */
-export const readTextFile = (file: string): Effect.Effect<Result.Result<string, string>> =>
+export const readTextFile = (file: string): Effect.Effect<string, string> =>
   Effect.tryPromise({ try: () => readFileContents(file, maxTextBytes + 1), catch: formatFileError }).pipe(
     Effect.filterOrFail(
       (text) => text.length <= maxTextBytes,
       () => "is larger than 64 MiB"
-    ),
-    Effect.result
+    )
   )
 
 /** The maximum number of reported errors: thousands of entries may have the same one. */
@@ -112,9 +111,8 @@ export const readDecodedFile = Effect.fnUntraced(function* <A>(
     Effect.fail(
       errors.slice(0, maxReportedErrors).map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
     )
-  const text = yield* readTextFile(file)
-  if (Result.isFailure(text)) return yield* failWith([{ path: [], issue: text.failure }])
-  const { errors, locate, value } = parse(text.success)
+  const text = yield* Effect.catch(readTextFile(file), (issue) => failWith([{ path: [], issue }]))
+  const { errors, locate, value } = parse(text)
   if (errors.length > 0) return yield* failWith(errors)
   const decoded = decode(value)
   return Result.isSuccess(decoded)
@@ -125,7 +123,7 @@ export const readDecodedFile = Effect.fnUntraced(function* <A>(
 const readConfigFile = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ConfigFile, never, FileSystem.FileSystem> {
-  const text = yield* readTextFile(file)
+  const text = yield* Effect.result(readTextFile(file))
   const source = resolve(file)
   const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
   if (Result.isFailure(text)) {
@@ -159,7 +157,7 @@ const readConfigFile = Effect.fnUntraced(function* (
     const rendered = renderPlaceholders(given, (word) => hostVariables[word])
     const path = resolve(hostVariables["workspaceFolder"] ?? "", String(rendered.value))
     sources.push(path)
-    const environment = yield* readTextFile(path)
+    const environment = yield* Effect.result(readTextFile(path))
     if (Result.isFailure(environment)) {
       const issue = `${path}: ${rendered.unresolved.has("userHome") ? noHomeAdvice() : environment.failure}`
       diagnostics.push(diagnosticOf("error")({ path: [root, name, "envFile"], issue }))

@@ -1,5 +1,5 @@
 import { resolve } from "node:path"
-import { Effect, type FileSystem, Result, Stream } from "effect"
+import { Effect, type FileSystem, Stream } from "effect"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
 import { identityProblem } from "../../adapters/http/tlsServer.ts"
 import { failCommand } from "../CommandFailed.ts"
@@ -25,10 +25,8 @@ export const watchKeyFile = (
     )
   ).pipe(Stream.tap((entries) => Effect.logInfo("API keys reloaded", { keys: entries.length })))
 
-const readPem = Effect.fnUntraced(function* (file: string) {
-  const text = yield* readTextFile(file)
-  return Result.isSuccess(text) ? text.success : yield* failCommand(`Invalid certificate: ${file}: ${text.failure}`)
-})
+const readPem = (file: string) =>
+  Effect.catch(readTextFile(file), (reason) => failCommand(`Invalid certificate: ${file}: ${reason}`))
 
 /** Reads a certificate and its key, both PEM, and again on every change. Files that cannot be read are logged. */
 export const watchTlsFiles = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {

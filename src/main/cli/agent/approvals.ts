@@ -1,18 +1,17 @@
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { type ApprovalAnswer, fromInputAnswer } from "../../../domain/approvals/Approval.ts"
 import { type ApprovalView, inputOf } from "../../../domain/approvals/ApprovalView.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { parseApprovalEnd } from "../arguments/approvalEnd.ts"
 import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
-import { failCommand } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { formatApproval, formatTimeLeft, summarizeApproval } from "../output/approvalText.ts"
-import { formatColumns, truncateLine } from "../output/format.ts"
+import { truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
-import { runAsAgent } from "./actions.ts"
 import { makeOnInput } from "./callTool.ts"
 import type * as flags from "./flags.ts"
-import { printReplies, queryComputers } from "./queries.ts"
+import { printList, queryComputers, runAsAgent } from "./queries.ts"
 
 /** The calls that wait at the Computers whose owners let Agents decide. */
 const openApprovals = (computer: string, { getApprovals }: Agent["Service"]) =>
@@ -31,14 +30,7 @@ const rowOf = (approval: ApprovalView): ReadonlyArray<string> => [
   truncateLine((approval.input?.message ?? approval.arguments).replace(/\s+/g, " "))
 ]
 
-const listApprovals = (options: flags.ApprovalsOptions) =>
-  printReplies(options, openApprovals, {
-    toJson: (found) => found.flat(),
-    format: (found) => formatColumns(found.flat().map(rowOf)),
-    none: "no call of this Agent waits for an approval"
-  })
-
-const findOpen = Effect.fnUntraced(function* (options: flags.ApprovalsOptions, given: string) {
+const findOpen = Effect.fnUntraced(function* (options: flags.OptionsOf<"approvals">, given: string) {
   const [approval, ...others] = (yield* queryComputers(options, openApprovals))
     .flat()
     .filter(({ id }) => id.startsWith(given))
@@ -63,12 +55,14 @@ const readAnswer = Effect.fnUntraced(function* (approval: ApprovalView, words: R
   if (onInput !== undefined) return fromInputAnswer(yield* onInput(input, approval))
   const given = yield* readArguments(words, undefined)
   const content = given._tag === "Whole" ? Result.succeed(given.params) : convertArguments(input.schema, given.given)
-  if (Result.isFailure(content)) return yield* failCommand(`The form ${content.failure}`)
-  return fromInputAnswer({ action: "accept", content: content.success })
+  return fromInputAnswer({
+    action: "accept",
+    content: yield* requireSuccess(content, (reason) => `The form ${reason}`)
+  })
 })
 
 const decide = Effect.fnUntraced(function* (
-  options: flags.ApprovalsOptions,
+  options: flags.OptionsOf<"approvals">,
   approval: ApprovalView,
   answer: ApprovalAnswer
 ) {
@@ -79,20 +73,18 @@ const decide = Effect.fnUntraced(function* (
 })
 
 /** Lists the calls that wait for an approval, shows one, or decides about one. */
-export const manageApprovals = Effect.fnUntraced(function* (options: flags.ApprovalsOptions) {
+export const manageApprovals = Effect.fnUntraced(function* (options: flags.OptionsOf<"approvals">) {
   const { action, id = "", words } = options
-  if (action === "list") return yield* listApprovals(options)
+  if (action === "list") {
+    return yield* printList(options, openApprovals, rowOf, "no call of this Agent waits for an approval")
+  }
   if (id === "") return yield* failCommand(`approvals ${action} needs the ID of an approval`)
   const approval = yield* findOpen(options, id)
   if (action === "answer") return yield* decide(options, approval, yield* readAnswer(approval, words))
-  if (action === "show") {
-    return yield* printResult(options, approval, formatApproval(approval))
-  }
+  if (action === "show") return yield* printResult(options, approval, formatApproval(approval))
   if (action === "deny") {
     const reason = words.join(" ")
     return yield* decide(options, approval, { action, ...(reason !== "" && { reason }) })
   }
-  const answer = parseApprovalEnd(words[0], yield* Clock.currentTimeMillis)
-  if (Result.isFailure(answer)) return yield* failCommand(answer.failure)
-  return yield* decide(options, approval, answer.success)
+  return yield* decide(options, approval, yield* parseApprovalEnd(words[0]))
 }, runAsAgent)

@@ -1,20 +1,99 @@
 import { Duration, Effect, Option, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
+import {
+  AmbiguousTool,
+  formatUnknownTools,
+  type OfficeView,
+  type ToolSearch,
+  unknownToolsIn
+} from "../../../application/agent/OfficeView.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import type { InputRequest } from "../../../domain/model/InputRequest.ts"
+import type { Tool } from "../../../domain/model/Tool.ts"
+import { describeParameters, exampleArguments } from "../../../domain/schemas/describeSchema.ts"
+import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
+import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
+import { appUriOf } from "../../../domain/tools/appTools.ts"
+import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
-import { convertArguments, type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
-import { failCommand } from "../../CommandFailed.ts"
+import { convertArguments, readArguments } from "../arguments/argumentSource.ts"
+import { failCommand, requireSuccess } from "../../CommandFailed.ts"
+import { didYouMean } from "../../config/didYouMean.ts"
+import { formatColumns } from "../output/format.ts"
 import { printLine, printProgress, printResult, printToolResult } from "../output/print.ts"
 import { serverPageUrl } from "../server/serverPage.ts"
 import { HasOwnConnection, type SharedIdentity, shareWithCommands } from "../office/officeShare.ts"
-import { runAsAgent } from "./actions.ts"
-import { findTool, hasApp } from "./findTool.ts"
-import type { CallCommandOptions, StartCommandOptions, TaskOptions } from "./flags.ts"
+import type { OptionsOf } from "./flags.ts"
+import { runAsAgent } from "./queries.ts"
 import { makeAnswerPrompt } from "../../../adapters/terminal/answerPrompt.ts"
 import * as Dialogue from "../../../adapters/terminal/Dialogue.ts"
 import { formatTaskId, parseTaskId } from "../../../domain/office/taskIds.ts"
+
+interface FoundTool {
+  readonly computer: string
+  readonly tool: Tool
+}
+
+const toolsIn = ({ computers }: OfficeView, computer: string | undefined): ReadonlyArray<FoundTool> =>
+  [...computers]
+    .filter(([owner]) => computer === undefined || owner === computer)
+    .flatMap(([owner, { tools = [] }]) => tools.map((tool) => ({ computer: owner, tool })))
+
+/** True for a tool with an app, as far as the view knows the tools. */
+const hasApp = (view: OfficeView, name: string, computer: string | undefined): boolean =>
+  toolsIn(view, computer).some(({ tool }) => tool.name === name && appUriOf(tool.meta) !== undefined)
+
+/** Finds a tool of one Computer, or the only one of this name. */
+const findTool = Effect.fnUntraced(function* (search: ToolSearch) {
+  const { computer, tool: name } = search
+  const agent = yield* Agent
+  const view = yield* agent.searchTool(search)
+  const tools = toolsIn(view, computer)
+  const [found, ...others] = tools.filter(({ tool }) => tool.name === name)
+  if (found !== undefined && others.length === 0) return found
+  if (found !== undefined) {
+    return yield* new AmbiguousTool({ tool: name, owners: [found, ...others].map((one) => one.computer).toSorted() })
+  }
+  const known = [...(yield* agent.view).computers.keys()]
+  if (computer !== undefined && !known.includes(computer)) {
+    return yield* failCommand(`No Computer '${computer}' is in this office${didYouMean(computer, known)}`)
+  }
+  const names = tools.map(({ tool }) => tool.name)
+  const hint = formatUnknownTools(unknownToolsIn(view))
+  const missing =
+    computer === undefined
+      ? `No Computer of this office has a tool ${JSON.stringify(name)}`
+      : `The Computer '${computer}' has no tool '${name}'`
+  return yield* failCommand(`${missing}${hint}${didYouMean(name, names)}`)
+})
+
+const formatTool = ({ computer, tool }: FoundTool, { office }: OptionsOf<"tool">): string => {
+  const { description, meta, name, paramsSchema, returnSchema } = tool
+  const title = stringOrEmpty(parseAnnotations(meta)?.["title"])
+  const parameters = describeParameters(paramsSchema)
+  const results = returnSchema === null ? [] : describeParameters(returnSchema)
+  const example = ["a2c", "agent", "--office", office, "call", name, ...exampleArguments(paramsSchema)]
+  return [
+    formatColumns([["name", name], ["computer", computer], ...(title === "" ? [] : [["title", title]])]),
+    ...(description === "" ? [] : [description.trim()]),
+    parameters.length === 0
+      ? "no parameters"
+      : formatColumns([["PARAMETER", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...parameters]),
+    ...(results.length === 0
+      ? []
+      : [formatColumns([["RESULT", "TYPE", "REQUIRED", "DEFAULT", "DESCRIPTION"], ...results])]),
+    `example:\n  ${escapeForTerminal(example.map(quoteForShell).join(" "))}`
+  ].join("\n\n")
+}
+
+/** Prints one tool: name, Computer, description, parameters and an example call. */
+export const showTool = Effect.fnUntraced(function* (options: OptionsOf<"tool">) {
+  const { computer, timeout, tool } = options
+  const found = yield* findTool({ tool, computer, timeout: Duration.seconds(timeout), awaitsServers: false })
+  yield* printResult(options, { computer: found.computer, ...found.tool }, formatTool(found, options))
+}, runAsAgent)
 
 /** Makes the function that asks questions of MCP servers at the terminal; `undefined` without a terminal. */
 export const makeOnInput = Effect.gen(function* () {
@@ -84,22 +163,19 @@ const shareWhileWaiting = Effect.fnUntraced(function* (identity: SharedIdentity)
   }
 })
 
-/** Converts arguments by the schema of the tool, and checks them like its Computer does. */
+/**
+ * The arguments of a call. Those by key need the schema of the tool: they are converted by it, and checked like its Computer
+ * does. All others are sent without a further request.
+ */
 const prepareCall = Effect.fnUntraced(function* (
-  given: ReadonlyArray<GivenArgument>,
-  { computer: wanted, timeout, tool: name }: StartCommandOptions
+  arguments_: Effect.Success<ReturnType<typeof readArguments>>,
+  { computer: wanted, timeout: seconds, tool: name }: OptionsOf<"start">
 ) {
-  const search = {
-    name,
-    computer: wanted,
-    timeout: Duration.seconds(timeout),
-    awaitsServers: true,
-    onStatus: printStatus
-  }
-  const { computer, tool } = yield* findTool(search)
-  const params = yield* Effect.catch(Effect.fromResult(convertArguments(tool.paramsSchema, given)), (reason) =>
-    failCommand(`The tool '${name}' ${reason}`)
-  )
+  if (arguments_._tag === "Whole") return { computer: wanted, params: arguments_.params }
+  const search = { tool: name, computer: wanted, timeout: Duration.seconds(seconds), awaitsServers: true }
+  const { computer, tool } = yield* findTool({ ...search, onStatus: printStatus })
+  const converted = convertArguments(tool.paramsSchema, arguments_.given)
+  const params = yield* requireSuccess(converted, (reason) => `The tool '${name}' ${reason}`)
   const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
   const errors = yield* check(tool.paramsSchema, params)
   if (errors.length === 0) return { computer, params }
@@ -107,13 +183,11 @@ const prepareCall = Effect.fnUntraced(function* (
   return yield* failCommand(`Tool '${name}' was not called: its arguments do not fit its schema.${list}`)
 })
 
-/** Calls a tool. Arguments by key need its schema; all others are sent without a further request. */
-export const callTool = Effect.fnUntraced(function* (options: CallCommandOptions) {
-  const { args, computer, timeout, tool, words } = options
+export const callTool = Effect.fnUntraced(function* (options: OptionsOf<"call">) {
+  const { args, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const call = Effect.gen(function* () {
-    const target =
-      given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
+    const target = yield* prepareCall(given, options)
     const agent = yield* Agent
     const { onStatus, othersDone } = yield* shareWhileWaiting(options)
     const onInput = yield* makeOnInput
@@ -132,13 +206,11 @@ export const callTool = Effect.fnUntraced(function* (options: CallCommandOptions
   yield* runAsAgent(call, options)
 })
 
-/** Starts a call at its Computer and prints the id of the task. */
-export const startTool = Effect.fnUntraced(function* (options: StartCommandOptions) {
-  const { args, computer, timeout, tool, words } = options
+export const startTool = Effect.fnUntraced(function* (options: OptionsOf<"start">) {
+  const { args, timeout, tool, words } = options
   const given = yield* readArguments(words, args)
   const start = Effect.gen(function* () {
-    const target =
-      given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
+    const target = yield* prepareCall(given, options)
     const { startTool: startTask } = yield* Agent
     const task = yield* startTask({ ...target, tool, timeout, onStatus: printStatus })
     if (task.endsWithAgent) {
@@ -152,7 +224,7 @@ export const startTool = Effect.fnUntraced(function* (options: StartCommandOptio
 })
 
 /** Waits for the result of a started call, or prints its state, or cancels it. */
-export const showTask = Effect.fnUntraced(function* (options: TaskOptions) {
+export const showTask = Effect.fnUntraced(function* (options: OptionsOf<"task">) {
   const place = parseTaskId(options.id)
   if (place === undefined)
     return yield* failCommand(`'${options.id}' must be the ID of a started call, such as 3f2a@desk`)

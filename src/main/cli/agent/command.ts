@@ -2,15 +2,14 @@ import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { rawRule } from "../flags/sharedFlags.ts"
 import { makeLazyCommand } from "../lazyCommand.ts"
-import * as flags from "./flags.ts"
+import { agentFlags, commandFlags as flags } from "./flags.ts"
 
 /** `a2c agent` without its subcommands: the flags that all of them share. */
 const baseCommand = Command.make("agent").pipe(
-  Command.withSharedFlags(flags.agentFlags),
+  Command.withSharedFlags(agentFlags),
   Command.withDescription("Act as the Agent of an office: list, call, read, watch")
 )
 
-/** Makes a subcommand whose implementation also gets the shared flags. */
 const subcommand = makeLazyCommand(baseCommand)
 
 const actions = () => import("./actions.ts")
@@ -19,7 +18,7 @@ const contents = () => import("./content.ts")
 
 const hostConfigCommand = subcommand(
   "config",
-  flags.hostConfigFlags,
+  flags.hostConfig,
   async () => (await import("./printHostConfig.ts")).printHostConfig,
   {
     description: "Print the entry for an MCP host's configuration that uses the office",
@@ -32,34 +31,29 @@ const hostConfigCommand = subcommand(
   }
 )
 
-const mcpCommand = subcommand(
-  "mcp",
-  flags.publishFlags,
-  async () => (await import("./publishOffice.ts")).publishOffice,
-  {
-    description: "Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code",
-    rules: [
-      { flags: ["host", "token", "page"], rule: "only with --http", isMet: ({ http }) => http !== undefined },
-      { flags: ["pinnedTools"], rule: "not with --tools all", isMet: ({ tools }) => tools !== "all" }
-    ],
-    examples: {
-      "a2c agent --office team mcp": "Over stdio: the command that a host starts",
-      "a2c agent --office team mcp --http 7080": "At http://127.0.0.1:7080/mcp"
-    }
+const mcpCommand = subcommand("mcp", flags.mcp, async () => (await import("./publishOffice.ts")).publishOffice, {
+  description: "Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code",
+  rules: [
+    { flags: ["host", "token", "page"], rule: "only with --http", isMet: ({ http }) => http !== undefined },
+    { flags: ["pinnedTools"], rule: "not with --tools all", isMet: ({ tools }) => tools !== "all" }
+  ],
+  examples: {
+    "a2c agent --office team mcp": "Over stdio: the command that a host starts",
+    "a2c agent --office team mcp --http 7080": "At http://127.0.0.1:7080/mcp"
   }
-).pipe(Command.withSubcommands([hostConfigCommand]))
+}).pipe(Command.withSubcommands([hostConfigCommand]))
 
 const subcommands = [
-  subcommand("members", {}, async () => (await actions()).listMembers, {
+  subcommand("members", flags.members, async () => (await actions()).listMembers, {
     description: "List the members of the office"
   }),
-  subcommand("tools", flags.toolsFlags, async () => (await actions()).printTools, {
+  subcommand("tools", flags.tools, async () => (await actions()).printTools, {
     description: "List the tools of the Computers"
   }),
-  subcommand("tool", flags.toolFlags, async () => (await actions()).showTool, {
+  subcommand("tool", flags.tool, async () => (await calls()).showTool, {
     description: "Show one tool: its description, parameters and an example call"
   }),
-  subcommand("call", flags.callFlags, async () => (await calls()).callTool, {
+  subcommand("call", flags.call, async () => (await calls()).callTool, {
     description: "Call a tool; exits with 2 when the tool fails. Ctrl-C cancels the call",
     rules: [rawRule],
     examples: {
@@ -68,14 +62,14 @@ const subcommands = [
       "jq '{message: .text}' x.json | a2c agent --office team call echo -": "All from stdin"
     }
   }),
-  subcommand("start", flags.startFlags, async () => (await calls()).startTool, {
+  subcommand("start", flags.start, async () => (await calls()).startTool, {
     description: "Start a call that runs on without this command, and print its ID",
     examples: {
       "a2c agent --office team start research topic=tea": "Prints an ID such as 3f2a…@desk",
       "a2c agent --office team task 3f2a…@desk": "Waits for the result and prints it"
     }
   }),
-  subcommand("task", flags.taskFlags, async () => (await calls()).showTask, {
+  subcommand("task", flags.task, async () => (await calls()).showTask, {
     description: "Wait for the result of a started call; exits with 2 when the tool failed",
     rules: [
       rawRule,
@@ -83,39 +77,39 @@ const subcommands = [
       { flags: ["raw"], rule: "not with --cancel", isMet: ({ cancel }) => !cancel }
     ]
   }),
-  subcommand("prompts", flags.queryFlags, async () => (await contents()).listPrompts, {
+  subcommand("prompts", flags.prompts, async () => (await contents()).listPrompts, {
     description: "List the prompts of the Computers' MCP servers"
   }),
-  subcommand("prompt", flags.promptFlags, async () => (await contents()).getPrompt, {
+  subcommand("prompt", flags.prompt, async () => (await contents()).getPrompt, {
     description: "Print the messages of a prompt",
     rules: [rawRule],
     examples: { "a2c agent --office team prompt review file=@notes.md": "With the text of a file" }
   }),
-  subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop, {
+  subcommand("desktop", flags.desktop, async () => (await actions()).showDesktop, {
     description: "Show the windows of the Computers",
     rules: [rawRule]
   }),
-  subcommand("config", flags.queryFlags, async () => (await actions()).showConfig, {
+  subcommand("config", flags.config, async () => (await actions()).showConfig, {
     description: "Show the configuration of the Computers, without secrets"
   }),
-  subcommand("resources", flags.resourcesFlags, async () => (await actions()).printResources, {
+  subcommand("resources", flags.resources, async () => (await actions()).printResources, {
     description: "List the resources of the Computers' MCP servers"
   }),
-  subcommand("dpe", flags.dpeFlags, async () => (await actions()).resolveDpe, {
+  subcommand("dpe", flags.dpe, async () => (await actions()).resolveDpe, {
     description: "Resolve the URI of a document to a URI that can be fetched"
   }),
-  subcommand("find", flags.findFlags, async () => (await actions()).printDocuments, { description: "Find documents" }),
-  subcommand("skills", flags.queryFlags, async () => (await contents()).listSkills, {
+  subcommand("find", flags.find, async () => (await actions()).printDocuments, { description: "Find documents" }),
+  subcommand("skills", flags.skills, async () => (await contents()).listSkills, {
     description: "List the skills of the Computers"
   }),
-  subcommand("skill", flags.skillFlags, async () => (await contents()).readSkill, {
+  subcommand("skill", flags.skill, async () => (await contents()).readSkill, {
     description: "Print a skill, or another file of it",
     rules: [rawRule, { flags: ["raw"], rule: "not with --output", isMet: ({ output }) => output === undefined }]
   }),
-  subcommand("put", flags.putFlags, async () => (await contents()).putFile, {
+  subcommand("put", flags.put, async () => (await contents()).putFile, {
     description: "Store a file on a Computer; needs --protocol 0.4, and --uploads there"
   }),
-  subcommand("approvals", flags.approvalsFlags, async () => (await import("./approvals.ts")).manageApprovals, {
+  subcommand("approvals", flags.approvals, async () => (await import("./approvals.ts")).manageApprovals, {
     description: "List the calls of this Agent that wait for an approval, or decide about one",
     examples: {
       "a2c agent --office team approvals": "List them; the owner must let Agents decide",
@@ -125,7 +119,7 @@ const subcommands = [
       "a2c agent --office team approvals deny 3f2a not today": "Deny it with a reason"
     }
   }),
-  subcommand("watch", {}, async () => (await actions()).watchEvents, {
+  subcommand("watch", flags.watch, async () => (await actions()).watchEvents, {
     description: "Print the events of the office until Ctrl-C"
   }),
   mcpCommand

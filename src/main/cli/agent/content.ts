@@ -6,25 +6,23 @@ import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { readArguments, readBytes } from "../arguments/argumentSource.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
-import { formatColumns, formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
+import { formatPromptArguments, formatPromptMessages, truncateLine } from "../output/format.ts"
 import { printLine, printResult } from "../output/print.ts"
-import { runAsAgent } from "./actions.ts"
 import type * as flags from "./flags.ts"
-import { onlyTargetComputer, printReplies, queryComputers } from "./queries.ts"
+import { onlyTargetComputer, printList, queryComputers, runAsAgent } from "./queries.ts"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 
 const skillsOf = (computer: string, { skills }: Agent["Service"]) =>
   Effect.map(skills(computer), (list) => list.map((skill) => ({ computer, ...skill })))
 
-/** Lists the skills of the Computers. */
 export const listSkills = Effect.fnUntraced(function* (options: flags.QueryOptions) {
-  yield* printReplies(options, skillsOf, {
-    toJson: (found) => found.flat(),
-    format: (found) =>
-      formatColumns(found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])),
-    none: "no skills"
-  })
+  yield* printList(
+    options,
+    skillsOf,
+    ({ computer, description, name }) => [computer, name, truncateLine(description)],
+    "no skills"
+  )
 }, runAsAgent)
 
 /** Finds the only offer of a name. The messages of failures state the place. */
@@ -40,8 +38,7 @@ const findOnly = Effect.fnUntraced(function* <A>(
   return found.length === 1 ? only : yield* failCommand(several(found))
 })
 
-/** Finds the only Computer that has the skill. */
-const findSkill = Effect.fnUntraced(function* (options: flags.SkillOptions) {
+const findSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
   const { skill } = options
   const skills = (yield* queryComputers(options, skillsOf)).flat()
   return yield* findOnly(skills, skill, ({ name }) => name, {
@@ -51,8 +48,7 @@ const findSkill = Effect.fnUntraced(function* (options: flags.SkillOptions) {
   })
 })
 
-/** Prints a file of a skill, or writes it to a file. */
-export const readSkill = Effect.fnUntraced(function* (options: flags.SkillOptions) {
+export const readSkill = Effect.fnUntraced(function* (options: flags.OptionsOf<"skill">) {
   const { output, path } = options
   const { computer, name } = yield* findSkill(options)
   const agent = yield* Agent
@@ -74,8 +70,7 @@ export const readSkill = Effect.fnUntraced(function* (options: flags.SkillOption
 /** In bytes: Computers take no larger files by default. */
 const maxFileBytes = 100 * 1024 * 1024
 
-/** Stores a file on a Computer, and prints its path there. */
-export const putFile = Effect.fnUntraced(function* (options: flags.PutOptions) {
+export const putFile = Effect.fnUntraced(function* (options: flags.OptionsOf<"put">) {
   const { as = options.file === "-" ? undefined : basename(options.file), file } = options
   const bytes = yield* readBytes(file, maxFileBytes)
   const computer = yield* onlyTargetComputer(options)
@@ -94,27 +89,22 @@ const promptsOf = (computer: string, { mcpServers }: Agent["Service"]) =>
     servers.flatMap(({ id, prompts }) => prompts.map((prompt): FoundPrompt => ({ computer, server: id, prompt })))
   )
 
-const formatPrompts = (prompts: ReadonlyArray<FoundPrompt>): string =>
-  formatColumns(
-    prompts.map(({ computer, prompt, server }) => [
+export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOptions) {
+  yield* printList(
+    options,
+    promptsOf,
+    ({ computer, prompt, server }) => [
       computer,
       server,
       stringOrEmpty(prompt["name"]),
       formatPromptArguments(prompt),
       truncateLine(stringOrEmpty(prompt["description"]))
-    ])
+    ],
+    "no prompts"
   )
-
-/** Lists the prompts of the MCP servers of the Computers. */
-export const listPrompts = Effect.fnUntraced(function* (options: flags.QueryOptions) {
-  yield* printReplies(options, promptsOf, {
-    toJson: (found) => found.flat(),
-    format: (found) => formatPrompts(found.flat()),
-    none: "no prompts"
-  })
 }, runAsAgent)
 
-const findPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
+const findPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
   const prompts = (yield* queryComputers(options, promptsOf)).flat()
   return yield* findOnly(prompts, options.prompt, ({ prompt }) => stringOrEmpty(prompt["name"]), {
     missing: "No MCP server of this office has a prompt",
@@ -125,8 +115,7 @@ const findPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
   })
 })
 
-/** Prints the messages of a prompt with its arguments filled in. */
-export const getPrompt = Effect.fnUntraced(function* (options: flags.PromptOptions) {
+export const getPrompt = Effect.fnUntraced(function* (options: flags.OptionsOf<"prompt">) {
   const given = yield* readArguments(options.words, undefined)
   const entries =
     given._tag === "Whole"

@@ -21,35 +21,19 @@ export const agentFlags = {
 }
 export type AgentSharedOptions = Infer<typeof agentFlags>
 
-/** The flags of subcommands that address one Computer or all. */
+const timeoutFlag = (defaultSeconds: number, help = "timeout of a call") =>
+  flag.int("timeout", help, { metavar: "SECONDS", default: defaultSeconds, check: between(1, maxTimeoutSeconds) })
+
 const targetComputerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
 export type TargetComputerOptions = AgentSharedOptions & Infer<typeof targetComputerFlags>
 
-/** The flags of subcommands that query one Computer or all. */
-export const queryFlags = {
+const queryFlags = {
   ...targetComputerFlags,
-  timeout: flag.int("timeout", "time to wait for the reply of each Computer", {
-    metavar: "SECONDS",
-    default: 10,
-    check: between(1, maxTimeoutSeconds)
-  })
+  timeout: timeoutFlag(10, "time to wait for the reply of each Computer")
 }
 export type QueryOptions = AgentSharedOptions & Infer<typeof queryFlags>
 
-export const toolsFlags = {
-  ...queryFlags,
-  apps: flag.toggle("apps", "also list the tools that only apps of MCP servers call")
-}
-export type ToolsOptions = AgentSharedOptions & Infer<typeof toolsFlags>
-
-const callTimeout = (defaultSeconds: number) =>
-  flag.int("timeout", "timeout of a call", {
-    metavar: "SECONDS",
-    default: defaultSeconds,
-    check: between(1, maxTimeoutSeconds)
-  })
-
-export const startFlags = {
+const startFlags = {
   ...targetComputerFlags,
   tool: shared.word("tool", "name of the tool"),
   words: shared.words(
@@ -57,132 +41,121 @@ export const startFlags = {
     "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
   ),
   args: shared.argsFlag,
-  timeout: callTimeout(maxTimeoutSeconds)
+  timeout: timeoutFlag(maxTimeoutSeconds)
 }
-export type StartCommandOptions = AgentSharedOptions & Infer<typeof startFlags>
 
-export const callFlags = { ...startFlags, timeout: callTimeout(defaultToolTimeoutSeconds), raw: shared.rawFlag }
-export type CallCommandOptions = AgentSharedOptions & Infer<typeof callFlags>
-
-export const taskFlags = {
-  id: shared.word("id", "ID that start printed"),
-  status: flag.toggle("status", "print the state instead of the result"),
-  cancel: flag.toggle("cancel", "cancel the call"),
-  raw: shared.rawFlag
-}
-export type TaskOptions = AgentSharedOptions & Infer<typeof taskFlags>
-
-export const promptFlags = {
-  ...queryFlags,
-  prompt: shared.word("prompt", "name of the prompt"),
-  words: shared.words("arguments", "KEY=VALUE; or KEY=@FILE, a text file"),
-  raw: shared.rawFlag
-}
-export type PromptOptions = AgentSharedOptions & Infer<typeof promptFlags>
-
-export const toolFlags = {
-  ...queryFlags,
-  tool: shared.word("tool", "name of the tool")
-}
-export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
-
-export const desktopFlags = {
-  ...queryFlags,
-  size: flag.int("size", "maximum number of windows", { check: between(1) }),
-  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
-  raw: shared.rawFlag
-}
-export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
-
-export const resourcesFlags = {
-  ...queryFlags,
-  mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
-}
-export type ResourcesOptions = AgentSharedOptions & Infer<typeof resourcesFlags>
-
-export const dpeFlags = {
-  ...targetComputerFlags,
-  uri: shared.word("uri", "dpe:// URI of a document")
-}
-export type DpeOptions = AgentSharedOptions & Infer<typeof dpeFlags>
-
-export const findFlags = {
-  ...queryFlags,
-  keywords: shared.words("keyword", "words; a document matches when it contains any of them"),
-  fileType: flag.text("file-type", "only files of this type"),
-  limit: flag.int("limit", "maximum number of documents", { default: finderPageSizes.default }),
-  offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
-}
-export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
-
-export const skillFlags = {
-  ...queryFlags,
-  skill: shared.word("skill", "name of the skill"),
-  path: shared.optionalWord("path", "path of a file below the folder of the skill; SKILL.md by default"),
-  output: flag.file("output", "write the file here instead of stdout"),
-  raw: shared.rawFlag
-}
-export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>
-
-export const putFlags = {
-  ...targetComputerFlags,
-  file: shared.word("file", "file to send, or - for stdin"),
-  as: flag.text("as", "file name to suggest to the Computer; that of the file by default", { metavar: "NAME" })
-}
-export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
-
-export const approvalsFlags = {
-  ...queryFlags,
-  action: Argument.Literals("action", ["list", "show", "allow", "deny", "answer"]).pipe(
-    Argument.withDescription(
-      "list the calls that wait, show all of one, decide about it, or answer its question; list by default"
+/** The flags of each subcommand beside {@link agentFlags}. */
+export const commandFlags = {
+  members: {},
+  watch: {},
+  config: queryFlags,
+  prompts: queryFlags,
+  skills: queryFlags,
+  start: startFlags,
+  tools: {
+    ...queryFlags,
+    apps: flag.toggle("apps", "also list the tools that only apps of MCP servers call")
+  },
+  call: { ...startFlags, timeout: timeoutFlag(defaultToolTimeoutSeconds), raw: shared.rawFlag },
+  task: {
+    id: shared.word("id", "ID that start printed"),
+    status: flag.toggle("status", "print the state instead of the result"),
+    cancel: flag.toggle("cancel", "cancel the call"),
+    raw: shared.rawFlag
+  },
+  prompt: {
+    ...queryFlags,
+    prompt: shared.word("prompt", "name of the prompt"),
+    words: shared.words("arguments", "KEY=VALUE; or KEY=@FILE, a text file"),
+    raw: shared.rawFlag
+  },
+  tool: {
+    ...queryFlags,
+    tool: shared.word("tool", "name of the tool")
+  },
+  desktop: {
+    ...queryFlags,
+    size: flag.int("size", "maximum number of windows", { check: between(1) }),
+    window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
+    raw: shared.rawFlag
+  },
+  resources: {
+    ...queryFlags,
+    mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
+  },
+  dpe: {
+    ...targetComputerFlags,
+    uri: shared.word("uri", "dpe:// URI of a document")
+  },
+  find: {
+    ...queryFlags,
+    keywords: shared.words("keyword", "words; a document matches when it contains any of them"),
+    fileType: flag.text("file-type", "only files of this type"),
+    limit: flag.int("limit", "maximum number of documents", { default: finderPageSizes.default }),
+    offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
+  },
+  skill: {
+    ...queryFlags,
+    skill: shared.word("skill", "name of the skill"),
+    path: shared.optionalWord("path", "path of a file below the folder of the skill; SKILL.md by default"),
+    output: flag.file("output", "write the file here instead of stdout"),
+    raw: shared.rawFlag
+  },
+  put: {
+    ...targetComputerFlags,
+    file: shared.word("file", "file to send, or - for stdin"),
+    as: flag.text("as", "file name to suggest to the Computer; that of the file by default", { metavar: "NAME" })
+  },
+  approvals: {
+    ...queryFlags,
+    action: Argument.Literals("action", ["list", "show", "allow", "deny", "answer"]).pipe(
+      Argument.withDescription(
+        "list the calls that wait, show all of one, decide about it, or answer its question; list by default"
+      ),
+      Argument.withDefault("list")
     ),
-    Argument.withDefault("list")
-  ),
-  id: shared.optionalWord("id", "ID of the approval, or its start"),
-  words: shared.words(
-    "words",
-    "allow: always, or a time such as 2h, for the tool in this office; deny: the reason; answer: KEY=VALUE, KEY:=JSON, @FILE, - or, at a terminal, nothing"
-  )
+    id: shared.optionalWord("id", "ID of the approval, or its start"),
+    words: shared.words(
+      "words",
+      "allow: always, or a time such as 2h, for the tool in this office; deny: the reason; answer: KEY=VALUE, KEY:=JSON, @FILE, - or, at a terminal, nothing"
+    )
+  },
+  mcp: {
+    http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
+    host: shared.listenHost(flag),
+    token: shared.mcpTokenFlag("token"),
+    page: flag.toggle("page", "serve the office page at /office; --no-page serves none", { default: true }),
+    tools: flag.choice(
+      "tools",
+      "list all tools, or three tools that find and call them; auto searches above 60 tools",
+      ["auto", "all", "search"],
+      { default: "auto" }
+    ),
+    pinnedTools: flag.texts("pin", "list these tools even when the others are searched: 'desk/read*'", {
+      metavar: "PATTERN"
+    }),
+    maxNameLength: flag.int("max-name-length", "maximum length of a tool name", {
+      metavar: "CHARACTERS",
+      default: defaultMaxNameLength,
+      check: between(lowestMaxNameLength, 128)
+    }),
+    maxResult: setting.bytes(
+      "max-result",
+      "maximum size of a result; a larger one becomes its beginning, a summary and a link to the whole",
+      {
+        env: "A2C_MCP_MAX_RESULT",
+        metavar: "SIZE",
+        shown: "no limit",
+        check: [between(lowestMaxResult)[0], "a size from 4KiB"]
+      }
+    ),
+    timeout: timeoutFlag(defaultOfficeCallSeconds)
+  },
+  hostConfig: {
+    host: shared.word("host", "claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …"),
+    url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process"),
+    link: flag.toggle("link", "print a link that installs the entry, for cursor and vscode")
+  }
 }
-export type ApprovalsOptions = AgentSharedOptions & Infer<typeof approvalsFlags>
 
-export const publishFlags = {
-  http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
-  host: shared.listenHost,
-  token: shared.mcpTokenFlag("token"),
-  page: flag.toggle("page", "serve the office page at /office; --no-page serves none", { default: true }),
-  tools: flag.choice(
-    "tools",
-    "list all tools, or three tools that find and call them; auto searches above 60 tools",
-    ["auto", "all", "search"],
-    { default: "auto" }
-  ),
-  pinnedTools: flag.texts("pin", "list these tools even when the others are searched: 'desk/read*'", {
-    metavar: "PATTERN"
-  }),
-  maxNameLength: flag.int("max-name-length", "maximum length of a tool name", {
-    metavar: "CHARACTERS",
-    default: defaultMaxNameLength,
-    check: between(lowestMaxNameLength, 128)
-  }),
-  maxResult: setting.bytes(
-    "max-result",
-    "maximum size of a result; a larger one becomes its beginning, a summary and a link to the whole",
-    {
-      env: "A2C_MCP_MAX_RESULT",
-      metavar: "SIZE",
-      shown: "no limit",
-      check: [between(lowestMaxResult)[0], "a size from 4KiB"]
-    }
-  ),
-  timeout: callTimeout(defaultOfficeCallSeconds)
-}
-export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>
-
-export const hostConfigFlags = {
-  host: shared.word("host", "claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …"),
-  url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process"),
-  link: flag.toggle("link", "print a link that installs the entry, for cursor and vscode")
-}
-export type HostConfigOptions = AgentSharedOptions & Infer<typeof hostConfigFlags>
+export type OptionsOf<Name extends keyof typeof commandFlags> = AgentSharedOptions & Infer<(typeof commandFlags)[Name]>

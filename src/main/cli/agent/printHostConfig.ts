@@ -7,7 +7,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { defaultLineName } from "../../../domain/wire/lines.ts"
 import { CommandFailed, failCommand } from "../../CommandFailed.ts"
 import { print, printError, printLine } from "../output/print.ts"
-import type { HostConfigOptions } from "./flags.ts"
+import type { OptionsOf } from "./flags.ts"
 
 const packageName = "a2c-smcp"
 
@@ -53,7 +53,7 @@ const installLink = (
  * Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. With
  * `--link`, prints a link that installs the entry.
  */
-export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
+export const printHostConfig = Effect.fnUntraced(function* (options: OptionsOf<"hostConfig">) {
   const { host, link, name, office, protocol, server, takeOver, tlsCa, tokenFile, url, wait } = options
   const { MCPConfigRegistry } = yield* loadSchemas
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
@@ -65,18 +65,14 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
   }
   const serverName = `office-${office}`
   // The host starts the process in another folder.
-  const files = Object.fromEntries(
-    Object.entries(definedOnly({ A2C_TOKEN_FILE: tokenFile, A2C_TLS_CA: tlsCa })).map(([variable, file]) => [
-      variable,
-      resolve(file)
-    ])
-  )
   const joining = definedOnly({
+    A2C_TOKEN_FILE: tokenFile && resolve(tokenFile),
+    A2C_TLS_CA: tlsCa && resolve(tlsCa),
     A2C_PROTOCOL: protocol === defaultLineName ? undefined : protocol,
     A2C_TAKE_OVER: takeOver ? "true" : undefined,
     A2C_WAIT: wait?.toString()
   })
-  const env = { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files, ...joining }
+  const env = { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...joining }
   const connection: MCPConnectionOptions =
     url === undefined ? { transport: "stdio", serverName, env } : { transport: "http", serverName, serverUrl: url }
   const { builder, config } = yield* Effect.try({

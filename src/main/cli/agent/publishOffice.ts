@@ -5,12 +5,12 @@ import { watchAgent } from "../../../application/agent/AgentWatch.ts"
 import { makeOfficeMcpSession } from "../../../application/bridge/OfficeMcpSession.ts"
 import { untilMembershipEnds } from "../../CommandFailed.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
-import { runAsSharingAgent } from "./actions.ts"
-import type { PublishOfficeOptions } from "./flags.ts"
+import { runAsSharingAgent } from "./queries.ts"
+import type { OptionsOf } from "./flags.ts"
 
 /** Publishes the office as one MCP server, until the host closes stdio or the membership ends for good. */
 export const publishOffice = Effect.fnUntraced(
-  function* (options: PublishOfficeOptions) {
+  function* (options: OptionsOf<"mcp">) {
     const { host, http, maxNameLength, maxResult, name, office, page, pinnedTools, timeout, token, tools } = options
     const { status } = yield* Agent
     const watched = http === undefined || !page ? undefined : yield* watchAgent({ name, office })

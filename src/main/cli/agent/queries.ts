@@ -1,14 +1,20 @@
-import { Duration, Effect, Fiber } from "effect"
+import { Duration, Effect, Fiber, Layer, type Scope } from "effect"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { formatSome } from "../../../domain/errorMessage.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { ownCodes } from "../../A2cError.ts"
 import { type CommandError, CommandFailed, failCommand, toCommandFailed } from "../../CommandFailed.ts"
+import { formatColumns } from "../output/format.ts"
 import { type OutputOptions, printJson, printProgress, printResult, reportFailure } from "../output/print.ts"
+import { agentLayer } from "../../layers/agentLayer.ts"
+import { memberConnection } from "../memberConnection.ts"
+import { joinOptions } from "../office/joinFlags.ts"
+import { explainJoinRejection } from "../office/joinRejections.ts"
+import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import type * as flags from "./flags.ts"
 
-export const explainAgentError = (error: CommandError): CommandFailed => {
+const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({
@@ -19,6 +25,45 @@ export const explainAgentError = (error: CommandError): CommandFailed => {
   return error instanceof ProtocolError
     ? new CommandFailed({ message: `${error.message} (${error.code})`, code: error.code })
     : toCommandFailed(error)
+}
+
+const runWithAgent = <E extends CommandError, E2, R>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  layer: Layer.Layer<Agent, E2, R>
+) =>
+  Effect.mapError(action, explainAgentError).pipe(Effect.provide(layer), explainJoinRejection("agent"), Effect.scoped)
+
+const joiningLayer = (
+  { name, office, server, tlsCa, tokenFile, ...terms }: flags.AgentSharedOptions,
+  retryInitialConnect: boolean
+) =>
+  Layer.unwrap(
+    Effect.map(memberConnection({ tlsCa, tokenFile }), (connection) =>
+      agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...connection })
+    )
+  )
+
+/** Acts through the connection of another command with the same identity; without one it joins, acts and leaves. */
+export const runAsAgent = <E extends CommandError>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  options: flags.AgentSharedOptions
+) => {
+  const joining = joiningLayer(options, false)
+  return runWithAgent(action, options.takeOver ? joining : sharedAgentLayer(options, joining))
+}
+
+/**
+ * Joins the office, acts until it is stopped, and leaves. Meanwhile other commands may use its connection. With
+ * `retryInitialConnect` an unreachable Server is retried; without it the command fails.
+ */
+export const runAsSharingAgent = <E extends CommandError>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  options: flags.AgentSharedOptions,
+  retryInitialConnect: boolean
+) => {
+  // In the background: the action must not miss events that follow the join.
+  const sharing = Effect.forkScoped(shareWithCommands(options))
+  return runWithAgent(Effect.andThen(sharing, action), joiningLayer(options, retryInitialConnect))
 }
 
 /** The Computers of the office, or the requested one. */
@@ -98,16 +143,14 @@ export const queryComputers = Effect.fnUntraced(function* <A, E extends CommandE
 export const printReplies = Effect.fnUntraced(function* <A extends object, E extends CommandError, R>(
   options: flags.QueryOptions & OutputOptions,
   query: Query<A, E, R>,
-  output: {
-    readonly toJson: (replies: ReadonlyArray<A>) => unknown
-    readonly format: (replies: ReadonlyArray<A>) => string
-    readonly none: string
-  }
+  format: (replies: ReadonlyArray<A>) => string,
+  none = "",
+  toJson: (replies: ReadonlyArray<A>) => unknown = (replies) => replies
 ) {
   const printed = new Set<A>()
   let hasText = false
   const printNew = (replies: ReadonlyArray<A>) => {
-    const text = output.format(replies.filter((reply) => !printed.has(reply)))
+    const text = format(replies.filter((reply) => !printed.has(reply)))
     for (const reply of replies) printed.add(reply)
     if (text === "") return Effect.void
     hasText = true
@@ -119,7 +162,22 @@ export const printReplies = Effect.fnUntraced(function* <A extends object, E ext
       printProgress(`waiting for replies of ${formatSome(missing)}`)
     )
   )
-  if (options.json) return yield* printJson(output.toJson(replies))
+  if (options.json) return yield* printJson(toJson(replies))
   yield* printNew(replies)
-  if (!hasText) yield* printResult(options, undefined, output.none)
+  if (!hasText) yield* printResult(options, undefined, none)
 })
+
+/** Prints lists that Computers reply, a row for each item, and `none` without any. */
+export const printList = <A extends object, E extends CommandError, R>(
+  options: flags.QueryOptions & OutputOptions,
+  query: Query<ReadonlyArray<A>, E, R>,
+  rowOf: (item: A) => ReadonlyArray<string>,
+  none: string
+) =>
+  printReplies(
+    options,
+    query,
+    (found) => formatColumns(found.flat().map(rowOf)),
+    none,
+    (found) => found.flat()
+  )

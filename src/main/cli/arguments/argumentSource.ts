@@ -10,13 +10,7 @@ import { didYouMean } from "../../config/didYouMean.ts"
 /** In bytes. A Server accepts smaller messages unless it is configured otherwise. */
 const maxBytes = 16 * 1024 * 1024
 
-const decode = (bytes: Uint8Array): string => {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-  } catch {
-    throw new Error("it is not a text in UTF-8")
-  }
-}
+const decode = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true }).decode(bytes)
 
 const readStream = async (stream: AsyncIterable<Uint8Array>, max: number): Promise<Uint8Array> => {
   const chunks: Array<Uint8Array> = []
@@ -34,8 +28,12 @@ const readFile = async (file: string, max: number): Promise<Uint8Array> => {
   return await readStream(handle.createReadStream({ autoClose: false }), max)
 }
 
-const reasonOf = (error: unknown): string =>
-  systemErrorCode(error) === "ENOENT" ? "the file does not exist" : errorMessage(error)
+const reasons: { readonly [code: string]: string } = {
+  ENOENT: "the file does not exist",
+  ERR_ENCODING_INVALID_ENCODED_DATA: "it is not a text in UTF-8"
+}
+
+const reasonOf = (error: unknown): string => reasons[systemErrorCode(error) ?? ""] ?? errorMessage(error)
 
 const attempt = <A>(source: string, read: () => Promise<A>) =>
   Effect.tryPromise({
@@ -43,10 +41,8 @@ const attempt = <A>(source: string, read: () => Promise<A>) =>
     catch: (error) => new CommandFailed({ message: `Cannot read ${source}: ${reasonOf(error)}` })
   })
 
-/** Reads a text file of arguments. */
 const readTextOf = (file: string) => attempt(file, async () => decode(await readFile(file, maxBytes)))
 
-/** Reads arguments from stdin, to its end. */
 const readStdin = attempt("stdin", async () => decode(await readStream(process.stdin, maxBytes)))
 
 /** Reads a file of any content, or stdin for `-`, of at most `max` bytes. */
@@ -58,7 +54,6 @@ export type GivenArgument =
   | { readonly key: string; readonly text: string }
   | { readonly key: string; readonly json: unknown }
 
-/** The arguments of a call as the command line gives them. */
 type GivenArguments =
   | { readonly _tag: "Whole"; readonly params: JsonObject }
   | { readonly _tag: "ByKey"; readonly given: ReadonlyArray<GivenArgument> }

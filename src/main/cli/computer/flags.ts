@@ -6,17 +6,13 @@ import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
 
-/** The approvers of `--approvers`. */
 const approverNames = ["terminal", "page", "agent"] as const
 type ApproverName = (typeof approverNames)[number]
 
-const isApproverName = (name: string): name is ApproverName => approverNames.some((known) => known === name)
-
 /** Parses names with commas in between; an empty text names none. */
 const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined => {
-  const names = text.split(",").map((name) => name.trim())
-  const given = names.filter((name) => name !== "")
-  return given.every(isApproverName) ? given : undefined
+  const names = text.split(",").flatMap((name) => name.trim() || [])
+  return names.every((name): name is ApproverName => approverNames.some((known) => known === name)) ? names : undefined
 }
 
 const approversFlag = Flag.map(

@@ -56,37 +56,34 @@ export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, public
 type ConfiguredComputerOptions = Partial<ComputerCommandOptions> &
   Pick<ComputerCommandOptions, "name" | "configFiles" | "inputs" | "approve" | "watch">
 
-/** The folders for skills and uploads, as absolute paths. */
-const folderOptions = ({ marketplaces = [], skills, uploads }: ConfiguredComputerOptions) => ({
-  skills: {
-    userFolder: skills === undefined ? undefined : resolve(skills),
-    marketplaces: marketplaces.map((folder) => resolve(folder))
-  },
-  ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } })
-})
-
 /** The options of the layers that follow from the flags alone. */
 export const toComputerOptions = (options: ConfiguredComputerOptions) => {
-  const { allWindows = false, approvalTimeout, approve, approvers = ["terminal"], audit, idle, lifecycle } = options
   const {
-    approvals,
-    name,
-    operators: calls = false,
-    server: url = defaultServerUrl,
-    shareStderr: stderr = false
+    approvalTimeout,
+    approvers = ["terminal"],
+    audit,
+    idle,
+    lifecycle,
+    marketplaces = [],
+    skills,
+    uploads
   } = options
-  const approvalsPath = approvals ?? userStateFile("approvals.json")
+  const approvalsPath = options.approvals ?? userStateFile("approvals.json")
   return {
     layer: {
-      url,
-      name,
+      url: options.server ?? defaultServerUrl,
+      name: options.name,
       ...joinOptions(options),
-      ...folderOptions(options),
-      operators: { calls, stderr },
+      skills: {
+        userFolder: skills === undefined ? undefined : resolve(skills),
+        marketplaces: marketplaces.map((folder) => resolve(folder))
+      },
+      ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } }),
+      operators: { calls: options.operators ?? false, stderr: options.shareStderr ?? false },
       settings: {
-        approve,
+        approve: options.approve,
         approvers: approvers.filter((approver) => approver !== "terminal"),
-        showUnsubscribable: allWindows,
+        showUnsubscribable: options.allWindows ?? false,
         ...definedOnly({ approvalTimeout, idle, lifecycle })
       }
     },
@@ -142,7 +139,7 @@ export const withComputer = <A, E, R>(
     const onInput =
       answer &&
       ((question: Question) =>
-        Effect.map(answer(question.input, question), (given) => ({ ...given, by: terminalApprover })))
+        Effect.map(answer(question.input, question), (one) => ({ ...one, by: terminalApprover })))
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }

@@ -25,7 +25,7 @@ const limitFlag = (
 
 export const gatewayFlags = {
   tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
-  host: listenHost,
+  host: listenHost(flag),
   token: deviceToken,
   tokens: flag.file("tokens", 'file with one token per device, {"lamp": "…"}; rejects devices that it does not name'),
   stdio: flag.toggle("stdio", "publish the devices as an MCP server over stdio"),

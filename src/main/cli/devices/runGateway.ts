@@ -6,7 +6,7 @@ import { DeviceGateway } from "../../../application/devices/gateway/DeviceGatewa
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { failCommand } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
 import { printError, printLine } from "../output/print.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
@@ -35,8 +35,9 @@ const readTokensFile = Effect.fnUntraced(function* (file: string) {
   )
   const json = parseJson(text)
   if (json === undefined) return yield* failCommand(`The tokens in ${file} are not JSON`)
-  const tokens = yield* Effect.catch(Effect.fromResult(decodeTokens(json)), (reason) =>
-    failCommand(`${file} must be like {"lamp": "a token"}: ${reason}`)
+  const tokens = yield* requireSuccess(
+    decodeTokens(json),
+    (reason) => `${file} must be like {"lamp": "a token"}: ${reason}`
   )
   const error = tokensError(tokens)
   if (error !== undefined) return yield* failCommand(`The tokens in ${file} cannot be used: ${error}`)
@@ -75,7 +76,6 @@ const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdi
   return yield* Effect.never
 })
 
-/** Runs a gateway for devices until the process is stopped. */
 export const runGateway = Effect.fnUntraced(function* (options: GatewayCommandOptions) {
   const { acknowledge: acknowledgeRegistration, host, http, limits, stdio, tcp: port } = options
   if (stdio && http !== undefined) {

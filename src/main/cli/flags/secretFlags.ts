@@ -7,9 +7,6 @@ import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 
 const invalidFlag = (message: string) => Effect.fail(new CliError.UserError({ cause: message, userMessage: message }))
 
-/** Labels a secret with its flag, when other processes could read it in the arguments of this process. */
-const literalSecret = (value: string, flag: string): Redacted.Redacted => Redacted.make(value, { label: flag })
-
 /**
  * Resolves the value of a flag: `@FILE` is the content of a file, `@@…` a literal value that begins with `@`, everything
  * else the literal value.
@@ -25,7 +22,8 @@ export const resolveSecret =
       )
     }
     const value = text.replace(/^@@/, "@")
-    return Effect.succeed(isPublic(value) ? Redacted.make(value) : literalSecret(value, flag))
+    // The label tells that other processes can read the secret in the arguments of this one.
+    return Effect.succeed(Redacted.make(value, isPublic(value) ? undefined : { label: flag }))
   }
 
 /** Resolves values like `KEY=@FILE`. The message of an error does not repeat a value. */

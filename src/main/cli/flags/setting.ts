@@ -1,7 +1,7 @@
 import { Config, Duration, Effect, Option, type Redacted, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { Flag } from "effect/cli"
 import { formerNameOf } from "./formerNames.ts"
-import { checkUrl, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
+import { checkUrl, resolveSecret } from "./secretFlags.ts"
 
 const units: { readonly [unit: string]: number } = {
   "": 1,
@@ -14,7 +14,6 @@ const units: { readonly [unit: string]: number } = {
   gib: 1024 ** 3
 }
 
-/** What an error message expects instead of a text that is no size. */
 const expectedSize = "a size such as 64KiB, 1MB or 65536"
 
 /** Parses a size in bytes: `64KiB`, `1MB`, or bytes without a unit. */
@@ -128,7 +127,6 @@ const makeKind =
     return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
   }
 
-/** Makes the constructor of settings with several values. */
 const makeList =
   (kind: ReturnType<typeof makeKind>) =>
   <A extends string>(
@@ -147,16 +145,6 @@ const makeList =
     return items(name, `${help}; may be repeated`, { default: [], envNote: "comma-separated", ...row })
   }
 
-/** Secrets by name, `--name KEY=@FILE`. Their variables are not read here. */
-const secretsByKey = (name: string, help: string, metavar: string) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar(metavar),
-    Flag.withDescription(help),
-    Flag.atLeast(1),
-    Flag.withDefault([]),
-    Flag.mapEffect(resolveSecretsByKey(`--${name}`))
-  )
-
 const kinds = (envOf: EnvOf) => {
   const kind = makeKind(envOf)
   const list = makeList(kind)
@@ -166,7 +154,6 @@ const kinds = (envOf: EnvOf) => {
   return {
     int,
     text,
-    /** The path of a file. */
     file: (name: string, help: string, row: Omit<Row<string>, "default" | "required"> = {}) =>
       text(name, help, { metavar: "FILE", ...row }),
     /** A size in bytes, with a unit or without. */
@@ -196,7 +183,6 @@ const kinds = (envOf: EnvOf) => {
         () => Flag.mapEffect(Flag.Redacted(name), resolveSecret(`--${name}`, isPublic)),
         Config.Redacted
       )(name, `${help}; @FILE reads it from a file`, { metavar: "@FILE", ...row }),
-    secretsByKey,
     toggle: (name: string, help: string, row: Row<boolean> & { readonly default?: boolean } = {}) =>
       toggle(name, help, { default: false, ...row }),
     choice: <const L extends ReadonlyArray<string>, const R extends Row<L[number]>>(

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { Identifier } from "../../../domain/model/fields.ts"
 import type { FlagRule } from "./flagRules.ts"
+import { resolveSecretsByKey } from "./secretFlags.ts"
 import { flag, setting } from "./setting.ts"
 import { expectedListedOrigin, parseListedOrigin } from "../../config/webAddress.ts"
 
@@ -52,11 +53,15 @@ export const computerName = setting.text("name", "name of this Computer, unique 
 })
 
 /** Values of inputs; they take precedence over every other source. */
-export const inputValues = flag.secretsByKey(
-  "input",
-  "value of an input of the configuration from a file; may be repeated. Other processes can read a literal ID=VALUE: " +
-    "give secrets by files, or by the variables A2C_SMCP_ID",
-  "ID=@FILE"
+export const inputValues = Flag.String("input").pipe(
+  Flag.withMetavar("ID=@FILE"),
+  Flag.withDescription(
+    "value of an input of the configuration from a file; may be repeated. Other processes can read a literal ID=VALUE: " +
+      "give secrets by files, or by the variables A2C_SMCP_ID"
+  ),
+  Flag.atLeast(1),
+  Flag.withDefault([]),
+  Flag.mapEffect(resolveSecretsByKey("--input"))
 )
 
 export const configFiles = flag.texts(
@@ -102,15 +107,10 @@ const hostCheck = [
 ] as const
 
 /** A host to listen on, without the brackets that an IPv6 address has in URLs. */
-const hostOf = (kind: typeof setting, options: { readonly env?: string } = {}) =>
+export const listenHost = (kind: typeof setting, options: { readonly env?: string } = {}) =>
   kind
     .text("host", "address to listen on", { default: "127.0.0.1", check: hostCheck, ...options })
     .pipe(Flag.map((host) => host.replace(/^\[(.*)\]$/, "$1")))
-
-export const listenHost = hostOf(flag)
-
-/** {@link listenHost} with a variable: that of the flag, or `env`. */
-export const listenHostSetting = (options?: { readonly env: string }) => hostOf(setting, options)
 
 export const mcpTokenFlag = (name: string) =>
   flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN" })
@@ -128,9 +128,7 @@ export const rawRule: FlagRule<{ readonly json: boolean }, "raw"> = {
 export const argsFlag = flag.text(
   "args",
   "arguments of the tool: a JSON object, a file that holds it, or - for stdin",
-  {
-    metavar: "JSON|@FILE|-"
-  }
+  { metavar: "JSON|@FILE|-" }
 )
 
 /** A word of a command line; required. */

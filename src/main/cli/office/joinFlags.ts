@@ -1,5 +1,6 @@
 import { Duration } from "effect"
-import { defaultLineName, type LineName, lineNames } from "../../../domain/wire/lines.ts"
+import type { Command } from "effect/cli"
+import { defaultLineName, lineNames } from "../../../domain/wire/lines.ts"
 import { between, setting } from "../flags/setting.ts"
 
 /** The protocol of a member, and how it joins when another one is at its place. */
@@ -21,14 +22,11 @@ export const joinFlags = {
   })
 }
 
-interface JoinFlags {
-  readonly protocol?: LineName | "auto"
-  readonly takeOver?: boolean
-  readonly wait?: number | undefined
-}
+type JoinOptions = Partial<Command.Command.Config.Infer<typeof joinFlags>>
 
 /** The options of a member for {@link joinFlags}. */
-export const joinOptions = ({ protocol = defaultLineName, takeOver = false, wait }: JoinFlags) => {
-  const limit = wait === 0 ? Duration.infinity : Duration.seconds(wait ?? 0)
-  return { protocol, takeOver, wait: limit }
-}
+export const joinOptions = ({ protocol = defaultLineName, takeOver = false, wait }: JoinOptions) => ({
+  protocol,
+  takeOver,
+  wait: wait === 0 ? Duration.infinity : Duration.seconds(wait ?? 0)
+})

@@ -1,4 +1,5 @@
 import { Clock, Effect } from "effect"
+import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 import { JoinRejected } from "../../../application/member/OfficeMember.ts"
 import type { Role } from "../../../domain/model/Membership.ts"
 import { CommandFailed } from "../../CommandFailed.ts"
@@ -13,8 +14,7 @@ const units = [
 /** Formats a time by its largest unit: `3 minutes`. */
 const formatElapsed = (seconds: number): string => {
   const [unit, size] = units.find(([, length]) => seconds >= length) ?? ["second", 1]
-  const count = Math.floor(seconds / size)
-  return `${count} ${unit}${count === 1 ? "" : "s"}`
+  return formatQuantity(Math.floor(seconds / size), unit)
 }
 
 const remedies: { readonly [R in Role]: string } = {

@@ -12,11 +12,12 @@ const gutters: { readonly [K in DiffPart["kind"]]: string } = { same: "  ", remo
 const formatPart = ({ count, kind, text }: DiffPart): string =>
   (kind === "omitted" ? `(${count} lines are the same)` : text).replaceAll(/^/gm, gutters[kind])
 
-/** Formats the arguments in a gutter, so that none of their lines looks like other output. */
+/** Indents foreign text, so that none of its lines looks like other output. */
+const indent = (text: string): string => text.replaceAll(/^/gm, gutters.same)
+
 const formatArguments = ({ arguments: now, previousArguments: before }: ApprovalView): string => {
-  if (before === undefined) return `arguments:\n${now.replaceAll(/^/gm, gutters.same)}`
-  if (before === now)
-    return `arguments, the same as those of the last approved call:\n${now.replaceAll(/^/gm, gutters.same)}`
+  if (before === undefined) return `arguments:\n${indent(now)}`
+  if (before === now) return `arguments, the same as those of the last approved call:\n${indent(now)}`
   const parts = groupDiff(diffLines(before, now)).map(formatPart)
   return `arguments, compared with those of the last approved call:\n${parts.join("\n")}`
 }
@@ -28,13 +29,12 @@ export const summarizeApproval = ({ change, input }: Pick<ApprovalView, "change"
 }
 
 const formatQuestion = (input: NonNullable<ApprovalView["input"]>): string => {
-  const message = `message:\n${input.message.replaceAll(/^/gm, gutters.same)}`
+  const message = `message:\n${indent(input.message)}`
   if (input.mode === "url") {
     const { host, href } = URL.canParse(input.url) ? new URL(input.url) : { host: "unknown", href: input.url }
     return `${message}\n${formatColumns([["host", host]])}\npage:\n${href}`
   }
-  const schema = JSON.stringify(input.schema ?? {}, null, 2)
-  return `${message}\nform:\n${schema.replaceAll(/^/gm, gutters.same)}`
+  return `${message}\nform:\n${indent(JSON.stringify(input.schema ?? {}, null, 2))}`
 }
 
 /**

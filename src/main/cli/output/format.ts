@@ -16,8 +16,9 @@ const maxColumnWidth = 64
 const formatCell = (text: string): string =>
   escapeForTerminal(text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text)
 
-/** Aligns rows in columns, two spaces apart. Every cell is escaped, and stays in its line. */
-export const formatColumns = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+/** Aligns rows in columns, two spaces apart. Every cell is escaped, and stays in its line. Gives `none` without rows. */
+export const formatColumns = (cells: ReadonlyArray<ReadonlyArray<string>>, none = ""): string => {
+  if (cells.length === 0) return none
   const rows = cells.map((row) => row.map(formatCell))
   const widths = rows.reduce<ReadonlyArray<number>>(
     (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, Math.min(cell.length, maxColumnWidth))),

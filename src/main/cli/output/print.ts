@@ -35,14 +35,11 @@ export const printProgress = (message: string): Effect.Effect<void> =>
 export const wantsJson = (args: ReadonlyArray<string>): boolean =>
   args.some((word) => word === "--json" || word === "--json=true")
 
-interface Failure {
-  readonly message: string
-  readonly code?: string | number
-  readonly reason?: string
-}
-
 /** Prints a failure to stderr: as text, or as one JSON object on one line. */
-export const reportFailure = ({ code = "failed", message, reason }: Failure, json: boolean): Effect.Effect<void> =>
+export const reportFailure = (
+  { code = "failed", message, reason }: Pick<CommandFailed, "code" | "message" | "reason">,
+  json: boolean
+): Effect.Effect<void> =>
   json ? printError(JSON.stringify({ error: { code, message, ...definedOnly({ reason }) } })) : printFailure(message)
 
 /** Prints what is wrong with a command line to stderr, and where its help is. */

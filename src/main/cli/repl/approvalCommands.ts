@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Result, Stream } from "effect"
+import { Clock, Effect, Option, Stream } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { promptForForm } from "../../../adapters/terminal/answerPrompt.ts"
 import type { Prompter } from "../../../adapters/terminal/Dialogue.ts"
@@ -34,122 +34,106 @@ const findOpen = Effect.fnUntraced(function* (given: string) {
 
 const completeApprovals = completeFirst(Effect.map(openApprovals, (open) => open.map(({ id }) => shortId(id))))
 
-const approvalsCommand: ReplCommand = {
-  name: "approvals",
-  parameters: "[ID]",
-  arity: [0, 1],
-  help: "list the calls that wait for an approval, and open questions, or show all of one",
-  run: Effect.fnUntraced(function* ([id]) {
-    const now = yield* Clock.currentTimeMillis
-    if (id !== undefined) return formatApproval(toApprovalView(yield* findOpen(id), undefined, now, "one"))
-    const open = yield* openApprovals
-    if (open.length === 0) return "no call waits for an approval"
-    return formatColumns(
-      open.map((approval) => [
-        shortId(approval.id),
-        approval.tool,
-        `for ${approval.requester}`,
-        formatTimeLeft(approval.expiresAt - now),
-        summarizeApproval(approval),
-        truncateLine(approval.input?.message ?? JSON.stringify(approval.params))
-      ])
-    )
-  }),
-  complete: completeApprovals
-}
-
 const decide = Effect.fnUntraced(function* (approval: Approval, answer: ApprovalAnswer) {
-  const decided = yield* Effect.result(
-    Computer.use(({ decideApproval }) => decideApproval(approval.id, answer, "terminal"))
+  const decided = yield* Computer.use(({ decideApproval }) => decideApproval(approval.id, answer, "terminal")).pipe(
+    Effect.catch(({ message }) => failCommand(message))
   )
-  if (Result.isFailure(decided)) return yield* failCommand(decided.failure.message)
-  return `${approval.tool}: ${formatDecision(decided.success, approval)}`
+  return `${approval.tool}: ${formatDecision(decided, approval)}`
 })
 
 const decideById = (given: string, answer: ApprovalAnswer) =>
   Effect.flatMap(findOpen(given), (approval) => decide(approval, answer))
-
-const answerCommand: ReplCommand = {
-  name: "answer",
-  parameters: "ID",
-  arity: [1, 1],
-  help: "enter the fields of a question; approve or deny answers one with a page",
-  run: Effect.fnUntraced(function* ([id = ""], promptUser) {
-    const approval = yield* findOpen(id)
-    const { input } = approval
-    if (input?.mode !== "form") return yield* failCommand(`'${id}' is no question with a form: use approve or deny`)
-    const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
-    const prompter: Prompter = {
-      readLine: ({ context, hidden = false, prompt }) => promptUser(prompt, { hidden, ...definedOnly({ context }) })
-    }
-    return yield* decide(approval, fromInputAnswer(yield* promptForForm(input, approval, prompter, check)))
-  }),
-  complete: completeApprovals
-}
-
-const approveCommand: ReplCommand = {
-  name: "approve",
-  parameters: "ID [always | DURATION]",
-  arity: [1, 2],
-  help: "run a waiting call: once, or its tool in this office always or for a time such as 2h",
-  run: Effect.fnUntraced(function* ([id = "", scope]) {
-    const answer = parseApprovalEnd(scope, yield* Clock.currentTimeMillis)
-    return Result.isFailure(answer) ? yield* failCommand(answer.failure) : yield* decideById(id, answer.success)
-  }),
-  complete: (words) => (words.length === 1 ? Effect.succeed(["always", "1h", "1d"]) : completeApprovals(words))
-}
-
-const denyCommand: ReplCommand = {
-  name: "deny",
-  parameters: "ID [REASON…]",
-  arity: [1, Number.POSITIVE_INFINITY],
-  help: "deny a waiting call; the caller sees the reason",
-  run: ([id = "", ...words]) =>
-    decideById(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
-  complete: completeApprovals
-}
 
 const currentGrants = Computer.use(({ grants }) => grants)
 
 const formatEnd = ({ until }: Grant): string =>
   until === undefined ? "until revoked" : `until ${new Date(until).toISOString()}`
 
-const grantsCommand: ReplCommand = {
-  name: "grants",
-  help: "list the tools that were allowed beyond one call",
-  run: Effect.fnUntraced(function* () {
-    const grants = yield* currentGrants
-    if (grants.length === 0) return "no tool is allowed beyond one call"
-    return formatColumns(
-      grants.map((grant) => [
-        shortId(grant.id),
-        grant.tool,
-        grant.office === undefined ? "outside an office" : `in ${grant.office}`,
-        formatEnd(grant),
-        `by ${grant.by}`
-      ])
-    )
-  })
-}
-
-const revokeCommand: ReplCommand = {
-  name: "revoke",
-  parameters: "ID",
-  arity: [1, 1],
-  help: "end a grant: the tool needs an approval again",
-  run: Effect.fnUntraced(function* ([given = ""]) {
-    const grant = findById(yield* currentGrants, given)
-    const isRevoked = grant !== undefined && (yield* Computer.use(({ revokeGrant }) => revokeGrant(grant.id)))
-    return isRevoked ? `${grant.tool} needs an approval again` : yield* failCommand(`No grant has the id '${given}'`)
-  }),
-  complete: completeFirst(Effect.map(currentGrants, (grants) => grants.map(({ id }) => shortId(id))))
-}
-
 export const approvalCommands: ReadonlyArray<ReplCommand> = [
-  approvalsCommand,
-  approveCommand,
-  denyCommand,
-  answerCommand,
-  grantsCommand,
-  revokeCommand
+  {
+    name: "approvals",
+    parameters: "[ID]",
+    arity: [0, 1],
+    help: "list the calls that wait for an approval, and open questions, or show all of one",
+    run: Effect.fnUntraced(function* ([id]) {
+      const now = yield* Clock.currentTimeMillis
+      if (id !== undefined) return formatApproval(toApprovalView(yield* findOpen(id), undefined, now, "one"))
+      const open = yield* openApprovals
+      return formatColumns(
+        open.map((approval) => [
+          shortId(approval.id),
+          approval.tool,
+          `for ${approval.requester}`,
+          formatTimeLeft(approval.expiresAt - now),
+          summarizeApproval(approval),
+          truncateLine(approval.input?.message ?? JSON.stringify(approval.params))
+        ]),
+        "no call waits for an approval"
+      )
+    }),
+    complete: completeApprovals
+  },
+  {
+    name: "approve",
+    parameters: "ID [always | DURATION]",
+    arity: [1, 2],
+    help: "run a waiting call: once, or its tool in this office always or for a time such as 2h",
+    run: ([id = "", scope]) => Effect.flatMap(parseApprovalEnd(scope), (answer) => decideById(id, answer)),
+    complete: (words) => (words.length === 1 ? Effect.succeed(["always", "1h", "1d"]) : completeApprovals(words))
+  },
+  {
+    name: "deny",
+    parameters: "ID [REASON…]",
+    arity: [1, Number.POSITIVE_INFINITY],
+    help: "deny a waiting call; the caller sees the reason",
+    run: ([id = "", ...words]) =>
+      decideById(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
+    complete: completeApprovals
+  },
+  {
+    name: "answer",
+    parameters: "ID",
+    arity: [1, 1],
+    help: "enter the fields of a question; approve or deny answers one with a page",
+    run: Effect.fnUntraced(function* ([id = ""], promptUser) {
+      const approval = yield* findOpen(id)
+      const { input } = approval
+      if (input?.mode !== "form") return yield* failCommand(`'${id}' is no question with a form: use approve or deny`)
+      const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+      const prompter: Prompter = {
+        readLine: ({ context, hidden = false, prompt }) => promptUser(prompt, { hidden, ...definedOnly({ context }) })
+      }
+      return yield* decide(approval, fromInputAnswer(yield* promptForForm(input, approval, prompter, check)))
+    }),
+    complete: completeApprovals
+  },
+  {
+    name: "grants",
+    help: "list the tools that were allowed beyond one call",
+    run: Effect.fnUntraced(function* () {
+      const grants = yield* currentGrants
+      return formatColumns(
+        grants.map((grant) => [
+          shortId(grant.id),
+          grant.tool,
+          grant.office === undefined ? "outside an office" : `in ${grant.office}`,
+          formatEnd(grant),
+          `by ${grant.by}`
+        ]),
+        "no tool is allowed beyond one call"
+      )
+    })
+  },
+  {
+    name: "revoke",
+    parameters: "ID",
+    arity: [1, 1],
+    help: "end a grant: the tool needs an approval again",
+    run: Effect.fnUntraced(function* ([given = ""]) {
+      const grant = findById(yield* currentGrants, given)
+      const isRevoked = grant !== undefined && (yield* Computer.use(({ revokeGrant }) => revokeGrant(grant.id)))
+      return isRevoked ? `${grant.tool} needs an approval again` : yield* failCommand(`No grant has the id '${given}'`)
+    }),
+    complete: completeFirst(Effect.map(currentGrants, (grants) => grants.map(({ id }) => shortId(id))))
+  }
 ]

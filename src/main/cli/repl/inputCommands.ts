@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Option } from "effect"
 import { inputContext } from "../../../adapters/terminal/prompts.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { type ResolvedInput, Inputs } from "../../../application/computer/inputs/Inputs.ts"
@@ -6,7 +6,7 @@ import { defaultInputValue, type InputUser, validateInputValue } from "../../../
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { Input } from "../../../domain/config/computerConfig.ts"
 import { formatColumns } from "../output/format.ts"
-import { failCommand } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"
 
@@ -40,25 +40,6 @@ const inputStatuses = Effect.fnUntraced(function* (input: Input, servers: Readon
   return texts.size > 1 ? found.map(({ server, text }) => `${server}: ${text}`).join("; ") : [...texts].join()
 })
 
-const inputsCommand: ReplCommand = {
-  name: "inputs",
-  help: "list the inputs with the sources of their values and the servers that use them",
-  run: Effect.fnUntraced(function* () {
-    const rows = yield* Effect.forEach((yield* currentConfig).inputs, (input) =>
-      Effect.gen(function* () {
-        const users = serversUsingInput(yield* currentConfig, input.id)
-        return [
-          input.id,
-          input.type === "promptString" && input.password === true ? "password" : input.type,
-          users.join(", "),
-          yield* inputStatuses(input, users)
-        ]
-      })
-    )
-    return rows.length === 0 ? "no inputs are configured" : formatColumns(rows)
-  })
-}
-
 const requireInput = Effect.fnUntraced(function* (id: string) {
   const { inputs: all } = yield* currentConfig
   const input = all.find((one) => one.id === id)
@@ -82,40 +63,57 @@ const withRestartHint = Effect.fnUntraced(function* (id: string, message: string
   return users.length === 0 ? message : `${message}; to take effect, restart ${users.join(", ")}`
 })
 
-const setInputCommand: ReplCommand = {
-  name: "input",
-  parameters: "ID [VALUE]",
-  arity: [1, 2],
-  help: "set the value of an input; without VALUE prompts for it, without echo for a password",
-  isPrivate: true,
-  run: Effect.fnUntraced(function* ([id = "", given], promptUser) {
-    const input = yield* requireInput(id)
-    const value = given ?? (yield* promptForValue(input, promptUser))
-    const accepted = validateInputValue(input, value)
-    if (Result.isFailure(accepted)) {
-      return yield* failCommand(`The value for ${id} is ${accepted.failure}`)
-    }
-    yield* Inputs.use((values) => values.set(id, accepted.success))
-    return yield* withRestartHint(id, `${id} is set`)
-  }),
-  complete: Effect.fnUntraced(function* ([id, ...others]) {
-    if (id === undefined) return yield* inputIds
-    const input = (yield* currentConfig).inputs.find((one) => one.id === id)
-    return input?.type === "pickString" && others.length === 0 ? input.options.map(({ value }) => value) : []
-  })
-}
-
-const forgetInputCommand: ReplCommand = {
-  name: "input forget",
-  parameters: "ID",
-  arity: [1, 1],
-  help: "clear the value of an input, which is then looked up again",
-  run: Effect.fnUntraced(function* ([id = ""]) {
-    yield* requireInput(id)
-    yield* Inputs.use((values) => values.clear(id))
-    return yield* withRestartHint(id, `${id} is cleared`)
-  }),
-  complete: completeFirst(inputIds)
-}
-
-export const inputCommands: ReadonlyArray<ReplCommand> = [inputsCommand, setInputCommand, forgetInputCommand]
+export const inputCommands: ReadonlyArray<ReplCommand> = [
+  {
+    name: "inputs",
+    help: "list the inputs with the sources of their values and the servers that use them",
+    run: Effect.fnUntraced(function* () {
+      const rows = yield* Effect.forEach((yield* currentConfig).inputs, (input) =>
+        Effect.gen(function* () {
+          const users = serversUsingInput(yield* currentConfig, input.id)
+          return [
+            input.id,
+            input.type === "promptString" && input.password === true ? "password" : input.type,
+            users.join(", "),
+            yield* inputStatuses(input, users)
+          ]
+        })
+      )
+      return formatColumns(rows, "no inputs are configured")
+    })
+  },
+  {
+    name: "input",
+    parameters: "ID [VALUE]",
+    arity: [1, 2],
+    help: "set the value of an input; without VALUE prompts for it, without echo for a password",
+    isPrivate: true,
+    run: Effect.fnUntraced(function* ([id = "", given], promptUser) {
+      const input = yield* requireInput(id)
+      const value = given ?? (yield* promptForValue(input, promptUser))
+      const accepted = yield* requireSuccess(
+        validateInputValue(input, value),
+        (reason) => `The value for ${id} is ${reason}`
+      )
+      yield* Inputs.use((values) => values.set(id, accepted))
+      return yield* withRestartHint(id, `${id} is set`)
+    }),
+    complete: Effect.fnUntraced(function* ([id, ...others]) {
+      if (id === undefined) return yield* inputIds
+      const input = (yield* currentConfig).inputs.find((one) => one.id === id)
+      return input?.type === "pickString" && others.length === 0 ? input.options.map(({ value }) => value) : []
+    })
+  },
+  {
+    name: "input forget",
+    parameters: "ID",
+    arity: [1, 1],
+    help: "clear the value of an input, which is then looked up again",
+    run: Effect.fnUntraced(function* ([id = ""]) {
+      yield* requireInput(id)
+      yield* Inputs.use((values) => values.clear(id))
+      return yield* withRestartHint(id, `${id} is cleared`)
+    }),
+    complete: completeFirst(inputIds)
+  }
+]

@@ -1,36 +1,9 @@
 import { Clock, Effect, Result } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { formatColumns } from "../output/format.ts"
-import { toCommandFailed, failCommand } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
 import type { ReplCommand } from "./ReplCommand.ts"
 import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./serverCommands.ts"
-
-const statusCommand: ReplCommand = {
-  name: "status",
-  help: "show the office, the state of the servers, and the hidden tools",
-  run: Effect.fnUntraced(function* () {
-    const computer = yield* Computer
-    const states = yield* computer.servers
-    const catalogue = yield* computer.catalogue
-    const now = yield* Clock.currentTimeMillis
-    const servers = [...states].map(([name, state]) => [
-      name,
-      stateLabel(state),
-      formatServerOffer(name, state, catalogue),
-      stateReason(state, now)
-    ])
-    const hidden = catalogue.hidden.map(({ name, originalName, reason, server }) => [
-      server,
-      originalName,
-      originalName === name ? reason : `${reason} as ${name}`
-    ])
-    return [
-      yield* officeStatusLine,
-      servers.length === 0 ? "no servers are configured" : formatColumns(servers),
-      ...(hidden.length === 0 ? [] : ["hidden tools:", formatColumns(hidden)])
-    ].join("\n")
-  })
-}
 
 /** Parses `--size N` and `--window URI`, in any order. */
 const parseDesktopOptions = (words: ReadonlyArray<string>) => {
@@ -48,68 +21,84 @@ const parseDesktopOptions = (words: ReadonlyArray<string>) => {
   return Result.succeed(request)
 }
 
-const desktopCommand: ReplCommand = {
-  name: "desktop",
-  parameters: "[--size N] [--window URI]",
-  arity: [0, 4],
-  help: "show the windows as the office sees them",
-  run: Effect.fnUntraced(function* (words) {
-    const request = parseDesktopOptions(words)
-    if (Result.isFailure(request)) return yield* failCommand(request.failure)
-    const entries = yield* Computer.use(({ desktop: show }) => show(request.success))
-    return entries.length === 0 ? "no windows" : entries.join("\n\n")
-  }),
-  complete: (words) =>
-    Effect.succeed(words.length % 2 === 0 ? ["--size", "--window"].filter((one) => !words.includes(one)) : [])
-}
-
-const historyCommand: ReplCommand = {
-  name: "history",
-  help: "list the latest calls that reached a server, oldest first",
-  run: Effect.fnUntraced(function* () {
-    const records = yield* Computer.use(({ history: calls }) => calls)
-    if (records.length === 0) return "no calls yet"
-    return formatColumns(
-      records.map(({ outcome, server, timestamp, tool }) => [
-        new Date(timestamp).toISOString(),
-        server,
-        tool,
-        outcome.replace("_", " ")
-      ])
-    )
-  })
-}
-
-const joinCommand: ReplCommand = {
-  name: "join",
-  parameters: "OFFICE",
-  arity: [1, 1],
-  help: "join an office",
-  run: Effect.fnUntraced(function* ([office = ""]) {
-    yield* Effect.mapError(
-      Computer.use((computer) => computer.join({ office })),
-      toCommandFailed
-    )
-    return `joined office ${office}`
-  })
-}
-
-const leaveCommand: ReplCommand = {
-  name: "leave",
-  help: "leave the office; the servers keep running",
-  run: Effect.fnUntraced(function* () {
-    const computer = yield* Computer
-    const office = yield* computer.office
-    if (office === undefined) return yield* failCommand("The Computer is in no office")
-    yield* computer.leave
-    return `left office ${office}`
-  })
-}
-
 export const officeCommands: ReadonlyArray<ReplCommand> = [
-  statusCommand,
-  desktopCommand,
-  historyCommand,
-  joinCommand,
-  leaveCommand
+  {
+    name: "status",
+    help: "show the office, the state of the servers, and the hidden tools",
+    run: Effect.fnUntraced(function* () {
+      const computer = yield* Computer
+      const states = yield* computer.servers
+      const catalogue = yield* computer.catalogue
+      const now = yield* Clock.currentTimeMillis
+      const servers = [...states].map(([name, state]) => [
+        name,
+        stateLabel(state),
+        formatServerOffer(name, state, catalogue),
+        stateReason(state, now)
+      ])
+      const hidden = catalogue.hidden.map(({ name, originalName, reason, server }) => [
+        server,
+        originalName,
+        originalName === name ? reason : `${reason} as ${name}`
+      ])
+      return [
+        yield* officeStatusLine,
+        formatColumns(servers, "no servers are configured"),
+        ...(hidden.length === 0 ? [] : ["hidden tools:", formatColumns(hidden)])
+      ].join("\n")
+    })
+  },
+  {
+    name: "desktop",
+    parameters: "[--size N] [--window URI]",
+    arity: [0, 4],
+    help: "show the windows as the office sees them",
+    run: Effect.fnUntraced(function* (words) {
+      const request = yield* requireSuccess(parseDesktopOptions(words))
+      const entries = yield* Computer.use(({ desktop: show }) => show(request))
+      return entries.length === 0 ? "no windows" : entries.join("\n\n")
+    }),
+    complete: (words) =>
+      Effect.succeed(words.length % 2 === 0 ? ["--size", "--window"].filter((one) => !words.includes(one)) : [])
+  },
+  {
+    name: "history",
+    help: "list the latest calls that reached a server, oldest first",
+    run: Effect.fnUntraced(function* () {
+      const records = yield* Computer.use(({ history: calls }) => calls)
+      return formatColumns(
+        records.map(({ outcome, server, timestamp, tool }) => [
+          new Date(timestamp).toISOString(),
+          server,
+          tool,
+          outcome.replace("_", " ")
+        ]),
+        "no calls yet"
+      )
+    })
+  },
+  {
+    name: "join",
+    parameters: "OFFICE",
+    arity: [1, 1],
+    help: "join an office",
+    run: Effect.fnUntraced(function* ([office = ""]) {
+      yield* Effect.mapError(
+        Computer.use((computer) => computer.join({ office })),
+        toCommandFailed
+      )
+      return `joined office ${office}`
+    })
+  },
+  {
+    name: "leave",
+    help: "leave the office; the servers keep running",
+    run: Effect.fnUntraced(function* () {
+      const computer = yield* Computer
+      const office = yield* computer.office
+      if (office === undefined) return yield* failCommand("The Computer is in no office")
+      yield* computer.leave
+      return `left office ${office}`
+    })
+  }
 ]

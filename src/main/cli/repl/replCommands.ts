@@ -53,27 +53,6 @@ const nameWordsAt = (commands: ReadonlyArray<ReplCommand>, position: number): Re
   ...new Set(commands.flatMap(({ name }) => name.split(" ").slice(position, position + 1)))
 ]
 
-const helpCommand: ReplCommand = {
-  name: "help",
-  parameters: "[COMMAND]",
-  arity: [0, 2],
-  help: "list all commands, or show the usage of one",
-  run: Effect.fnUntraced(function* (words) {
-    const wanted = words.join(" ")
-    const found = replCommands.filter(({ name }) => words.every((word, at) => name.split(" ")[at] === word))
-    if (found.length === 0) return yield* failCommand(unknownCommandMessage(wanted))
-    return formatColumns(found.map((command) => [usage(command), command.help]))
-  }),
-  complete: (words) => Effect.sync(() => nameWordsAt(replCommands.filter(hasNamePrefix(words)), words.length))
-}
-
-const exitCommand: ReplCommand = {
-  name: "exit",
-  help: "end the shell and the Computer, as Ctrl-D does",
-  endsRepl: true,
-  run: () => Effect.succeed("")
-}
-
 const replCommands: ReadonlyArray<ReplCommand> = [
   ...officeCommands,
   ...toolCommands,
@@ -81,8 +60,25 @@ const replCommands: ReadonlyArray<ReplCommand> = [
   ...approvalCommands,
   ...serverCommands,
   ...inputCommands,
-  helpCommand,
-  exitCommand
+  {
+    name: "help",
+    parameters: "[COMMAND]",
+    arity: [0, 2],
+    help: "list all commands, or show the usage of one",
+    run: Effect.fnUntraced(function* (words) {
+      const wanted = words.join(" ")
+      const found = replCommands.filter(({ name }) => words.every((word, at) => name.split(" ")[at] === word))
+      if (found.length === 0) return yield* failCommand(unknownCommandMessage(wanted))
+      return formatColumns(found.map((command) => [usage(command), command.help]))
+    }),
+    complete: (words) => Effect.sync(() => nameWordsAt(replCommands.filter(hasNamePrefix(words)), words.length))
+  },
+  {
+    name: "exit",
+    help: "end the shell and the Computer, as Ctrl-D does",
+    endsRepl: true,
+    run: () => Effect.succeed("")
+  }
 ]
 
 const hasNamePrefix =

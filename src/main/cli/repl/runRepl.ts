@@ -8,10 +8,7 @@ import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
-interface Output {
-  readonly print: (text: string) => Effect.Effect<void>
-  readonly printError: (text: string) => Effect.Effect<void>
-}
+type Output = Pick<LineReader, "print" | "printError">
 
 /** The message of a failed command; a defect is logged with its cause. */
 const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {
@@ -21,7 +18,6 @@ const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string
   return Effect.as(Effect.logError("repl command failed", cause), "Internal error: see the log")
 }
 
-/** Runs lines one after the other and counts failures. */
 const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
   const count = { all: 0, failed: 0 }
   /** Indents all lines but the first: they may quote foreign text, and look like nothing else then. */

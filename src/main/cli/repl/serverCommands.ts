@@ -5,12 +5,12 @@ import { parseConfig } from "../../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../../domain/validation.ts"
 import { formatColumns, formatServerLocation } from "../output/format.ts"
-import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
 import { isOffered, type ServerState } from "../../../application/computer/servers/ServersSnapshot.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
@@ -34,13 +34,12 @@ export const stateReason = (state: ServerState, now: number): string => {
   return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
 }
 
-const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && isWindowUri(uri)
-
 /** The number of tools and windows of a running server; empty for others. */
 export const formatServerOffer = (name: string, state: ServerState, { entries }: Catalogue): string => {
   if (!isOffered(state)) return ""
   const tools = [...entries.values()].filter(({ server }) => server === name).length
-  return `${formatQuantity(tools, "tool")}, ${formatQuantity(state.resources.filter(isWindow).length, "window")}`
+  const windows = state.resources.filter(({ uri }) => isWindowUri(stringOrEmpty(uri))).length
+  return `${formatQuantity(tools, "tool")}, ${formatQuantity(windows, "window")}`
 }
 
 /** True for a lazy server that could not start, or was lost. */
@@ -83,30 +82,6 @@ export const requireServer = Effect.fnUntraced(function* (name: string) {
   return yield* failCommand(`No server '${name}' is configured${didYouMean(name, Object.keys(config.servers))}`)
 })
 
-const serversCommand: ReplCommand = {
-  name: "servers",
-  help: "list the configured servers",
-  run: Effect.fnUntraced(function* () {
-    const computer = yield* Computer
-    const states = yield* computer.servers
-    const { config } = yield* computer.setup
-    const rows = Object.values(config.servers).map((server) => {
-      const state = states.get(server.name)
-      const inputs = inputIdsOf(server)
-      return [
-        server.name,
-        state === undefined ? "" : stateLabel(state),
-        server.type,
-        formatServerLocation(server),
-        [server.disabled ? "disabled" : "", inputs.length > 0 ? `inputs ${inputs.join(", ")}` : ""]
-          .filter(Boolean)
-          .join("; ")
-      ]
-    })
-    return rows.length === 0 ? "no servers are configured" : formatColumns(rows)
-  })
-}
-
 /** Formats the errors of one server, with paths relative to the server. */
 const formatServerErrors = (errors: ReadonlyArray<ValidationIssue>): string =>
   formatIssues(errors.map(({ issue, path }) => ({ path: path.slice(2), issue })))
@@ -136,44 +111,6 @@ const startOutcome = Effect.fnUntraced(function* (name: string, message: string)
   return `${message}: ${offer}`
 })
 
-const addCommand: ReplCommand = {
-  name: "server add",
-  parameters: "NAME {JSON}",
-  arity: [2, 2],
-  help: "add a server, {command, args}, {url} or as in a configuration file, and start it",
-  run: Effect.fnUntraced(function* ([name = "", text = ""]) {
-    const computer = yield* Computer
-    const { config, variables } = yield* computer.setup
-    if (Object.hasOwn(config.servers, name)) {
-      return yield* failCommand(`A server '${name}' is configured already: server remove ${name} first`)
-    }
-    const read = parseServerConfig(name, text)
-    if (Result.isFailure(read)) return yield* failCommand(`Cannot add ${name}: ${read.failure}`)
-    const { server, warnings } = read.success
-    yield* computer.reconfigure({ config: { ...config, servers: { ...config.servers, [name]: server } }, variables })
-    const note = warnings === "" ? "" : `\nnote: ${warnings}`
-    if (server.disabled) return `added ${name}, which is disabled${note}`
-    yield* Effect.mapError(computer.start(name), toCommandFailed)
-    return `${yield* startOutcome(name, `added ${name}`)}${note}`
-  })
-}
-
-const removeCommand: ReplCommand = {
-  name: "server remove",
-  parameters: "NAME",
-  arity: [1, 1],
-  help: "stop a server and remove it until the Computer restarts",
-  run: Effect.fnUntraced(function* ([name = ""]) {
-    yield* requireServer(name)
-    const computer = yield* Computer
-    const { config, variables } = yield* computer.setup
-    const { [name]: _, ...others } = config.servers
-    yield* computer.reconfigure({ config: { ...config, servers: others }, variables })
-    return `removed ${name}`
-  }),
-  complete: completeFirst(serverNames)
-}
-
 const serverActionCommand = (
   verb: "start" | "stop" | "restart",
   help: string,
@@ -196,9 +133,64 @@ const serverActionCommand = (
 })
 
 export const serverCommands: ReadonlyArray<ReplCommand> = [
-  serversCommand,
-  addCommand,
-  removeCommand,
+  {
+    name: "servers",
+    help: "list the configured servers",
+    run: Effect.fnUntraced(function* () {
+      const computer = yield* Computer
+      const states = yield* computer.servers
+      const { config } = yield* computer.setup
+      const rows = Object.values(config.servers).map((server) => {
+        const state = states.get(server.name)
+        const inputs = inputIdsOf(server)
+        return [
+          server.name,
+          state === undefined ? "" : stateLabel(state),
+          server.type,
+          formatServerLocation(server),
+          [server.disabled ? "disabled" : "", inputs.length > 0 ? `inputs ${inputs.join(", ")}` : ""]
+            .filter(Boolean)
+            .join("; ")
+        ]
+      })
+      return formatColumns(rows, "no servers are configured")
+    })
+  },
+  {
+    name: "server add",
+    parameters: "NAME {JSON}",
+    arity: [2, 2],
+    help: "add a server, {command, args}, {url} or as in a configuration file, and start it",
+    run: Effect.fnUntraced(function* ([name = "", text = ""]) {
+      const computer = yield* Computer
+      const { config, variables } = yield* computer.setup
+      if (Object.hasOwn(config.servers, name)) {
+        return yield* failCommand(`A server '${name}' is configured already: server remove ${name} first`)
+      }
+      const read = parseServerConfig(name, text)
+      const { server, warnings } = yield* requireSuccess(read, (reason) => `Cannot add ${name}: ${reason}`)
+      yield* computer.reconfigure({ config: { ...config, servers: { ...config.servers, [name]: server } }, variables })
+      const note = warnings === "" ? "" : `\nnote: ${warnings}`
+      if (server.disabled) return `added ${name}, which is disabled${note}`
+      yield* Effect.mapError(computer.start(name), toCommandFailed)
+      return `${yield* startOutcome(name, `added ${name}`)}${note}`
+    })
+  },
+  {
+    name: "server remove",
+    parameters: "NAME",
+    arity: [1, 1],
+    help: "stop a server and remove it until the Computer restarts",
+    run: Effect.fnUntraced(function* ([name = ""]) {
+      yield* requireServer(name)
+      const computer = yield* Computer
+      const { config, variables } = yield* computer.setup
+      const { [name]: _, ...others } = config.servers
+      yield* computer.reconfigure({ config: { ...config, servers: others }, variables })
+      return `removed ${name}`
+    }),
+    complete: completeFirst(serverNames)
+  },
   serverActionCommand("start", "start a server, even a disabled one", "started", ({ start }, name) => start(name)),
   serverActionCommand("stop", "stop a server until it is started again", "stopped", ({ stop }, name) => stop(name)),
   serverActionCommand("restart", "stop a server and start it again", "restarted", ({ restart }, name) => restart(name))

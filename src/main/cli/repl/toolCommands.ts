@@ -3,7 +3,6 @@ import { escapeForTerminal } from "../../../domain/text/escapeForTerminal.ts"
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
-import type { Tool } from "../../../domain/model/Tool.ts"
 import { isAppOnly } from "../../../domain/tools/appTools.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import {
@@ -15,7 +14,7 @@ import {
   formatToolResult,
   truncateLine
 } from "../output/format.ts"
-import { failCommand, toCommandFailed } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess, toCommandFailed } from "../../CommandFailed.ts"
 import { defaultSubject } from "../flags/sharedFlags.ts"
 import { didYouMean } from "../../config/didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
@@ -40,28 +39,6 @@ const requireTool = Effect.fnUntraced(function* (name: string) {
   )
 })
 
-/** Marks a tool that Agents do not see. */
-const appMark = (meta: Tool["meta"]): string => (isAppOnly(meta) ? "(for its app only) " : "")
-
-const toolsCommand: ReplCommand = {
-  name: "tools",
-  parameters: "[SERVER]",
-  arity: [0, 1],
-  help: "list the tools of the office, of one server or of all",
-  run: Effect.fnUntraced(function* ([server]) {
-    if (server !== undefined) yield* requireServer(server)
-    const rows = [...(yield* currentCatalogue).entries.values()]
-      .filter((entry) => server === undefined || entry.server === server)
-      .map(({ server: owner, tool: { description, meta, name } }) => [
-        name,
-        owner,
-        truncateLine(`${appMark(meta)}${description}`)
-      ])
-    return rows.length === 0 ? "no tools" : formatColumns(rows)
-  }),
-  complete: completeFirst(serverNames)
-}
-
 const consentOf = ({ decision, steps }: CallExplanation): string => {
   if (steps.length > 0) return "the policy decides: explain shows how"
   return decision.action === "allow" ? "runs without consent" : "needs consent to run for an Agent"
@@ -82,21 +59,21 @@ const describeTool = Effect.fnUntraced(function* ({ originalName, server, tool }
   ].join("\n")
 })
 
-const toolCommand: ReplCommand = {
-  name: "tool",
-  parameters: "NAME",
-  arity: [1, 1],
-  help: "show the description, parameters and result of a tool",
-  run: ([name = ""]) => Effect.flatMap(requireTool(name), describeTool),
-  complete: completeFirst(toolNames)
-}
-
 const parameterProperties = ({ tool: { paramsSchema } }: CatalogueEntry): JsonObject =>
   asObject(paramsSchema["properties"])
 
 /** Parses a value by its schema: a string schema takes the text, others take JSON, or else the text. */
 const parseArgumentValue = (schema: unknown, text: string): unknown =>
   asObject(schema)["type"] === "string" ? text : Result.getOrElse(parseJsonResult(text), () => text)
+
+/** Parses words of the form `KEY=VALUE`; fails with one that has another form. */
+const parsePairs = (words: ReadonlyArray<string>): Result.Result<{ readonly [key: string]: string }, string> => {
+  const invalid = words.find((word) => !/^[^=]+=/.test(word))
+  if (invalid !== undefined) return Result.fail(invalid)
+  return Result.succeed(
+    Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf("=")), word.slice(word.indexOf("=") + 1)]))
+  )
+}
 
 /** Parses the arguments of a call: one JSON object, or `KEY=VALUE` words. */
 const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Result.Result<JsonObject, string> => {
@@ -111,20 +88,16 @@ const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Re
     )
   }
   const properties = parameterProperties(entry)
-  const pairs: Array<readonly [string, unknown]> = []
-  for (const word of words) {
-    const [, key = "", text = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? []
-    if (key === "") return Result.fail(`invalid argument '${word}': expected {…} or KEY=VALUE words`)
-    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
-    pairs.push([key, parseArgumentValue(schema, text)])
-  }
-  return Result.succeed(Object.fromEntries(pairs))
+  const valueOf = (key: string, text: string) =>
+    parseArgumentValue(Object.hasOwn(properties, key) ? properties[key] : undefined, text)
+  return Result.mapBoth(parsePairs(words), {
+    onFailure: (word) => `invalid argument '${word}': expected {…} or KEY=VALUE words`,
+    onSuccess: (pairs) => Object.fromEntries(Object.entries(pairs).map(([key, text]) => [key, valueOf(key, text)]))
+  })
 }
 
-/** The arguments of a call of an existing tool. */
 const requireArguments = Effect.fnUntraced(function* (name: string, words: ReadonlyArray<string>) {
-  const params = parseArguments(yield* requireTool(name), words)
-  return Result.isSuccess(params) ? params.success : yield* failCommand(params.failure)
+  return yield* requireSuccess(parseArguments(yield* requireTool(name), words))
 })
 
 /** Completes the name of a tool, then the names of its arguments. */
@@ -136,36 +109,62 @@ const completeArguments = Effect.fnUntraced(function* ([name, ...words]: Readonl
     .filter((start) => !words.some((word) => word.startsWith(start)))
 })
 
-const callCommand: ReplCommand = {
-  name: "call",
-  parameters: "TOOL [{JSON} | KEY=VALUE…]",
-  arity: [1, Number.POSITIVE_INFINITY],
-  help: "call a tool without consent; Ctrl-C cancels the call",
-  run: Effect.fnUntraced(function* ([name = "", ...words]) {
-    const params = yield* requireArguments(name, words)
-    const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }))
-    if (!result.isError) return formatToolResult(result)
-    return yield* failCommand(formatToolResult(result) || "The tool failed")
-  }),
-  complete: completeArguments
-}
+export const toolCommands: ReadonlyArray<ReplCommand> = [
+  {
+    name: "tools",
+    parameters: "[SERVER]",
+    arity: [0, 1],
+    help: "list the tools of the office, of one server or of all",
+    run: Effect.fnUntraced(function* ([server]) {
+      if (server !== undefined) yield* requireServer(server)
+      const rows = [...(yield* currentCatalogue).entries.values()]
+        .filter((entry) => server === undefined || entry.server === server)
+        .map(({ server: owner, tool: { description, meta, name } }) => [
+          name,
+          owner,
+          truncateLine(`${isAppOnly(meta) ? "(for its app only) " : ""}${description}`)
+        ])
+      return formatColumns(rows, "no tools")
+    }),
+    complete: completeFirst(serverNames)
+  },
+  {
+    name: "tool",
+    parameters: "NAME",
+    arity: [1, 1],
+    help: "show the description, parameters and result of a tool",
+    run: ([name = ""]) => Effect.flatMap(requireTool(name), describeTool),
+    complete: completeFirst(toolNames)
+  },
+  {
+    name: "call",
+    parameters: "TOOL [{JSON} | KEY=VALUE…]",
+    arity: [1, Number.POSITIVE_INFINITY],
+    help: "call a tool without consent; Ctrl-C cancels the call",
+    run: Effect.fnUntraced(function* ([name = "", ...words]) {
+      const params = yield* requireArguments(name, words)
+      const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }))
+      if (!result.isError) return formatToolResult(result)
+      return yield* failCommand(formatToolResult(result) || "The tool failed")
+    }),
+    complete: completeArguments
+  },
+  {
+    name: "explain",
+    parameters: "TOOL [{JSON} | KEY=VALUE…]",
+    arity: [1, Number.POSITIVE_INFINITY],
+    help: "show how a call of an Agent is decided, and by which rule",
+    run: Effect.fnUntraced(function* ([name = "", ...words]) {
+      const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
+      const explanation = yield* Computer.use(({ explain }) => explain(request))
+      return explanation === undefined
+        ? yield* failCommand(`No tool '${name}' is here`)
+        : formatExplanation(explanation)
+    }),
+    complete: completeArguments
+  }
+]
 
-const explainCommand: ReplCommand = {
-  name: "explain",
-  parameters: "TOOL [{JSON} | KEY=VALUE…]",
-  arity: [1, Number.POSITIVE_INFINITY],
-  help: "show how a call of an Agent is decided, and by which rule",
-  run: Effect.fnUntraced(function* ([name = "", ...words]) {
-    const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
-    const explanation = yield* Computer.use(({ explain }) => explain(request))
-    return explanation === undefined ? yield* failCommand(`No tool '${name}' is here`) : formatExplanation(explanation)
-  }),
-  complete: completeArguments
-}
-
-export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand, explainCommand]
-
-/** The prompts of the MCP servers, with their sessions. */
 const currentPrompts = Effect.map(
   Computer.use(({ servers }) => servers),
   (states) =>
@@ -181,42 +180,36 @@ const currentPrompts = Effect.map(
     )
 )
 
-const promptsCommand: ReplCommand = {
-  name: "prompts",
-  help: "list the prompts of the MCP servers",
-  run: Effect.fnUntraced(function* () {
-    const rows = (yield* currentPrompts).map(({ name, prompt, server }) => [
-      name,
-      server,
-      formatPromptArguments(prompt),
-      truncateLine(stringOrEmpty(prompt["description"]))
-    ])
-    return rows.length === 0 ? "no prompts" : formatColumns(rows)
-  })
-}
-
-const promptCommand: ReplCommand = {
-  name: "prompt",
-  parameters: "NAME [KEY=VALUE]…",
-  arity: [1, Number.POSITIVE_INFINITY],
-  help: "show the messages of a prompt",
-  run: Effect.fnUntraced(function* ([name = "", ...words]) {
-    const prompts = yield* currentPrompts
-    const found = prompts.find((one) => one.name === name)
-    if (found?.session.request === undefined) {
-      const names = prompts.map((one) => one.name)
-      return yield* failCommand(`No prompt '${name}' is here${didYouMean(name, names)}`)
-    }
-    const pairs: Array<readonly [string, string]> = []
-    for (const word of words) {
-      const [, key = "", value = ""] = /^([^=]+)=(.*)$/s.exec(word) ?? []
-      if (key === "") return yield* failCommand(`Invalid argument '${word}': expected KEY=VALUE`)
-      pairs.push([key, value])
-    }
-    const params = { name, arguments: Object.fromEntries(pairs) }
-    return formatPromptMessages(yield* Effect.mapError(found.session.request("prompts/get", params), toCommandFailed))
-  }),
-  complete: completeFirst(Effect.map(currentPrompts, (prompts) => prompts.map(({ name }) => name)))
-}
-
-export const promptCommands: ReadonlyArray<ReplCommand> = [promptsCommand, promptCommand]
+export const promptCommands: ReadonlyArray<ReplCommand> = [
+  {
+    name: "prompts",
+    help: "list the prompts of the MCP servers",
+    run: Effect.fnUntraced(function* () {
+      const rows = (yield* currentPrompts).map(({ name, prompt, server }) => [
+        name,
+        server,
+        formatPromptArguments(prompt),
+        truncateLine(stringOrEmpty(prompt["description"]))
+      ])
+      return formatColumns(rows, "no prompts")
+    })
+  },
+  {
+    name: "prompt",
+    parameters: "NAME [KEY=VALUE]…",
+    arity: [1, Number.POSITIVE_INFINITY],
+    help: "show the messages of a prompt",
+    run: Effect.fnUntraced(function* ([name = "", ...words]) {
+      const prompts = yield* currentPrompts
+      const found = prompts.find((one) => one.name === name)
+      if (found?.session.request === undefined) {
+        const names = prompts.map((one) => one.name)
+        return yield* failCommand(`No prompt '${name}' is here${didYouMean(name, names)}`)
+      }
+      const pairs = yield* requireSuccess(parsePairs(words), (word) => `Invalid argument '${word}': expected KEY=VALUE`)
+      const params = { name, arguments: pairs }
+      return formatPromptMessages(yield* Effect.mapError(found.session.request("prompts/get", params), toCommandFailed))
+    }),
+    complete: completeFirst(Effect.map(currentPrompts, (prompts) => prompts.map(({ name }) => name)))
+  }
+]

@@ -1,4 +1,4 @@
-import { Config, Effect, type FileSystem, Option, Redacted, Result, Stream } from "effect"
+import { Config, Effect, type FileSystem, Option, Redacted, Stream } from "effect"
 import * as ApiKeys from "../../../adapters/auth/ApiKeys.ts"
 import * as Jwt from "../../../adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../adapters/auth/jwtKeys.ts"
@@ -10,7 +10,7 @@ import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { readTextFile } from "../../config/configFiles.ts"
 import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
-import { type CommandError, failCommand } from "../../CommandFailed.ts"
+import { type CommandError, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 
 /** Reads a secret from the environment; `undefined` when the variable is missing or empty. */
@@ -24,8 +24,9 @@ const apiKeySchemes = Effect.fnUntraced(function* (file: string | undefined) {
   const simple =
     fromVariable === undefined
       ? []
-      : yield* Effect.catch(Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))), (reason) =>
-          failCommand(`A2C_API_KEYS cannot be used: ${reason}`)
+      : yield* requireSuccess(
+          parseSimpleKeys(Redacted.value(fromVariable)),
+          (reason) => `A2C_API_KEYS cannot be used: ${reason}`
         )
   if (file === undefined) return fromVariable === undefined ? [] : [yield* ApiKeys.make(simple)]
   const entries = yield* Effect.catch(readKeyFile(file), (errors) => failCommand(errors.join("\n")))
@@ -51,10 +52,10 @@ const readJwtSource = Effect.fnUntraced(function* (
   if (secret !== undefined) return { _tag: "Secret", secret }
   if (jwtJwks !== undefined) return { _tag: "KeySet", url: jwtJwks }
   if (jwtPublicKey === undefined) return undefined
-  const text = yield* readTextFile(jwtPublicKey)
-  return Result.isSuccess(text)
-    ? { _tag: "PublicKey", text: text.success }
-    : yield* failCommand(`The JWT public key is invalid: ${jwtPublicKey}: ${text.failure}`)
+  const text = yield* Effect.catch(readTextFile(jwtPublicKey), (reason) =>
+    failCommand(`The JWT public key is invalid: ${jwtPublicKey}: ${reason}`)
+  )
+  return { _tag: "PublicKey", text }
 })
 
 const jwtSchemes = Effect.fnUntraced(function* (options: ServerCommandOptions) {

@@ -1,4 +1,4 @@
-import { Config, Duration, Effect } from "effect"
+import { Config, Duration, Effect, Record, UndefinedOr } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
@@ -9,60 +9,95 @@ import {
   defaultValidateBytes,
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
+import { type MemoryLimits, memoryShares } from "../../../adapters/process/memoryLimits.ts"
+import { type LimitRow, type Limits, limitRows, memoryLimitRows } from "../../../application/server/Limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import {
   defaultServerUrl,
   jsonFlag,
-  listenHostSetting,
+  listenHost,
   optionalWord,
   originsFlag,
   parseHostPort,
   tlsCa
 } from "../flags/sharedFlags.ts"
-import { between, flag, setting } from "../flags/setting.ts"
+import { between, envVariableOf, flag, setting } from "../flags/setting.ts"
 import { expectedOrigin, expectedPath, isSocketPath, parseOrigin } from "../../config/webAddress.ts"
-import { limitFlags, toLimits } from "./limitFlags.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../../CommandFailed.ts"
+
+type FixedLimits = Omit<Limits, keyof MemoryLimits>
+
+type LimitSettings = { readonly [L in keyof FixedLimits]: number } & {
+  readonly [L in keyof MemoryLimits]: number | undefined
+}
+
+const toLimit = (number: number | undefined, { metavar }: LimitRow): number | Duration.Duration | undefined => {
+  const limit = number === 0 ? Number.POSITIVE_INFINITY : number
+  return metavar === "SECONDS" ? UndefinedOr.map(limit, Duration.seconds) : limit
+}
+
+/** The limits that operators have set, and the defaults of those that do not depend on the memory. */
+const toLimits = (settings: LimitSettings) => {
+  const rows: { readonly [L in keyof Limits]: LimitRow } = { ...limitRows, ...memoryLimitRows }
+  const limits = Record.map(settings, (number: number | undefined, name) => toLimit(number, rows[name]))
+  return definedOnly(limits) as FixedLimits & Partial<MemoryLimits>
+}
+
+/** A default as operators set limits; the inverse of `toLimits`. */
+const defaultOf = ({ byDefault }: LimitRow): number => {
+  const number = Duration.isDuration(byDefault) ? Duration.toSeconds(byDefault) : byDefault
+  return number === Number.POSITIVE_INFINITY ? 0 : number
+}
+
+const helpOf = ({ help, min }: LimitRow): string => (min === 0 ? `${help}, 0 for no limit` : help)
+
+const rowOf = ({ max, metavar, min }: LimitRow) => {
+  const [accepts, expected] = between(min, max)
+  return { metavar, check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected] } as const
+}
+
+const shareOf = (name: keyof MemoryLimits): string => `1/${memoryShares[name]} of the memory`
+
+export const limitFlags = {
+  ...Record.map(
+    limitRows,
+    (row: LimitRow): Flag.Flag<number> => setting.int(row.flag, helpOf(row), { ...rowOf(row), default: defaultOf(row) })
+  ),
+  ...Record.map(
+    memoryLimitRows,
+    (row, name): Flag.Flag<number | undefined> =>
+      setting.int(row.flag, helpOf(row), { ...rowOf(row), shown: shareOf(name) })
+  )
+}
+
+const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+
+const limitTableRow = ({ consequence, flag, help, metavar }: LimitRow, defaultText: string): string =>
+  tableRow(help, `\`--${flag} ${metavar}\``, `\`${envVariableOf(flag)}\``, defaultText, consequence)
+
+/** A test compares docs/limits.md with it. */
+export const limitsTable: string = [
+  tableRow("limit", "flag", "variable", "default", "beyond it"),
+  tableRow("---", "---", "---", "---", "---"),
+  ...Object.values<LimitRow>(limitRows).map((row) =>
+    limitTableRow(row, defaultOf(row) === 0 ? "0, none" : String(defaultOf(row)))
+  ),
+  ...Record.toEntries(memoryLimitRows).map(([name, row]) => limitTableRow(row, shareOf(name)))
+].join("\n")
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
 const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, help: string) =>
   Flag.map(
-    setting.int(name, help, { metavar: "SECONDS", default: defaultMillis / 1000, check: between(1, 300) }),
-    (seconds) => seconds * 1000
+    setting.seconds(name, help, { default: Duration.millis(defaultMillis), check: between(1, 300) }),
+    Duration.toMillis
   )
 
 const notEmpty = [(text: string) => text !== "", "a text that is not empty"] as const
 const claimText = { metavar: "TEXT", check: notEmpty }
 const claimPattern = { metavar: "PATTERN", check: notEmpty }
-
-/** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
-const authenticationFlags = {
-  apiKeys: setting.file(
-    "api-keys",
-    "file with the API keys of members, reloaded when it changes; A2C_API_KEYS takes keys as NAME=KEY,NAME=KEY",
-    { env: "A2C_API_KEYS_FILE" }
-  ),
-  jwtSecretFile: setting.file(
-    "jwt-secret-file",
-    "accept JWTs signed with the secret in this file, or in A2C_JWT_SECRET (HS256)"
-  ),
-  jwtPublicKey: setting.file(
-    "jwt-public-key",
-    "accept JWTs signed with the private key of this public key, PEM or JWK"
-  ),
-  jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
-  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", claimText),
-  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", claimText),
-  jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
-  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", claimPattern),
-  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", claimPattern),
-  insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
-  tlsCert: setting.file("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes"),
-  tlsKey: setting.file("tls-key", "the private key of the certificate, PEM")
-}
 
 export const configFlagName = "config"
 export const configVariable = "A2C_SERVER_CONFIG"
@@ -73,7 +108,7 @@ export const serverFlags = {
     "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
     { env: configVariable }
   ),
-  host: listenHostSetting(),
+  host: listenHost(setting),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   paths: setting.texts("path", "HTTP path of Socket.IO", {
     metavar: "PATH",
@@ -156,7 +191,29 @@ export const serverFlags = {
     { default: Duration.seconds(10), check: between(0, 3600) }
   ),
   limits: limitFlags,
-  ...authenticationFlags,
+  // Secrets of authentication have no flags: other processes can read the arguments of a process.
+  apiKeys: setting.file(
+    "api-keys",
+    "file with the API keys of members, reloaded when it changes; A2C_API_KEYS takes keys as NAME=KEY,NAME=KEY",
+    { env: "A2C_API_KEYS_FILE" }
+  ),
+  jwtSecretFile: setting.file(
+    "jwt-secret-file",
+    "accept JWTs signed with the secret in this file, or in A2C_JWT_SECRET (HS256)"
+  ),
+  jwtPublicKey: setting.file(
+    "jwt-public-key",
+    "accept JWTs signed with the private key of this public key, PEM or JWK"
+  ),
+  jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
+  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", claimText),
+  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", claimText),
+  jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
+  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", claimPattern),
+  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", claimPattern),
+  insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
+  tlsCert: setting.file("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes"),
+  tlsKey: setting.file("tls-key", "the private key of the certificate, PEM"),
   audit: setting.file("audit", "audit log: writes every call, join and leave to this file, one JSON object per line"),
   auditMaxBytes: setting.int("audit-max-bytes", "size at which the audit log is rotated", {
     metavar: "BYTES",
@@ -195,7 +252,6 @@ export const keyFlags = {
 }
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
-/** The flags of the contents of a key. */
 export const keyContents = ["subject", "rights", "offices", "names", "expires"] as const
 
 const urlArgument = Argument.String("url").pipe(

@@ -1,5 +1,5 @@
 import { Config, Effect, type FileSystem, Option, Redacted, Result } from "effect"
-import type { CliError, Command } from "effect/cli"
+import type { CliError, Command, Flag } from "effect/cli"
 import { isJsonObject } from "../../../domain/json.ts"
 import { formatDiagnostic, readTextFile } from "../../config/configFiles.ts"
 import { parseJsonc } from "../../config/jsonc.ts"
@@ -15,18 +15,13 @@ import { configFlagName, configVariable, serverFlags } from "./flags.ts"
 /** In characters; the file has few lines per flag. */
 const maxFileLength = 256 * 1024
 
-type ParseFlag = (args: {
-  readonly flags: Record<string, ReadonlyArray<string>>
-  readonly arguments: ReadonlyArray<string>
-}) => Effect.Effect<readonly [unknown, unknown], CliError.CliError, Command.Environment>
+type Parser = Pick<Flag.Flag<unknown>, "parse">
 
-interface FileFlag extends FlagDescription {
-  readonly parse: ParseFlag
-}
+type FileFlag = FlagDescription & Parser
 
-type Flags = { readonly [key: string]: { readonly parse: ParseFlag } | Flags }
+type Flags = { readonly [key: string]: Parser | Flags }
 
-const describe = (flag: { readonly parse: ParseFlag }): ReadonlyArray<FileFlag> => {
+const describe = (flag: Parser): ReadonlyArray<FileFlag> => {
   const description = describeFlag(flag)
   return description === undefined ? [] : [{ ...description, parse: flag.parse }]
 }
@@ -65,7 +60,6 @@ const reasonOf = (error: CliError.CliError): string =>
       ? error.message
       : "the value is invalid"
 
-/** The arguments for one key of the file. */
 const argumentsOf = Effect.fnUntraced(function* (
   key: string,
   value: unknown
@@ -82,12 +76,11 @@ const argumentsOf = Effect.fnUntraced(function* (
 
 /** Reads a file of flags: YAML, or JSON with comments. Gives the arguments of each flag. */
 const readFlagsFile = Effect.fnUntraced(function* (file: string) {
-  const text = yield* readTextFile(file)
   const fail = (errors: ReadonlyArray<Omit<Parameters<typeof formatDiagnostic>[0], "file" | "severity">>) =>
     failCommand(errors.map((error) => formatDiagnostic({ ...error, file, severity: "error" })).join("\n"))
-  if (Result.isFailure(text)) return yield* fail([{ path: [], issue: text.failure }])
-  if (text.success.length > maxFileLength) return yield* fail([{ path: [], issue: "the file is too long" }])
-  const { errors, locate, value } = /\.jsonc?$/.test(file) ? parseJsonc(text.success) : parseYaml(text.success)
+  const text = yield* Effect.catch(readTextFile(file), (issue) => fail([{ path: [], issue }]))
+  if (text.length > maxFileLength) return yield* fail([{ path: [], issue: "the file is too long" }])
+  const { errors, locate, value } = /\.jsonc?$/.test(file) ? parseJsonc(text) : parseYaml(text)
   if (errors.length > 0) return yield* fail(errors)
   // A file with comments only has no value.
   if (value !== null && !isJsonObject(value)) {

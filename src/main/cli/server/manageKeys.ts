@@ -2,8 +2,8 @@ import { rm, writeFile } from "node:fs/promises"
 import { Clock, Effect, type FileSystem, Result, Schedule, type Scope } from "effect"
 import { applyEdits, type JSONPath, modify } from "jsonc-parser"
 import { type ApiKeyEntry, decodeApiKeyEntries, generateApiKey } from "../../../adapters/auth/apiKeyEntries.ts"
-import { formatIssues, type ValidationIssue } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { formatIssues } from "../../../domain/validation.ts"
+import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { formatColumns } from "../output/format.ts"
 import { print, printError } from "../output/print.ts"
 import type { KeyCommandOptions } from "./flags.ts"
@@ -43,7 +43,6 @@ const editText = (text: string, path: JSONPath, value: unknown): string => {
   return applyEdits(text, modify(text, path, value, { isArrayInsertion: value !== undefined, formattingOptions }))
 }
 
-/** The entries of a file of API keys. */
 const readKeys = (file: string): Effect.Effect<ReadonlyArray<ApiKeyEntry>, CommandFailed, FileSystem.FileSystem> =>
   Effect.mapError(readKeyFile(file), (errors) => new CommandFailed({ message: errors.join("\n") }))
 
@@ -60,18 +59,15 @@ const editKeyFile = Effect.fnUntraced(function* <A>(
 ) {
   const file = yield* attempt(`${given} cannot be changed`, () => replaceableFile(given))
   yield* lock(file)
-  const found = yield* readTextFile(file)
+  const found = yield* Effect.result(readTextFile(file))
   const isNew =
     mayCreate && (Result.isSuccess(found) ? found.success.trim() === "" : found.failure === "file not found")
   const entries = isNew ? [] : yield* readKeys(file)
-  const change = yield* Effect.mapError(
-    Effect.fromResult(edit(entries)),
-    (reason) => new CommandFailed({ message: `${given}: ${reason}` })
-  )
+  const change = yield* requireSuccess(edit(entries), (reason) => `${given}: ${reason}`)
   const text = isNew || Result.isFailure(found) ? emptyFile : found.success
   const next = editText(text, change.path, change.value)
   const decoded = decodeApiKeyEntries(parseJsonc(next).value)
-  if (Result.isFailure(decoded)) return yield* failCommand(`${given} cannot be changed: ${decoded.failure[0]?.issue}`)
+  yield* requireSuccess(decoded, ([first]) => `${given} cannot be changed: ${first?.issue}`)
   yield* attempt(`${given} cannot be written`, () => replaceFile(file, next, copyAccess))
   return change.result
 }, Effect.scoped)
@@ -86,10 +82,10 @@ const minIdLength = 8
 
 const makeKey = Effect.fnUntraced(function* ({ expires, names, offices, rights, subject }: KeyCommandOptions) {
   const { entry, key } = yield* generateApiKey(subject, { rights, offices, names }, expires)
-  const read = decodeApiKeyEntries({ keys: [entry] })
   // Without a file the position of the entry means nothing.
-  const inEntry = ({ issue, path }: ValidationIssue): ValidationIssue => ({ issue, path: path.slice(2) })
-  if (Result.isFailure(read)) return yield* failCommand(formatIssues(read.failure.map(inEntry)))
+  yield* requireSuccess(decodeApiKeyEntries({ keys: [entry] }), (issues) =>
+    formatIssues(issues.map(({ issue, path }) => ({ issue, path: path.slice(2) })))
+  )
   return { entry, key }
 })
 
@@ -113,27 +109,25 @@ const addKey = Effect.fnUntraced(function* (file: string, options: KeyCommandOpt
 })
 
 /** Finds the key to revoke by its subject, or by the start of its hash. */
-const findKey = (entries: ReadonlyArray<ApiKeyEntry>, wanted: string): Result.Result<number, string> => {
+const findKey = (entries: ReadonlyArray<ApiKeyEntry>, wanted: string) => {
   const digits = wanted.replace(/^sha256:/, "")
   const isId = new RegExp(`^[0-9a-f]{${minIdLength},64}$`).test(digits)
-  const found = entries.flatMap((entry, index) =>
-    entry.subject === wanted || (isId && entry.hash.startsWith(digits)) ? [index] : []
-  )
-  const [index] = found
-  if (index === undefined) return Result.fail(`no key has the subject or id '${wanted}'`)
-  if (found.length === 1) return Result.succeed(index)
-  const ids = entries.filter((_, at) => found.includes(at)).map(idOf)
+  const [found, ...others] = entries
+    .map((entry, index) => ({ entry, index }))
+    .filter(({ entry: { hash, subject } }) => subject === wanted || (isId && hash.startsWith(digits)))
+  if (found === undefined) return Result.fail(`no key has the subject or id '${wanted}'`)
+  if (others.length === 0) return Result.succeed(found)
+  const ids = [found, ...others].map(({ entry }) => idOf(entry))
   return Result.fail(`several keys match '${wanted}': revoke by id: ${ids.join(", ")}`)
 }
 
 const revokeKey = Effect.fnUntraced(function* (file: string, wanted: string) {
   const revoked = yield* editKeyFile(file, false, (entries) =>
-    Result.flatMap(findKey(entries, wanted), (index) => {
-      const entry = entries[index]
-      return entry === undefined
-        ? Result.fail("the file has changed")
-        : Result.succeed({ path: ["keys", index], value: undefined, result: entry })
-    })
+    Result.map(findKey(entries, wanted), ({ entry, index }) => ({
+      path: ["keys", index],
+      value: undefined,
+      result: entry
+    }))
   )
   yield* printError(
     `Revoked key ${idOf(revoked)} of '${revoked.subject}' in ${file}. A running Server reloads the file.`
@@ -147,14 +141,9 @@ const listKeys = Effect.fnUntraced(function* (file: string) {
     const { expiresAt, grants, subject } = entry
     const expiry = expiresAt === undefined ? "never" : new Date(expiresAt).toISOString()
     const isExpired = expiresAt !== undefined && expiresAt <= now
-    return [
-      idOf(entry),
-      subject,
-      grants.rights.join(","),
-      grants.offices.join(","),
-      grants.names.join(","),
-      isExpired ? `${expiry} (expired)` : expiry
-    ]
+    const { names, offices, rights } = grants
+    const lists = [rights, offices, names].map((list) => list.join(","))
+    return [idOf(entry), subject, ...lists, isExpired ? `${expiry} (expired)` : expiry]
   })
   yield* print(
     rows.length === 0 ? "no keys" : formatColumns([["ID", "SUBJECT", "RIGHTS", "OFFICES", "NAMES", "EXPIRES"], ...rows])

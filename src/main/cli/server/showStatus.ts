@@ -2,7 +2,7 @@ import { Clock, Effect, Schema } from "effect"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { HealthCommandOptions, StatusCommandOptions } from "./flags.ts"
@@ -10,8 +10,8 @@ import type { PlainResponse } from "../../../adapters/socketio/client/nodeAgent.
 import { makePageRequest, serverPageUrl } from "./serverPage.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
 
-/** Characters of an error page that a message quotes. */
-const maxQuotedError = 200
+/** Characters of a reply that are shown. */
+const maxShown = 200
 
 const Counts = Schema.Record(Schema.String, Schema.Finite)
 
@@ -50,7 +50,6 @@ const StatusReport = Schema.Struct({
   )
 })
 type StatusReport = typeof StatusReport.Type
-const decodeStatusReport = makeDecoder(StatusReport)
 
 const readToken = Effect.fnUntraced(function* (file: string) {
   const token = yield* readTokenFile(file)
@@ -69,15 +68,16 @@ const httpErrorHints: { readonly [status: number]: string } = {
 const statusOf = Effect.fnUntraced(function* (where: string, { status, text }: PlainResponse) {
   if (status !== 200) {
     return yield* failCommand(
-      `The status request to ${where} failed: ${httpErrorHints[status] ?? truncateLine(text, maxQuotedError)}`
+      `The status request to ${where} failed: ${httpErrorHints[status] ?? truncateLine(text, maxShown)}`
     )
   }
   const raw = parseJson(text)
   if (raw === undefined) {
     return yield* failCommand(`The response of ${where} is not from an A2C Server: /status is not JSON`)
   }
-  const report = yield* Effect.catch(Effect.fromResult(decodeStatusReport(raw)), (reason) =>
-    failCommand(`The status of the Server at ${where} cannot be read: ${reason}`)
+  const report = yield* requireSuccess(
+    makeDecoder(StatusReport)(raw),
+    (reason) => `The status of the Server at ${where} cannot be read: ${reason}`
   )
   return { raw, report }
 })
@@ -151,10 +151,7 @@ const formatSummary = (report: StatusReport): string => {
     formatQuantity(computers, "computer"),
     ...(otherLines === undefined ? [] : [`also in use on ${otherLines.join(", ")}`])
   ])
-  return [rows, list ?? []]
-    .filter((table) => table.length > 0)
-    .map(formatColumns)
-    .join("\n\n")
+  return [formatColumns(rows), formatColumns(list ?? [])].filter(Boolean).join("\n\n")
 }
 
 const formatLine = (now: number, report: StatusReport): string => {
@@ -196,9 +193,6 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
     return yield* new CommandFailed({ message: `The Server is not ready: ${formatState(report)}`, exitCode: 2 })
   }
 })
-
-/** Characters of the reply that are shown. */
-const maxShown = 200
 
 /** Shows whether a Server accepts members, without credentials. */
 export const checkHealth = Effect.fnUntraced(function* ({ tlsCa, url }: HealthCommandOptions) {

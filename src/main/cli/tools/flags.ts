@@ -2,7 +2,7 @@ import { Duration } from "effect"
 import { type Command, Flag } from "effect/cli"
 import type { FlagRule } from "../flags/flagRules.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { argsFlag, jsonFlag, listenHostSetting, originsFlag, rawFlag, word, words } from "../flags/sharedFlags.ts"
+import { argsFlag, jsonFlag, listenHost, originsFlag, rawFlag, word, words } from "../flags/sharedFlags.ts"
 import { parseHostName } from "../../config/webAddress.ts"
 
 /** The folder of packs without an argument or variable. */
@@ -45,7 +45,7 @@ const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration
 
 export const serveFlags = {
   folders,
-  host: listenHostSetting({ env: "HOST" }),
+  host: listenHost(setting, { env: "HOST" }),
   port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
   key: setting.secret("key", "key that clients must send as X-API-Key", { env: "AUTOMATA_API_KEY" }),
   publicDocs: setting.toggle("public-docs", "show /docs and /openapi.json without the key"),

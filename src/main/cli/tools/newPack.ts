@@ -1,6 +1,6 @@
-import { Effect, FileSystem, Path, Result } from "effect"
+import { Effect, FileSystem, Path } from "effect"
 import { parsePackName } from "../../../domain/packs/packNames.ts"
-import { failCommand } from "../../CommandFailed.ts"
+import { failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { print } from "../output/print.ts"
 import type { NewPackOptions } from "./flags.ts"
 
@@ -134,9 +134,10 @@ packages: []
 export const writePack = Effect.fnUntraced(function* ({ dir, name, python }: NewPackOptions) {
   const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
-  const read = parsePackName(name)
-  if (Result.isFailure(read)) return yield* failCommand(`A pack cannot be named '${name}': ${read.failure}`)
-  const { className, warnings } = read.success
+  const { className, warnings } = yield* requireSuccess(
+    parsePackName(name),
+    (reason) => `A pack cannot be named '${name}': ${reason}`
+  )
   const [warning] = warnings
   if (warning !== undefined) return yield* failCommand(`A pack should not be named '${name}': ${warning}`)
   const folder = join(dir, name)
@@ -151,7 +152,6 @@ export const writePack = Effect.fnUntraced(function* ({ dir, name, python }: New
   return { folder, runTest: `${runTest} ${join(folder, test)}` }
 })
 
-/** Writes a pack and prints the next steps. */
 export const newPack = Effect.fnUntraced(function* (options: NewPackOptions) {
   const { dir, name } = options
   const { folder, runTest } = yield* writePack(options)

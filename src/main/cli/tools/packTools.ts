@@ -6,7 +6,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
 import { type CallToolOptions, defaultFolder, type ListToolsOptions, type PackRuntimeOptions } from "./flags.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
-import { CommandFailed, failCommand } from "../../CommandFailed.ts"
+import { CommandFailed, failCommand, requireSuccess } from "../../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson, printToolResult } from "../output/print.ts"
 import { formatQuantity } from "../../../application/shared/formatQuantity.ts"
@@ -118,9 +118,9 @@ export const callPackTool = Effect.fnUntraced(function* (options: CallToolOption
     )
   })
   const raw = yield* Effect.provide(call, packHostFor([dir], options, { timeout }))
-  const result = yield* Effect.mapError(
-    Effect.fromResult(parseToolResult(raw)),
-    (reason) => new CommandFailed({ message: `The result of the tool is malformed: ${reason}` })
+  const result = yield* requireSuccess(
+    parseToolResult(raw),
+    (reason) => `The result of the tool is malformed: ${reason}`
   )
   yield* printToolResult(raw, result, options)
 })

@@ -60,7 +60,6 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   }
   if (output !== undefined) return yield* publishStdio(session, { stdout: output })
   const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port, publicDocs } = options
-  const limits = { maxBodyBytes, maxFileBytes }
   const { url } = yield* serveHttp({
     host,
     port,
@@ -68,7 +67,8 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     allowedHosts,
     allowedOrigins,
     key: key ?? "allowAll",
-    ...limits
+    maxBodyBytes,
+    maxFileBytes
   })
   const ready = found.filter(isReady).length
   return yield* Effect.andThen(
@@ -77,7 +77,6 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   )
 })
 
-/** Serves packs until the process is stopped. */
 export const serveToolsCommand = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
   const { folders, force, host, key, mcp, timeout, watch } = options
   if (mcp === "http" && !force) {

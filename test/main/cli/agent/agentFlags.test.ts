@@ -160,13 +160,13 @@ const queryTimeout = (...command: ReadonlyArray<string>): FlagRow => [
     }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
 ]
 
-const toolsRows: FlagRows<Own<flags.ToolsOptions>> = {
+const toolsRows: FlagRows<Own<flags.OptionsOf<"tools">>> = {
   apps: subcommand(["tools"], ["--apps"], [false, true], prints("panel")),
   computer: subcommand(["tools"], ["--computer", "empty"], [true, false], prints("echo")),
   timeout: queryTimeout("tools")
 }
 
-const callRows: FlagRows<Own<flags.CallCommandOptions, "tool">> = {
+const callRows: FlagRows<Own<flags.OptionsOf<"call">, "tool">> = {
   computer: subcommand(["call", "echo"], ["--computer", "empty"], [true, false], prints("echoes")),
   words: subcommand(["call", "echo"], ["word=given"], [false, true], prints("given")),
   args: subcommand(["call", "echo"], ["--args", `@${argumentsFile}`], [false, true], prints("given")),
@@ -201,7 +201,7 @@ const hung = (isFinite: boolean, given: ReadonlyArray<string>) =>
     return calling.pollUnsafe() === undefined ? "waits" : "failed"
   }).pipe(Effect.provide(TestClock.layer()))
 
-const startRows: FlagRows<Own<flags.StartCommandOptions, "tool" | "timeout">> = {
+const startRows: FlagRows<Own<flags.OptionsOf<"start">, "tool" | "timeout">> = {
   computer: [["--computer", "empty"], [true, false], (given) => started(["word=given", ...given])],
   words: [["word=given"], [false, true], (given) => started(given)],
   args: [["--args", `@${argumentsFile}`], [false, true], (given) => started(given)]
@@ -230,13 +230,13 @@ const task = (
     })
 ]
 
-const taskRows: FlagRows<Own<flags.TaskOptions, "id">> = {
+const taskRows: FlagRows<Own<flags.OptionsOf<"task">, "id">> = {
   status: task("echo", ["--status"], [true, false], prints("echoes")),
   cancel: task("echo", ["--cancel"], [true, false], prints("echoes")),
   raw: task("red", ["--raw"], [false, true], prints("\u001b[31m"))
 }
 
-const desktopRows: FlagRows<Own<flags.DesktopOptions>> = {
+const desktopRows: FlagRows<Own<flags.OptionsOf<"desktop">>> = {
   computer: subcommand(["desktop"], ["--computer", "empty"], [true, false], prints("main")),
   size: subcommand(["desktop"], ["--size", "1"], [true, false], (all) => prints("main")(all) && prints("other")(all)),
   window: subcommand(["desktop"], ["--window", window("other")], [true, false], prints("main")),
@@ -244,13 +244,13 @@ const desktopRows: FlagRows<Own<flags.DesktopOptions>> = {
   timeout: queryTimeout("desktop")
 }
 
-const resourcesRows: FlagRows<Own<flags.ResourcesOptions>> = {
+const resourcesRows: FlagRows<Own<flags.OptionsOf<"resources">>> = {
   computer: subcommand(["resources"], ["--computer", "empty"], [true, false], prints("note:beta")),
   mcpServer: subcommand(["resources"], ["--mcp-server", "alpha"], [true, false], prints("note:beta")),
   timeout: queryTimeout("resources")
 }
 
-const findRows: FlagRows<Own<flags.FindOptions>> = {
+const findRows: FlagRows<Own<flags.OptionsOf<"find">>> = {
   computer: subcommand(["find", "all"], ["--computer", "empty"], [true, false], prints("dpe:")),
   keywords: subcommand(["find"], ["two"], [true, false], prints("one")),
   fileType: subcommand(["find", "all"], ["--file-type", "markdown"], [true, false], prints("one")),
@@ -269,7 +269,7 @@ const findRows: FlagRows<Own<flags.FindOptions>> = {
   timeout: queryTimeout("find")
 }
 
-const skillRows: FlagRows<Own<flags.SkillOptions, "skill">> = {
+const skillRows: FlagRows<Own<flags.OptionsOf<"skill">, "skill">> = {
   computer: subcommand(["skill", "pdf"], ["--computer", "empty"], [true, false], prints("main")),
   path: subcommand(["skill", "pdf"], ["other.md"], [false, true], prints("the other file")),
   output: subcommand(["skill", "pdf"], ["--output", output], [false, true], () => existsSync(output)),
@@ -298,7 +298,7 @@ const put = (
     )
 ]
 
-const putRows: FlagRows<Own<flags.PutOptions, "file" | "computer">> = {
+const putRows: FlagRows<Own<flags.OptionsOf<"put">, "file" | "computer">> = {
   as: put(["--as", "other.json"], [false, true], prints("other.json"))
 }
 
@@ -308,7 +308,7 @@ const reasonIncludes =
   ({ failure }: Outcome): boolean =>
     failure instanceof Error && failure.message.includes(words)
 
-const dpeRows: FlagRows<Own<flags.DpeOptions, "uri">> = {
+const dpeRows: FlagRows<Own<flags.OptionsOf<"dpe">, "uri">> = {
   computer: subcommand(
     ["dpe", "dpe://com.example/one"],
     ["--computer", "empty"],
@@ -317,7 +317,7 @@ const dpeRows: FlagRows<Own<flags.DpeOptions, "uri">> = {
   )
 }
 
-const toolRows: FlagRows<Own<flags.ToolOptions, "tool">> = {
+const toolRows: FlagRows<Own<flags.OptionsOf<"tool">, "tool">> = {
   computer: subcommand(["tool", "echo"], ["--computer", "empty"], [true, false], prints("desk")),
   timeout: queryTimeout("tool", "echo")
 }
@@ -333,7 +333,7 @@ const skillsRows: FlagRows<Own<flags.QueryOptions>> = {
 }
 
 /** The row of the words is in decidedTasks.test.ts, with a call that waits. */
-const approvalsRows: FlagRows<Own<flags.ApprovalsOptions, "words">> = {
+const approvalsRows: FlagRows<Own<flags.OptionsOf<"approvals">, "words">> = {
   computer: subcommand(["approvals"], ["--computer", "absent"], [false, true], isFailed),
   action: subcommand(["approvals"], ["show"], [false, true], reasonIncludes("approvals show needs the ID")),
   id: subcommand(["approvals", "show"], ["3f2a"], [false, true], reasonIncludes("'3f2a'")),
@@ -345,14 +345,14 @@ const promptsRows: FlagRows<Own<flags.QueryOptions>> = {
   timeout: queryTimeout("prompts")
 }
 
-const promptRows: FlagRows<Own<flags.PromptOptions, "prompt">> = {
+const promptRows: FlagRows<Own<flags.OptionsOf<"prompt">, "prompt">> = {
   computer: subcommand(["prompt", "greet"], ["--computer", "empty"], [true, false], prints("greets")),
   words: subcommand(["prompt", "greet"], ["who=Ada"], [false, true], prints("Ada")),
   raw: subcommand(["prompt", "greet"], ["--raw"], [false, true], prints("\u001b[31m")),
   timeout: queryTimeout("prompt", "greet")
 }
 
-const hostConfigRows: FlagRows<Own<flags.HostConfigOptions, "host">> = {
+const hostConfigRows: FlagRows<Own<flags.OptionsOf<"hostConfig">, "host">> = {
   url: subcommand(["mcp", "config", "cursor"], ["--url", "http://h.example/mcp"], [false, true], prints("h.example")),
   link: subcommand(["mcp", "config", "cursor"], ["--link"], [false, true], prints("cursor://"))
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import type { ApprovalsOptions } from "../../../../src/main/cli/agent/flags.ts"
+import type { OptionsOf } from "../../../../src/main/cli/agent/flags.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
 import { type FlagRows, testFlags } from "../flagRows.ts"
 import { a2cInProcess, a2cRunning, deskInProcess, type Outcome, serverInProcess } from "../inProcess.ts"
@@ -46,7 +46,7 @@ const decidedWhileWaiting = Effect.fnUntraced(function* (action: string, words: 
   return outcome({ failure: yield* ended, stdout: stdout() })
 })
 
-const approvalsRows: FlagRows<Pick<ApprovalsOptions, "words">> = {
+const approvalsRows: FlagRows<Pick<OptionsOf<"approvals">, "words">> = {
   words: [["not", "today"], [decisions[1][2], decisions[0][2]], (given) => decidedWhileWaiting("deny", given)]
 }
 

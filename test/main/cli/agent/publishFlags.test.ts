@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import type { AgentSharedOptions, PublishOfficeOptions } from "../../../../src/main/cli/agent/flags.ts"
+import type { AgentSharedOptions, OptionsOf } from "../../../../src/main/cli/agent/flags.ts"
 import { connectHttp } from "../../../adapters/mcp/publish/clients.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { type FlagRow, type FlagRows, testFlags } from "../flagRows.ts"
@@ -65,7 +65,7 @@ const call = (url: string, name: string) =>
     Effect.map(request("tools/call", { name, arguments: {} }), (result) => JSON.stringify(result))
   )
 
-const rows: FlagRows<Omit<PublishOfficeOptions, keyof AgentSharedOptions>> = {
+const rows: FlagRows<Omit<OptionsOf<"mcp">, keyof AgentSharedOptions>> = {
   http: [
     ["--http", "0"],
     ["ends with stdin", "listens"],

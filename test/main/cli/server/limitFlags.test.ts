@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { io } from "socket.io-client"
-import { limitsTable } from "../../../../src/main/cli/server/limitFlags.ts"
+import { limitsTable } from "../../../../src/main/cli/server/flags.ts"
 import { run, startServer } from "../../processes.ts"
 
 /** Connects; succeeds with "connected" or the message of the error. */

@@ -4,8 +4,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Exit, Redacted } from "effect"
 import { SignJWT } from "jose"
 import { makeAuthenticator } from "../../../../src/main/cli/server/authentication.ts"
-import { type ServerCommandOptions, serverFlags, toServerOptions } from "../../../../src/main/cli/server/flags.ts"
-import type { limitFlags } from "../../../../src/main/cli/server/limitFlags.ts"
+import {
+  type limitFlags,
+  type ServerCommandOptions,
+  serverFlags,
+  toServerOptions
+} from "../../../../src/main/cli/server/flags.ts"
 import { handshake } from "../../../adapters/auth/handshakes.ts"
 import { fileWriter, type FlagRow, type FlagRows, parserOf, testFlags } from "../flagRows.ts"
 import { folderOfTests } from "../../../folderOfTests.ts"
