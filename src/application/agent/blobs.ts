@@ -52,12 +52,11 @@ const maxAttempts = 4
 /** Reads the chunk of a blob at an offset. */
 type ReadChunk<E> = (offset: number) => Effect.Effect<BlobChunk, E>
 
-const invalidBlob = (message: string) => new BlobUnreadable({ reason: "integrity", message })
+const unreadable = (reason: BlobUnreadable["reason"], message: string) =>
+  Effect.fail(new BlobUnreadable({ reason, message }))
 
-const timedOut = (seconds: number) => {
-  const message = `The blob was not read within ${Math.ceil(seconds)} seconds`
-  return new BlobUnreadable({ reason: "timeout", message })
-}
+const timedOut = (seconds: number) =>
+  unreadable("timeout", `The blob was not read within ${Math.ceil(seconds)} seconds`)
 
 /** Reads all chunks in order; `undefined` when the content changed meanwhile. */
 const readOnce = Effect.fnUntraced(function* <E>(
@@ -67,19 +66,18 @@ const readOnce = Effect.fnUntraced(function* <E>(
   const first = yield* readChunk(0)
   const { mimeType, totalSize } = first
   if (totalSize > maxBytes) {
-    const message = `The blob has ${totalSize} bytes, more than the ${maxBytes} allowed`
-    return yield* new BlobUnreadable({ reason: "too_large", message })
+    return yield* unreadable("too_large", `The blob has ${totalSize} bytes, more than the ${maxBytes} allowed`)
   }
   const content = new Uint8Array(totalSize)
   let chunk = first
   let offset = 0
   for (;;) {
     const decoded = Base64.decode(chunk.blob)
-    if (Result.isFailure(decoded)) return yield* invalidBlob("A chunk of the blob is not base64")
+    if (Result.isFailure(decoded)) return yield* unreadable("integrity", "A chunk of the blob is not base64")
     const bytes = decoded.success
     const problem = checkChunk(chunk, bytes.length, offset, first)
     if (problem === "drift") return undefined
-    if (problem === "invalid") return yield* invalidBlob("The chunks of the blob contradict each other")
+    if (problem === "invalid") return yield* unreadable("integrity", "The chunks of the blob contradict each other")
     content.set(bytes, offset)
     offset += bytes.length
     if (chunk.eof) break
@@ -88,7 +86,9 @@ const readOnce = Effect.fnUntraced(function* <E>(
     chunk = next.success
   }
   const hash = bytesToHex(sha256(content))
-  if (hash !== first.sha256.toLowerCase()) return yield* invalidBlob("The blob does not have the stated hash")
+  if (hash !== first.sha256.toLowerCase()) {
+    return yield* unreadable("integrity", "The blob does not have the stated hash")
+  }
   return { bytes: content, mimeType, totalSize, sha256: hash }
 })
 
@@ -102,12 +102,10 @@ export const readBlob = Effect.fnUntraced(function* <E>(
       const blob = yield* readOnce(readChunk, maxBytes)
       if (blob !== undefined) return blob
     }
-    return yield* new BlobUnreadable({ reason: "changed", message: "The blob changed during every attempt to read it" })
+    return yield* unreadable("changed", "The blob changed during every attempt to read it")
   })
-  return yield* Effect.timeoutOrElse(attempts, {
-    duration: Duration.seconds(timeout),
-    orElse: () => Effect.fail(timedOut(timeout))
-  })
+  const duration = Duration.seconds(timeout)
+  return yield* Effect.timeoutOrElse(attempts, { duration, orElse: () => timedOut(timeout) })
 })
 
 /**
@@ -133,7 +131,7 @@ export const restoreBlobs = Effect.fnUntraced(function* <E extends { readonly me
       const limits = { maxBytes: bytesLeft, timeout: Duration.toSeconds(timeLeft) }
       const { bytes, sha256: hash, totalSize } = yield* read(handle, limits)
       if (expected !== undefined && hash !== expected) {
-        return yield* invalidBlob("The content has another hash than the result states")
+        return yield* unreadable("integrity", "The content has another hash than the result states")
       }
       bytesLeft -= totalSize
       return restoreData(block, Base64.encode(bytes))
@@ -161,14 +159,11 @@ export const completeSkillFile = Effect.fnUntraced(function* <E>(
   if (body !== undefined) {
     const bytes = encodeUtf8(body)
     const hash = bytesToHex(sha256(bytes))
-    if (hash === stated.toLowerCase()) {
-      return { name, relPath, mimeType, text: body, bytes, totalSize: bytes.length, sha256: hash }
-    }
-    return yield* new BlobUnreadable({ reason: "integrity", message: "The file does not have the stated hash" })
+    return hash === stated.toLowerCase()
+      ? { name, relPath, mimeType, text: body, bytes, totalSize: bytes.length, sha256: hash }
+      : yield* unreadable("integrity", "The file does not have the stated hash")
   }
-  if (blobHandle === undefined) {
-    return yield* new BlobUnreadable({ reason: "integrity", message: "The reply has neither a text nor a blob" })
-  }
+  if (blobHandle === undefined) return yield* unreadable("integrity", "The reply has neither a text nor a blob")
   // The file may have changed since the reply: hash and size are those of the bytes that were read.
   const blob = yield* read(blobHandle)
   return { ...blob, name, relPath, mimeType, text: Option.getOrUndefined(decodeUtf8(blob.bytes)) }

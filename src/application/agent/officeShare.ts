@@ -103,14 +103,6 @@ export const makeShareHandler = (
   }
 }
 
-/** Passes the notifications of the office on to another process. */
-const forwardEvents = ({ events, member: { line } }: SharingAgent, link: Pick<Link, "notify">) =>
-  Stream.runForEach(events, (event) => {
-    if (event._tag === "Joined" || event._tag === "Disconnected") return Effect.void
-    const { body, event: name } = line.encodeNotification(event)
-    return Effect.ignore(link.notify(name, jsonBody(body)))
-  })
-
 /**
  * Lets other processes act as this Agent, on the transport of the context, until the scope closes. Gives an effect that
  * waits until no other process does.
@@ -120,14 +112,20 @@ export const shareOffice = Effect.fnUntraced(function* (
   membership: Omit<Membership, "role">
 ): Effect.fn.Return<Effect.Effect<void>, ListenError, TransportServer | Scope.Scope> {
   const { serve } = yield* TransportServer
+  const { line } = agent.member
   const users = yield* SubscriptionRef.make(0)
   const count = (change: number) => SubscriptionRef.update(users, (known) => known + change)
-  yield* serve((link) =>
-    Effect.gen(function* () {
+  yield* serve(
+    Effect.fnUntraced(function* (link) {
       yield* Effect.acquireRelease(count(1), () => count(-1))
-      yield* Effect.forkScoped(forwardEvents(agent, link), { startImmediately: true })
+      const forwardEvents = Stream.runForEach(agent.events, (event) => {
+        if (event._tag === "Joined" || event._tag === "Disconnected") return Effect.void
+        const { body, event: name } = line.encodeNotification(event)
+        return Effect.ignore(link.notify(name, jsonBody(body)))
+      })
+      yield* Effect.forkScoped(forwardEvents, { startImmediately: true })
       return makeShareHandler(agent, membership, link)
     })
-  ).pipe(Effect.provideService(ServedLines, [agent.member.line]))
+  ).pipe(Effect.provideService(ServedLines, [line]))
   return Effect.asVoid(Stream.runHead(Stream.filter(SubscriptionRef.changes(users), (known) => known === 0)))
 })

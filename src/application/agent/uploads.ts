@@ -59,6 +59,7 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
   chunkSize: number,
   { nameHint }: PutBlobOptions
 ): Effect.fn.Return<UploadedFile, E | UploadFailed> {
+  const invalid = (message: string) => Effect.fail(new UploadFailed({ reason: "integrity", message }))
   const totalSize = bytes.length
   const hash = bytesToHex(sha256(bytes))
   const retry = { schedule: backoffSchedule(busyBackoff), times: maxBusyRetries, while: isBusyError }
@@ -70,16 +71,14 @@ export const sendUpload = Effect.fnUntraced(function* <E>(
     const head = uploadId === undefined ? { totalSize, sha256: hash, ...definedOnly({ nameHint }) } : { uploadId }
     const chunk = { ...head, chunkOffset: offset, eof, blob: Base64.encode(part) }
     const reply = yield* Effect.retry(sendChunk(chunk), retry)
-    if (reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)) {
-      return yield* new UploadFailed({ reason: "integrity", message: "The Computer acknowledged another chunk" })
-    }
+    const isOther = reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)
+    if (isOther) return yield* invalid("The Computer acknowledged another chunk")
     uploadId = reply.uploadId
     offset += part.length
     if (!eof) continue
     const { landingPath, sha256: landedHash = hash, totalSize: landedSize = totalSize } = reply
-    if (landingPath === undefined || landedSize !== totalSize || landedHash.toLowerCase() !== hash) {
-      return yield* new UploadFailed({ reason: "integrity", message: "The Computer states another file than was sent" })
-    }
-    return { landingPath, totalSize, sha256: hash }
+    return landingPath === undefined || landedSize !== totalSize || landedHash.toLowerCase() !== hash
+      ? yield* invalid("The Computer states another file than was sent")
+      : { landingPath, totalSize, sha256: hash }
   }
 })

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { InputRequest } from "../../domain/model/InputRequest.ts"
-import type { InputResponder, McpCallOptions, McpProgress } from "../ports/McpSession.ts"
+import type { InputResponder, McpCallOptions } from "../ports/McpSession.ts"
 import type { ToolCall } from "../agent/Agent.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../domain/model/CallStatus.ts"
@@ -24,7 +24,7 @@ const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressin
 }
 
 /** Makes MCP progress of the statuses of a call. A status without an amount repeats the last one. */
-const makeStatusProgress = (onProgress: (progress: McpProgress) => Effect.Effect<void>): OnCallStatus => {
+const makeStatusProgress = (onProgress: NonNullable<McpCallOptions["onProgress"]>): OnCallStatus => {
   let last = 0
   return (status) =>
     Effect.suspend(() => {

@@ -3,13 +3,12 @@ import type { JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
-import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { ToolTask } from "../agent/tasks/toolTasks.ts"
 import { McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 import type { OfficeTool, OfficeTools } from "./exposeTools.ts"
 import { toCallHooks } from "./callHooks.ts"
-import { toHintedMcpResult } from "./officeTools.ts"
+import { toOfficeResult } from "./officeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 
 const unknownTask = (id: string) =>
@@ -27,18 +26,13 @@ export const makeOfficeTasks = (
       code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
       message: error.message
     })
-  const toMcpTask = (task: ToolTask, createdAt: number, target?: OfficeTool): McpTask => ({
+  const toMcpTask = (task: ToolTask, createdAt: number, target: OfficeTool | undefined): McpTask => ({
     id: formatTaskId(task),
     createdAt,
-    result: Effect.mapError(task.result, toFailure).pipe(
-      Effect.map((result) => toHintedMcpResult(result, target?.tool)),
-      Effect.map((result) =>
-        target?.origin === undefined
-          ? result
-          : withOfficeUris(result, { computer: task.computer, server: target.origin.server })
-      ),
-      Effect.flatMap((result): Effect.Effect<JsonObject> => largeResults?.limit(result) ?? Effect.succeed(result))
-    ),
+    result: Effect.flatMap(Effect.mapError(task.result, toFailure), (result): Effect.Effect<JsonObject> => {
+      const published = toOfficeResult(result, target)
+      return largeResults?.limit(published) ?? Effect.succeed(published)
+    }),
     cancel: Effect.mapError(task.cancel, toFailure)
   })
 

@@ -4,7 +4,6 @@ import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
-import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { publishResult } from "../../domain/tools/mcpConversion.ts"
@@ -35,10 +34,6 @@ const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
 /** Tools that apps call by this name. Hosts pass such calls on unchanged, without the app. */
 const toolsOfApps = (name: string, { byName }: OfficeTools): ReadonlyArray<readonly [string, OfficeTool]> =>
   [...byName].filter(([, { origin, tool }]) => origin?.appCall?.tool === name && isCallableByApps(tool.meta))
-
-/** The error for the call of an app that several MCP servers may have made. */
-const ambiguousTool = (name: string, found: ReadonlyArray<readonly [string, OfficeTool]>): JsonObject =>
-  errorResult(`Several MCP servers of this office have a tool '${name}': ${formatSome(found.map(([full]) => full))}.`)
 
 /** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
 export const searchTools = (
@@ -78,12 +73,15 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-export const toHintedMcpResult = (result: ToolResult, tool: Tool | undefined): JsonObject => {
-  const hint = hints[errorCodeOf(result) ?? 0]
-  return publishResult(
-    hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] },
-    tool
-  )
+/** The result of a tool in MCP's form, with the URIs of the office. */
+export const toOfficeResult = (result: ToolResult, target: OfficeTool | undefined): JsonObject => {
+  const text = hints[errorCodeOf(result) ?? 0]
+  const hinted =
+    text === undefined ? result : { ...result, content: [...result.content, { type: "text" as const, text }] }
+  const published = publishResult(hinted, target?.tool)
+  return target?.origin === undefined
+    ? published
+    : withOfficeUris(published, { computer: target.computer, server: target.origin.server })
 }
 
 const noComputers = "No Computer is in this office."
@@ -131,27 +129,28 @@ export const makeToolCaller = (
 
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject, hooks?: CallHooks) {
     const tools = yield* current
-    const [ofApp, ...others] = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
-    if (ofApp !== undefined && others.length > 0) return ambiguousTool(name, [ofApp, ...others])
-    const target = tools.byName.get(name) ?? ofApp?.[1] ?? tools.departed.get(name)
+    const ofApps = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
+    if (ofApps.length > 1) {
+      const names = formatSome(ofApps.map(([full]) => full))
+      return errorResult(`Several MCP servers of this office have a tool '${name}': ${names}.`)
+    }
+    const target = tools.byName.get(name) ?? ofApps[0]?.[1] ?? tools.departed.get(name)
     if (target === undefined) return unknownTool(name, tools)
-    const { computer, origin, tool } = target
+    const { computer, tool } = target
     const result = yield* Effect.result(agent.callTool({ ...hooks, computer, tool: tool.name, params, timeout }))
     if (Result.isFailure(result)) return errorResult(`The call failed: ${result.failure.message}`)
-    const now = yield* Clock.currentTimeMillis
-    if (!result.success.isError) usage = recordUse(usage, name, now)
-    const hinted = toHintedMcpResult(result.success, tool)
-    return origin === undefined ? hinted : withOfficeUris(hinted, { computer, server: origin.server })
+    if (!result.success.isError) usage = recordUse(usage, name, yield* Clock.currentTimeMillis)
+    return toOfficeResult(result.success, target)
   })
 
   type Run = (params: JsonObject, hooks?: CallHooks) => Effect.Effect<JsonObject>
   const officeTools: { readonly [name: string]: Run } = {
     computers_list: () => Effect.map(agent.view, listComputers),
     desktop_get: (params) => showDesktop(agent, params),
-    tools_search: Effect.fnUntraced(function* (params) {
-      const now = yield* Clock.currentTimeMillis
-      return searchTools(yield* current, params, (name) => usageBoost(usage, name, now))
-    }),
+    tools_search: (params) =>
+      Effect.zipWith(current, Clock.currentTimeMillis, (tools, now) =>
+        searchTools(tools, params, (name) => usageBoost(usage, name, now))
+      ),
     tools_describe: (params) => Effect.map(current, (tools) => describeTools(tools, params)),
     [callingTool]: ({ arguments: params = {}, name }, hooks) =>
       typeof name === "string" && isJsonObject(params)
