@@ -64,14 +64,11 @@ export const decodeService = (name: string, definition: unknown): Result.Result<
   })
 }
 
-export interface DecodedServices {
-  readonly services: ReadonlyMap<string, DeviceService>
-  /** One line per invalid service, starting with its name, of bounded length. */
-  readonly errors: ReadonlyArray<string>
-}
-
-/** Decodes the services of a registration. An invalid definition affects no other service (seed 002 §6.1). */
-export const decodeServices = (definitions: JsonObject, maxServices: number): DecodedServices => {
+/**
+ * Decodes the services of a registration. An invalid definition affects no other service (seed 002 §6.1). Errors have one
+ * line per invalid service, starting with its name, of bounded length.
+ */
+export const decodeServices = (definitions: JsonObject, maxServices: number) => {
   const services = new Map<string, DeviceService>()
   const errors: Array<string> = []
   for (const [name, definition] of Object.entries(definitions)) {

@@ -23,16 +23,8 @@ export interface TcpAddress {
 
 const openSocket = ({ host, key, port }: TcpAddress, onOpen: () => void): Socket => {
   if (key === undefined) return connect({ host, port, ...connectionOptions }, onOpen)
-  const socket = tls.connect(
-    {
-      host,
-      port,
-      ...tlsOptions,
-      pskCallback: () => ({ identity: "a2c", psk: key }),
-      checkServerIdentity: () => undefined
-    },
-    onOpen
-  )
+  const pskCallback = () => ({ identity: "a2c", psk: key })
+  const socket = tls.connect({ host, port, ...tlsOptions, pskCallback, checkServerIdentity: () => undefined }, onOpen)
   return socket.setNoDelay(true)
 }
 

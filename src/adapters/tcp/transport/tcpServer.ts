@@ -157,21 +157,15 @@ export const listenTcp = Effect.fnUntraced(function* ({ host, key, maxMessageByt
       links
     }
     context = serving
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        context = undefined
-        for (const socket of unknown) socket.destroy()
-        return Effect.forEach(
-          [...links],
-          ([link, close]) =>
-            Effect.andThen(
-              closeLink(serving, link, "server_shutdown"),
-              Effect.sync(() => close("server_shutdown"))
-            ),
-          { concurrency: "unbounded", discard: true }
-        )
-      })
-    )
+    yield* Effect.addFinalizer(() => {
+      context = undefined
+      for (const socket of unknown) socket.destroy()
+      return Effect.forEach(
+        [...links],
+        ([link, close]) => Effect.map(closeLink(serving, link, "server_shutdown"), () => close("server_shutdown")),
+        { concurrency: "unbounded", discard: true }
+      )
+    })
     return { url: `tcp://${host}:${bound.port}` }
   })
   return { port: bound.port, serve }

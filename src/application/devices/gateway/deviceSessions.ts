@@ -48,11 +48,9 @@ const makeToolMembers = (
   watch: ({ tools }) =>
     Effect.map(registry.changes, (changes) => {
       if (!tools) return Stream.never
+      let last = source()
       return changes.pipe(
-        Stream.map(source),
-        Stream.prepend([source()]),
-        Stream.changesWith((one, other) => one === other),
-        Stream.drop(1),
+        Stream.filter(() => last !== (last = source())),
         Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
       )
     })
@@ -64,7 +62,7 @@ const describeDevice = ({ device, faults }: DeviceEntry): InspectedPart => ({
   state: "connected",
   reason: `from ${device.remoteAddress} since ${new Date(device.connectedAt).toISOString()}`,
   offers: [...device.services.keys()],
-  faults: faults.recent()
+  faults
 })
 
 /** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
