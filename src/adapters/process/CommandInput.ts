@@ -56,7 +56,6 @@ const defaultTimeout = Duration.seconds(30)
 /** Maximum output in bytes: enough for a certificate chain. */
 const maxOutputBytes = 64 * 1024
 
-/** Time between SIGTERM and SIGKILL. */
 const killDelay = "1 second"
 
 /** A command gave no value. `message` continues "the command …" and never quotes stdout. */
@@ -75,7 +74,6 @@ const makeShellCommand = (command: string, args: { readonly [key: string]: strin
   })
 }
 
-/** Adds the bytes of stdout to `chunks`; fails when there are too many. */
 const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>, chunks: Array<Uint8Array>) {
   let size = 0
   const bytes = Stream.mapError(output, () => commandFailed("could not be read"))

@@ -113,7 +113,6 @@ const readBytes = async ({ file, found }: Opened, offset: number, length: number
   return bytes
 }
 
-/** Opens a file below a root for the scope. */
 const openSkillFile = (root: string, path: string): Effect.Effect<OpenSkillFile, SkillFileError, Scope.Scope> =>
   Effect.acquireRelease(
     fileOperation(() => openInside(root, path)),

@@ -12,7 +12,6 @@ const partPattern = /^\.a2c-upload-[0-9a-f-]{36}\.part$/
 /** Files of the same name before an upload fails. */
 const maxNumber = 1000
 
-/** Codes of file systems without hard links. */
 const noLinkCodes: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])
 
 const fileOperation = <A>(failing: string, run: () => Promise<A>): Effect.Effect<A, LandingFailed> =>

@@ -122,7 +122,6 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
 const membersKey = "members"
 const refreshKey = (part: ViewPart, computer: ComputerName): string => `${part} ${computer}`
 
-/** What the view of an Agent is made of. */
 type ViewParts = Effect.Success<typeof makeViewParts>
 
 const makeViewParts = Effect.gen(function* () {
@@ -136,7 +135,6 @@ const makeViewParts = Effect.gen(function* () {
   }
 })
 
-/** Makes the functions that fetch the parts of the view. */
 const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
   const { otherPermits, refresher, toolPermits, view } = parts
   type Fetch = (computer: ComputerName) => Effect.Effect<Partial<ComputerView>, AgentError>
@@ -214,7 +212,6 @@ const makeMessageHandler = (
   })
 }
 
-/** Makes the search for the Computers that have a tool, in the view. */
 const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpdater) => {
   const { awaitKeys, isRefreshing } = refresher
   const search: AgentShape["searchTool"] = (wanted) => {

@@ -24,7 +24,13 @@ import {
   type FetchedBlob,
   readBlob,
   restoreBlobs,
-  type SkillContent
+  type SkillContent,
+  type PutBlobOptions,
+  sendUpload,
+  type UploadChunk,
+  type UploadedFile,
+  type UploadFailed,
+  uploadsUnsupported
 } from "./blobs.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { type KnownPeers, makeKnownPeers, makeMcpChannel, type McpServerRequest } from "./mcpChannel.ts"
@@ -36,14 +42,6 @@ import {
   type RequestMethods
 } from "./officeRequests.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
-import {
-  type PutBlobOptions,
-  sendUpload,
-  type UploadChunk,
-  type UploadedFile,
-  type UploadFailed,
-  uploadsUnsupported
-} from "./uploads.ts"
 import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
@@ -133,7 +131,6 @@ export interface AgentRequests extends RequestMethods {
 /** A text of the maximum length, instead of an id that is not known yet. */
 const longestIdentifier = "x".repeat(maxIdentifierLength)
 
-/** An Agent in an office, whose requests these are. */
 interface RequestsOptions {
   readonly name: string
   readonly office: string

@@ -42,7 +42,6 @@ const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable 
   return error instanceof ProtocolError ? error : unavailable(error.message)
 }
 
-/** The open pages of an Agent. */
 type Pages = ReadonlySet<StreamBuffer>
 
 /** Shows the members of the office and the changes of its Computers to the pages, as the Agent sees them. */
@@ -97,7 +96,6 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       running.set(call.id, { call, cancel })
       show(call)
     },
-    /** Shows the status of a running call. */
     update: (id: string, status: CallStatus): void => {
       const entry = running.get(id)
       if (entry === undefined) return
@@ -115,7 +113,6 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
       show(done)
     },
-    /** Gives the counts since the last time. */
     takeActivity: () => {
       const counts = activity
       activity = { calls: 0, failed: 0 }
@@ -126,7 +123,6 @@ const makeCallLog = (show: (call: PageCall) => void) => {
 
 type CallLog = ReturnType<typeof makeCallLog>
 
-/** The outcome of a call as a page shows it. */
 const outcomeOf = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): string => {
   if (Exit.isFailure(exit)) {
     const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
@@ -186,7 +182,6 @@ const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | M
 const notOfServer = () =>
   Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
 
-/** Makes the commands of the pages of an Agent. */
 const makeCommands = (agent: AgentShape, log: CallLog) =>
   executeBy({
     Focus: () => Effect.succeed({}),

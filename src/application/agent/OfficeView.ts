@@ -130,7 +130,6 @@ export interface ToolSearch {
   readonly onStatus?: OnCallStatus | undefined
 }
 
-/** The tool lists of the Computers that a search looks at. */
 interface ToolLists {
   readonly view: Effect.Effect<OfficeView>
   readonly changes: Stream.Stream<OfficeView>

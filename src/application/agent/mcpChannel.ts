@@ -59,7 +59,6 @@ const unsupported = new McpSessionError({
   message: "The Computer does not pass requests to its MCP servers"
 })
 
-/** Gives the result of an MCP server, or fails with its error. */
 const toMcpResult = ({ failure, result = {} }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> =>
   failure === undefined ? Effect.succeed(result) : Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))
 

@@ -43,7 +43,6 @@ const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>):
   }
 }
 
-/** A request to a Computer or to the Server. */
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
 /** What every request names: its Agent and its id. */

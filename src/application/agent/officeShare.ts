@@ -36,7 +36,6 @@ const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>
   return toLinkError(unavailable("The Agent that shares the office has no connection to the Server"))(error)
 }
 
-/** The Agent that shares its connection. */
 type SharingAgent = Pick<AgentShape, "events" | "member" | "statuses">
 
 /**

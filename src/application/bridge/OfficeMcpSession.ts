@@ -8,7 +8,7 @@ import { isWatched, type McpChange, McpSessionError, type McpSession } from "../
 import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
-import { makeOfficeTasks } from "./officeTasks.ts"
+import { makeOfficeTasks } from "./officeTools.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
@@ -114,7 +114,6 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   let lastView = yield* agent.view
   let cached = { view: lastView, tools: exposeTools(lastView, options) }
 
-  /** The current tools, rebuilt only after a change. */
   const current = Effect.map(agent.view, (view) => {
     if (isChanged("ToolsChanged", cached.view, view, options))
       cached = { view, tools: exposeTools(view, options, cached.tools) }

@@ -16,7 +16,6 @@ import type { ComputerName } from "../../domain/model/ids.ts"
 const maxDocuments = 1000
 const pageSize = 100
 
-/** Time limit of listing one kind of resource of one Computer. */
 const listTimeout = "10 seconds"
 
 type Listing = Effect.Effect<ReadonlyArray<JsonObject>, { readonly message: string }>

@@ -2,7 +2,7 @@ import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
-import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
+import { defaultOfficeCallSeconds, maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
@@ -12,7 +12,7 @@ import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUs
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatQuantity } from "../shared/formatQuantity.ts"
-import type { CallHooks } from "./callHooks.ts"
+import { type CallHooks, toCallHooks } from "./callHooks.ts"
 import { type OfficeTool, type OfficeTools, type OfficeToolsOptions, toListing } from "./exposeTools.ts"
 import type { LargeResults } from "./results/largeResults.ts"
 import { errorResult, textResult } from "./textResults.ts"
@@ -20,11 +20,14 @@ import { formatSome } from "../../domain/errorMessage.ts"
 import { callingTool } from "../../domain/tools/naming.ts"
 import { singleLine } from "../../domain/tools/singleLine.ts"
 import { searchResults } from "./officeToolListings.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
+import type { ToolTask } from "../agent/tasks/toolTasks.ts"
+import { McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 
 /** Characters of a description in the results of a search; `tools_describe` gives the whole. */
 const maxDescriptionLength = 240
 
-/** The error for a name without a tool, with similar names. */
 const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
   const similar = index().search(name, 3)
   const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
@@ -74,7 +77,7 @@ const hints: { readonly [code: number]: string } = {
 }
 
 /** The result of a tool in MCP's form, with the URIs of the office. */
-export const toOfficeResult = (result: ToolResult, target: OfficeTool | undefined): JsonObject => {
+const toOfficeResult = (result: ToolResult, target: OfficeTool | undefined): JsonObject => {
   const text = hints[errorCodeOf(result) ?? 0]
   const hinted =
     text === undefined ? result : { ...result, content: [...result.content, { type: "text" as const, text }] }
@@ -168,5 +171,55 @@ export const makeToolCaller = (
     const run = Object.hasOwn(officeTools, name) ? officeTools[name] : undefined
     const result = run === undefined ? call(name, params, hooks) : run(params, hooks)
     return largeResults === undefined ? result : Effect.flatMap(result, largeResults.limit)
+  }
+}
+
+const unknownTask = (id: string) =>
+  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
+
+/** Makes the tasks of a published office: calls of tools of Computers, which run there. */
+export const makeOfficeTasks = (
+  agent: Agent["Service"],
+  current: Effect.Effect<OfficeTools>,
+  largeResults: LargeResults | undefined
+): McpTasks => {
+  const toFailure = (error: { readonly _tag: string; readonly message: string }) =>
+    new McpSessionError({
+      reason: "protocol",
+      code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
+      message: error.message
+    })
+  const toMcpTask = (task: ToolTask, createdAt: number, target: OfficeTool | undefined): McpTask => ({
+    id: formatTaskId(task),
+    createdAt,
+    result: Effect.flatMap(Effect.mapError(task.result, toFailure), (result): Effect.Effect<JsonObject> => {
+      const published = toOfficeResult(result, target)
+      return largeResults?.limit(published) ?? Effect.succeed(published)
+    }),
+    cancel: Effect.mapError(task.cancel, toFailure)
+  })
+
+  return {
+    start: Effect.fnUntraced(function* (name, params, options = {}) {
+      const { byName: known, departed } = yield* current
+      const target = known.get(name) ?? departed.get(name)
+      if (target === undefined) return undefined
+      const { computer, tool } = target
+      const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toCallHooks(options) }
+      const task = yield* Effect.mapError(agent.startTool(call), toFailure)
+      const { createdAt } = yield* Effect.mapError(task.status, toFailure)
+      return toMcpTask(task, createdAt, target)
+    }),
+    find: Effect.fnUntraced(function* (id, options = {}) {
+      const place = parseTaskId(id)
+      if (place === undefined) return yield* unknownTask(id)
+      const task = agent.task(place.computer, place.id, toCallHooks(options))
+      const { createdAt, tool: name } = yield* Effect.mapError(task.status, toFailure)
+      const { byName } = yield* current
+      const started = [...byName.values()].find(
+        ({ computer, tool }) => computer === place.computer && tool.name === name
+      )
+      return toMcpTask(task, createdAt, started)
+    })
   }
 }

@@ -112,12 +112,10 @@ export interface OfficeMember {
   readonly provesOperators: () => boolean
 }
 
-/** A member on a line, and its handlers. */
 interface Binding extends MemberHandlers {
   readonly member: OfficeMember
 }
 
-/** A connection whose join was accepted. */
 interface Connected extends Binding {
   readonly link: Link
   readonly provesOperators: boolean
@@ -299,7 +297,6 @@ export const joinOffice = Effect.fnUntraced(function* (
   }
   const connect = yield* makeConnect(options, bind, apply({ _tag: "Replaced" }))
 
-  /** Connects, joins, and stays until the connection is lost. */
   const stayConnected = Effect.gen(function* () {
     const { link, ...binding } = yield* connect
     yield* binding.onConnected ?? Effect.void

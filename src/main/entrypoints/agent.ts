@@ -11,15 +11,21 @@ export type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 export { McpSessionError } from "../../application/ports/McpSession.ts"
-export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
-export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
+export {
+  type BlobOptions,
+  BlobUnreadable,
+  type FetchedBlob,
+  type SkillContent,
+  type PutBlobOptions,
+  type UploadedFile,
+  UploadFailed
+} from "../../application/agent/blobs.ts"
 export type { SkillRef } from "../../domain/model/messages/skills.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
-export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
+export { type ComputerView, type OfficeView, AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
-export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export {
   type JoinFailed,
   JoinRejected,

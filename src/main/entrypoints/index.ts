@@ -52,16 +52,22 @@ export type { AgentRequests, ToolList, ToolRequest } from "../../application/age
 export type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
-export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
-export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
+export {
+  type BlobOptions,
+  BlobUnreadable,
+  type FetchedBlob,
+  type SkillContent,
+  type PutBlobOptions,
+  type UploadedFile,
+  UploadFailed
+} from "../../application/agent/blobs.ts"
 export type { SkillRef } from "../../domain/model/messages/skills.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
-export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
+export { type ComputerView, type OfficeView, AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
-export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"

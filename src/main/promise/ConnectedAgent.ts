@@ -9,8 +9,13 @@ import {
 } from "../../application/agent/Agent.ts"
 import type { McpServerRequest } from "../../application/agent/mcpChannel.ts"
 import type { TaskStatus, ToolTask } from "../../application/agent/tasks/toolTasks.ts"
-import type { BlobOptions, FetchedBlob, SkillContent } from "../../application/agent/blobs.ts"
-import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
+import type {
+  BlobOptions,
+  FetchedBlob,
+  SkillContent,
+  PutBlobOptions,
+  UploadedFile
+} from "../../application/agent/blobs.ts"
 import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"

@@ -90,7 +90,6 @@ export class TcpConnection {
     setTimeout(() => this.socket.destroy(), closeTimeout).unref()
   }
 
-  /** Closes the connection at once. */
   destroy(reason: string): void {
     this.#reason ??= reason
     this.socket.destroy()

@@ -34,7 +34,6 @@ type Accept = Parameters<Serve>[0]
 
 const internalError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
 
-/** What the connections of one server share. */
 interface ServerContext extends MessageLinkContext {
   readonly accept: Accept
   readonly versions: Parameters<typeof versionGate>[1]

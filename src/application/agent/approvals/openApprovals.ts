@@ -11,7 +11,6 @@ import type { ComputerName } from "../../../domain/model/ids.ts"
 export const makeOpenApprovals = Effect.gen(function* () {
   const open = yield* SubscriptionRef.make<ReadonlyArray<ApprovalView>>([])
   const changed = yield* Queue.unbounded<string>()
-  /** The approvals of the calls that run. */
   const waiting = new Set<string>()
 
   const replace = (computer: ComputerName, approvals: ReadonlyArray<ApprovalView>) =>

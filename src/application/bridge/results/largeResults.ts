@@ -48,7 +48,6 @@ interface Kept {
 const sizeOf = ({ binaries, text }: ResultContent): number =>
   binaries.reduce((sum, { bytes }) => sum + bytes.length, 2 * text.length)
 
-/** Keeps large results in memory until the scope closes. */
 const makeKeptResults = Effect.gen(function* () {
   /** By id, oldest first. */
   const kept = new Map<string, Kept>()
@@ -195,7 +194,6 @@ const toPage = (content: ResultContent, page: ResultPage, maxBytes: number): Res
   })
 }
 
-/** Reads a page of the text of a result for a model. */
 const describePage = (whole: string, offset: number, maxBytes: number): JsonObject => {
   if (offset > whole.length) return errorResult(beyondEnd(offset, whole.length))
   const { end, next, start, text: page } = textPage(whole, offset, maxBytes)

@@ -85,7 +85,6 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
         Effect.tap(calling, (outcome) => (outcome.success ? Effect.void : recordFault(`${name}: ${outcome.error}`))),
       Effect.map(outcomeToToolResult)
     ),
-    /** Completes a call; false when no call waits for the result. */
     complete,
     /** Fails all calls when the device disconnects. */
     failAll: (reason: string): void => {

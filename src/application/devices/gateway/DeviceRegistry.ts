@@ -77,25 +77,22 @@ export const makeDeviceRegistry = Effect.gen(function* () {
         ? Effect.logInfo("device connected", { device, remoteAddress })
         : Effect.logWarning("device session taken over", { device, remoteAddress })
     }),
-    updateServices: (entry: DeviceEntry, services: Device["services"]): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        entry.device = { ...entry.device, services }
-        return entries.get(entry.device.name) === entry ? notifyChanged(true) : Effect.void
-      }),
-    remove: (entry: DeviceEntry): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const { name, services } = entry.device
-        if (entries.get(name) !== entry) return Effect.void
-        entries.delete(name)
-        lowestFreeNumber = 1
-        return notifyChanged(services.size > 0)
-      }),
+    updateServices: Effect.fnUntraced(function* (entry: DeviceEntry, services: Device["services"]) {
+      entry.device = { ...entry.device, services }
+      if (entries.get(entry.device.name) === entry) yield* notifyChanged(true)
+    }),
+    remove: Effect.fnUntraced(function* (entry: DeviceEntry) {
+      const { name, services } = entry.device
+      if (entries.get(name) !== entry) return
+      entries.delete(name)
+      lowestFreeNumber = 1
+      yield* notifyChanged(services.size > 0)
+    }),
     /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
     nextFreeName: (): string => {
       while (entries.has(`device-${lowestFreeNumber}`)) lowestFreeNumber++
       return `device-${lowestFreeNumber}`
     },
-    /** By name of the device. */
     entries: entries as ReadonlyMap<string, DeviceEntry>,
     /** Services of all devices by tool name; the same map until one changes. */
     tools: (): ReadonlyMap<string, RegisteredService> => (tools ??= collectTools()),

@@ -103,7 +103,6 @@ const emitFrame = (bytes: Uint8Array, scan: ScanState, header: Header, end: numb
   scan.partial = undefined
 }
 
-/** Finds the next header; undefined when more bytes are needed. */
 const findHeader = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings): PartialFrame | undefined => {
   for (;;) {
     const start = findStartMarker(bytes, scan.frameStart)

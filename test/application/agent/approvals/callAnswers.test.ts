@@ -46,7 +46,8 @@ const prompting = Effect.fnUntraced(function* (isQuestion: boolean, fetched: Eff
     )
   const receive = yield* answerStatuses(
     {
-      getApprovals: (_, { approvalId: id = "" } = {}) => Effect.as(fetched, [view("other", isQuestion), view(id, isQuestion)]),
+      getApprovals: (_, { approvalId: id = "" } = {}) =>
+        Effect.as(fetched, [view("other", isQuestion), view(id, isQuestion)]),
       decideApproval: (_, id) => Effect.succeed(view(id, isQuestion))
     },
     "pc",
