@@ -38,20 +38,17 @@ const fileOperation = <A>(failing: string, run: (signal: AbortSignal) => Promise
   })
 
 /** Returns the real path of the folder after checking that no other user can access it. */
-const openFolder = Effect.fnUntraced(function* (folder: string) {
-  const failing = `Cannot use the folder ${folder} for documents`
-  yield* fileOperation(failing, () => mkdir(folder, { recursive: true, mode: 0o700 }))
-  const path = yield* fileOperation(failing, () => realpath(folder))
-  const { mode, uid } = yield* fileOperation(failing, () => stat(path))
-  const user = process.geteuid?.()
-  if (user === undefined) return path // Windows has access lists instead of modes
-  if (uid !== user) return yield* new FileCacheError({ message: `${failing}: it belongs to another user` })
-  if ((mode & 0o077) !== 0) {
-    const advice = "run chmod 700 or choose another folder"
-    return yield* new FileCacheError({ message: `${failing}: other users can access it; ${advice}` })
-  }
-  return path
-})
+const openFolder = (folder: string) =>
+  fileOperation(`Cannot use the folder ${folder} for documents`, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const path = await realpath(folder)
+    const { mode, uid } = await stat(path)
+    const user = process.geteuid?.() // Windows has access lists instead of modes
+    if (user !== undefined && uid !== user) throw new Error("it belongs to another user")
+    if (user !== undefined && (mode & 0o077) !== 0)
+      throw new Error("other users can access it; run chmod 700 or choose another folder")
+    return path
+  })
 
 /** Removes a file. False when that fails. */
 const removeFile = (path: string, name: string) =>

@@ -74,33 +74,27 @@ export const descriptorOf = (file: string): number | undefined => {
 /** The highest descriptor that may be the other end of a pipe of this process. */
 const maxOwnDescriptor = 255
 
-const statOf = (descriptor: number): Stats | undefined => {
+const attempt = <A>(operation: () => A): A | undefined => {
   try {
-    return fstatSync(descriptor)
+    return operation()
   } catch {
     return undefined
   }
 }
 
-const isWritable = (descriptor: number): boolean => {
-  try {
-    writeSync(descriptor, new Uint8Array(0))
-    return true
-  } catch {
-    return false
-  }
-}
+const isWritable = (descriptor: number): boolean =>
+  attempt(() => writeSync(descriptor, new Uint8Array(0))) !== undefined
 
 /** True for a pipe whose other end is in this process: Node wakes itself through such pipes. */
 const isOwnPipe = (descriptor: number, { dev, ino }: Stats): boolean =>
   Array.from({ length: maxOwnDescriptor + 1 }, (_, other) => other).some((other) => {
-    const stats = other === descriptor ? undefined : statOf(other)
+    const stats = other === descriptor ? undefined : attempt(() => fstatSync(other))
     return stats?.isFIFO() === true && stats.ino === ino && stats.dev === dev && !isWritable(other)
   })
 
 /** The reason why text cannot be written to a descriptor that the parent process should have opened. */
 export const descriptorProblem = (descriptor: number): string | undefined => {
-  const stats = statOf(descriptor)
+  const stats = attempt(() => fstatSync(descriptor))
   if (stats === undefined) return `descriptor ${descriptor} is not open`
   if (stats.isSocket()) return undefined
   const isStream = stats.isFile() || stats.isFIFO() || stats.isCharacterDevice()

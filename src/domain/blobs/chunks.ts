@@ -81,18 +81,12 @@ export const parseDeclaration = (
   return Result.succeed({ totalSize, sha256: sha256.toLowerCase(), fileName: safeFileName(nameHint) })
 }
 
-/** The bytes of an upload so far, and in total. */
-interface UploadProgress {
-  readonly received: number
-  readonly totalSize: number
-}
-
 /**
- * Gives the bytes received after a chunk. Chunks come in order without gaps, each has content, and exactly the one that
+ * Gives the bytes received after a chunk of an upload. Chunks come in order without gaps, each has content, and exactly the one that
  * completes the content has `eof`. Fails with 4019 otherwise.
  */
 export const receiveChunk = (
-  { received, totalSize }: UploadProgress,
+  { received, totalSize }: { readonly received: number; readonly totalSize: number },
   { chunkOffset, eof }: Pick<ChunkHead, "chunkOffset" | "eof">,
   length: number
 ): Result.Result<number, ProtocolError> => {

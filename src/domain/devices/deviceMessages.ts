@@ -123,14 +123,10 @@ export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMe
 
 /** Makes messages for the wire; members are in the order of the seed's examples. */
 export const makeDeviceMessage = {
-  register: (services: ReadonlyMap<string, DeviceService>): JsonObject => ({
-    type: "register",
-    data: {
-      services: Object.fromEntries(
-        [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])
-      )
-    }
-  }),
+  register: (services: ReadonlyMap<string, DeviceService>): JsonObject => {
+    const entries = [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])
+    return { type: "register", data: { services: Object.fromEntries(entries) } }
+  },
   call: (callId: string, method: string, params: JsonObject): JsonObject => ({
     type: "call",
     data: { call_id: callId, method, params }

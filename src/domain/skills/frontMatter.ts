@@ -44,21 +44,15 @@ const isSeparator = (char: string): boolean => char === "," || char.trim() === "
 
 /** Splits a text at commas and white space, but not within parentheses: `Read, Bash(git add:*)`. */
 const splitList = (text: string): ReadonlyArray<string> => {
-  const items: Array<string> = []
-  let start = 0
+  const items = [""]
   let depth = 0
-  const addItem = (end: number): void => {
-    if (end > start) items.push(text.slice(start, end))
-    start = end + 1
-  }
-  for (let index = 0; index < text.length; index++) {
-    const char = text.charAt(index)
+  for (const char of text) {
     if (char === "(") depth++
     else if (char === ")") depth = Math.max(0, depth - 1)
-    else if (depth === 0 && isSeparator(char)) addItem(index)
+    if (depth === 0 && isSeparator(char)) items.push("")
+    else items.push(`${items.pop()}${char}`)
   }
-  addItem(text.length)
-  return items
+  return items.filter((item) => item !== "")
 }
 
 const parseList = (value: unknown): ReadonlyArray<string> | undefined =>

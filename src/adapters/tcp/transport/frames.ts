@@ -113,16 +113,12 @@ export class FrameReader {
   #headerBytes = 0
   #frame: Buffer | undefined
   #filled = 0
-  #maxBytes: number
+  /** Limits each frame. */
+  maxBytes: number
 
-  /** `maxBytes` limits each frame. */
   constructor(maxBytes: number, onFrame: (frame: Buffer) => void) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     this.#onFrame = onFrame
-  }
-
-  setLimit(maxBytes: number): void {
-    this.#maxBytes = maxBytes
   }
 
   /** Reads a chunk; false when a frame is empty or too long. */
@@ -145,7 +141,7 @@ export class FrameReader {
       if (this.#headerBytes < 4) return true
       this.#headerBytes = 0
       const length = this.#header.readUInt32BE()
-      if (length === 0 || length > this.#maxBytes) return false
+      if (length === 0 || length > this.maxBytes) return false
       if (chunk.length - at >= length) {
         this.#onFrame(chunk.subarray(at, at + length))
         at += length

@@ -11,23 +11,15 @@ import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { listen } from "../../http/httpServer.ts"
 import { formatAddress } from "../TcpLink.ts"
 import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
-import { openTimeout, connectionOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOptions } from "./TcpConnection.ts"
 import { TcpMessageLink } from "./TcpMessageLink.ts"
 
 /** Connections in all, and those that have sent no credentials. */
 const maxConnections = 1024
 const maxUnknown = 64
 
-/** Where a server listens, and what it accepts. */
-export interface TcpServerOptions {
-  readonly host: string
-  /** 0 picks a free port. */
-  readonly port: number
-  /** Encrypts the connections with TLS, for which both ends know this key instead of certificates. */
-  readonly key?: Buffer
-  /** Largest body that a member may send, in bytes. */
-  readonly maxMessageBytes: number
-}
+/** Where a server listens, at port 0 on a free one, and the largest body that a member may send, in bytes. */
+type TcpServerOptions = TcpAddress & { readonly maxMessageBytes: number }
 
 type Serve = TransportServer["Service"]["serve"]
 type Accept = Parameters<Serve>[0]

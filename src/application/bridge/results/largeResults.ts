@@ -18,7 +18,6 @@ import {
 } from "../../../domain/results/resultContent.ts"
 import { nextPageKey, parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
 import { McpSessionError } from "../../ports/McpSession.ts"
-import { errorResult } from "../textResults.ts"
 import { singleLine } from "../../../domain/tools/singleLine.ts"
 import { encodeUtf8 } from "../../../domain/utf8.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
@@ -109,6 +108,8 @@ const pageEnvelope = 512
 const maxBinaryLinks = 3
 
 const text = (value: string): JsonObject => ({ type: "text", text: value })
+export const textResult = (value: string): JsonObject => ({ content: [text(value)] })
+export const errorResult = (value: string): JsonObject => ({ ...textResult(value), isError: true })
 
 const linksTo = ({ binaries }: ResultContent, id: string): ReadonlyArray<JsonObject> => [
   { type: "resource_link", uri: toResultUri({ id, offset: 0 }), name: "whole result", mimeType: "text/plain" },
