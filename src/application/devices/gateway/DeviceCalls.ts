@@ -10,6 +10,11 @@ import type { FrameLink } from "../FrameLink.ts"
 
 export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 
+const invalidArguments = (service: string, errors: ReadonlyArray<string>): ServiceOutcome => {
+  const list = errors.map((error) => `\n- ${error}`).join("")
+  return failedOutcome(`'${service}' was not called: its arguments do not match its schema.${list}`)
+}
+
 /** In-flight calls of one device. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
@@ -19,10 +24,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   recordFault: (text: string) => Effect.Effect<void>
 ) {
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
-  /**
-   * Unsent messages count as calls even after their caller has given up: otherwise calls to a device that does not
-   * read would exhaust memory.
-   */
+  // Unsent messages count as calls after their caller has given up: calls to a device that does not read use memory.
   const sending = yield* FiberSet.make<void>()
   const disconnected = yield* Deferred.make<string>()
   let disconnectReason: string | undefined
@@ -67,10 +69,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
     call: Effect.fnUntraced(
       function* (name: string, service: DeviceService, params: JsonObject) {
         const errors = yield* check(service.parameters, params)
-        if (errors.length > 0) {
-          const list = errors.map((error) => `\n- ${error}`).join("")
-          return failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
-        }
+        if (errors.length > 0) return invalidArguments(name, errors)
         const inFlight = Math.max(pending.size, yield* FiberSet.size(sending))
         if (disconnectReason === undefined && inFlight >= maxCalls) {
           return failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
