@@ -5,8 +5,8 @@ const maxQuotedLength = 256
 const maxListedLength = 512
 
 /** Shortens a text of any length for a message. */
-export const truncateQuote = (text: string): string =>
-  text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength).toWellFormed()}…` : text
+export const truncateQuote = (text: string, maxLength = maxQuotedLength): string =>
+  text.length > maxLength ? `${text.slice(0, maxLength).toWellFormed()}…` : text
 
 /** Joins the first items of a list of any length for a message, and counts the others: `a, b and 2998 more`. */
 export const formatSome = (items: ReadonlyArray<string>, separator = ", "): string => {

@@ -1,4 +1,4 @@
-import { Result, Schema, SchemaIssue } from "effect"
+import { Array, Result, Schema, SchemaIssue } from "effect"
 import { truncateQuote } from "./errorMessage.ts"
 import { hasAtMostParts, isJsonObject } from "./json.ts"
 
@@ -88,11 +88,10 @@ export const makeListCodec = <A extends object, I>(
       if (Result.isSuccess(whole) || !isJsonObject(wire)) return whole
       const { [list]: listed } = wire
       if (!Array.isArray(listed)) return whole
-      const items = listed.map(repair)
-      const results = items.map((item) => decode({ ...wire, [list]: [item] }))
-      const valid = items.filter((_, index) => results[index] && Result.isSuccess(results[index]))
+      const [valid, omitted] = Array.partition(listed.map(repair), (item) =>
+        Result.map(decode({ ...wire, [list]: [item] }), () => item)
+      )
       if (valid.length === 0) return whole
-      const omitted = results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : []))
       return Result.map(decode({ ...wire, [list]: valid }), (decoded) =>
         omitted.length === 0 ? decoded : { ...decoded, omitted }
       )

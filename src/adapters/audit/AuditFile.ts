@@ -7,7 +7,7 @@ import { Clock, Data, Duration, Effect, Latch, Layer, Result, Stream } from "eff
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { canonicalJson, isJsonObject } from "../../domain/json.ts"
-import { descriptorOf, descriptorProblem } from "../process/descriptors.ts"
+import { descriptorOf, descriptorProblem } from "../process/fileContents.ts"
 
 /** Size at which an audit file is rotated, and the number of rotated files. */
 export interface AuditRotation {

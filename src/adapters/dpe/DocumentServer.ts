@@ -8,9 +8,8 @@ import { listen, listeningUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 
-/** Bounded in-memory documents. The oldest are evicted first. Times are in milliseconds since 1970. */
+/** Bounded in-memory documents, oldest first. The oldest are evicted first. Times are in milliseconds since 1970. */
 const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
-  /** Oldest first. */
   const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
   let bytes = 0
 
@@ -38,24 +37,20 @@ const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
   }
 }
 
-/** The length of the hash: a longer key would not be stronger. */
-const keyBytes = 32
-
 /** Strict, so each document has one URL: 43 characters are 256 bits in base64url. */
 const signedUrlPattern = /^\/dpe\/([\w-]{43})\?expires=(\d{1,16})&signature=([\w-]{43})$/
 
 /** Makes a signer with a random key. Its ids do not reveal the documents. Times are in milliseconds since 1970. */
 const makeUrlSigner = () => {
-  const key = randomBytes(keyBytes)
-  const signatureOf = (id: string, expires: string): string =>
-    createHmac("sha256", key).update(`url\n${id}\n${expires}`).digest("base64url")
+  // As long as the hash: a longer key would not be stronger.
+  const key = randomBytes(32)
+  const hmacOf = (text: string, bytes: Uint8Array = new Uint8Array()): string =>
+    createHmac("sha256", key).update(text).update(bytes).digest("base64url")
+  const signatureOf = (id: string, expires: string): string => hmacOf(`url\n${id}\n${expires}`)
 
   return {
     documentIdOf: ({ bytes, mimeType, uri }: DpeDocument): string =>
-      createHmac("sha256", key)
-        .update(`document\n${JSON.stringify([uri, mimeType])}\n`)
-        .update(bytes)
-        .digest("base64url"),
+      hmacOf(`document\n${JSON.stringify([uri, mimeType])}\n`, bytes),
     sign: (id: string, expiresAt: number): string =>
       `/dpe/${id}?expires=${expiresAt}&signature=${signatureOf(id, String(expiresAt))}`,
     /** Parses a signed URL, expired or not; `undefined` for others. */
@@ -186,9 +181,8 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   http.on("connection", (socket) => run(limitConnectionAge(socket)))
   http.on("request", (request, response) =>
     run(
-      respond(request, response).pipe(
-        Effect.tapCause((cause) => Effect.logError("document request failed", cause)),
-        Effect.catchCause(() => Effect.sync(() => void response.destroy()))
+      Effect.catchCause(respond(request, response), (cause) =>
+        Effect.map(Effect.logError("document request failed", cause), () => void response.destroy())
       )
     )
   )

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Clock, Data, Duration, Effect, Option, Semaphore } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { mimeEssence } from "../../domain/documents/DocumentContents.ts"
+import { mimeEssence, mimeTypeOf } from "../../domain/skills/mimeTypes.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
@@ -38,20 +38,17 @@ const fileOperation = <A>(failing: string, run: (signal: AbortSignal) => Promise
   })
 
 /** Returns the real path of the folder after checking that no other user can access it. */
-const openFolder = Effect.fnUntraced(function* (folder: string) {
-  const failing = `Cannot use the folder ${folder} for documents`
-  yield* fileOperation(failing, () => mkdir(folder, { recursive: true, mode: 0o700 }))
-  const path = yield* fileOperation(failing, () => realpath(folder))
-  const { mode, uid } = yield* fileOperation(failing, () => stat(path))
-  const user = process.geteuid?.()
-  if (user === undefined) return path // Windows has access lists instead of modes
-  if (uid !== user) return yield* new FileCacheError({ message: `${failing}: it belongs to another user` })
-  if ((mode & 0o077) !== 0) {
-    const advice = "run chmod 700 or choose another folder"
-    return yield* new FileCacheError({ message: `${failing}: other users can access it; ${advice}` })
-  }
-  return path
-})
+const openFolder = (folder: string) =>
+  fileOperation(`Cannot use the folder ${folder} for documents`, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const path = await realpath(folder)
+    const { mode, uid } = await stat(path)
+    const user = process.geteuid?.() // Windows has access lists instead of modes
+    if (user !== undefined && uid !== user) throw new Error("it belongs to another user")
+    if (user !== undefined && (mode & 0o077) !== 0)
+      throw new Error("other users can access it; run chmod 700 or choose another folder")
+    return path
+  })
 
 /** Removes a file. False when that fails. */
 const removeFile = (path: string, name: string) =>
@@ -83,44 +80,22 @@ const readFolder = Effect.fnUntraced(function* (path: string) {
   return files.flat().toSorted(([, one], [, other]) => one.lastUsedAt - other.lastUsedAt)
 })
 
-const office = "application/vnd.openxmlformats-officedocument"
+const commonExtensions = "json pdf xml yaml zip pptx xlsx docx mp3 wav gif jpg png svg webp css csv html md mp4".split(
+  " "
+)
 
-/** Fixed, so a document has the same name on every host. */
+/** The extension of each type. Fixed, so a document has the same name on every host. */
 const extensions: ReadonlyMap<string, string> = new Map([
-  ["application/json", "json"],
+  ...commonExtensions.map((extension) => [mimeTypeOf(`x.${extension}`), extension] as const),
   ["application/msword", "doc"],
-  ["application/pdf", "pdf"],
-  ["application/rtf", "rtf"],
-  ["application/xml", "xml"],
-  ["application/yaml", "yaml"],
-  ["application/zip", "zip"],
-  [`${office}.presentationml.presentation`, "pptx"],
-  [`${office}.spreadsheetml.sheet`, "xlsx"],
-  [`${office}.wordprocessingml.document`, "docx"],
-  ["audio/mpeg", "mp3"],
-  ["audio/wav", "wav"],
-  ["image/gif", "gif"],
-  ["image/jpeg", "jpg"],
-  ["image/png", "png"],
-  ["image/svg+xml", "svg"],
-  ["image/webp", "webp"],
-  ["text/css", "css"],
-  ["text/csv", "csv"],
-  ["text/html", "html"],
-  ["text/markdown", "md"],
-  ["text/xml", "xml"],
-  ["text/yaml", "yaml"],
-  ["video/mp4", "mp4"]
+  ["application/rtf", "rtf"]
 ])
 
 /** The file extension of a MIME type, without the dot; `bin` when unknown. */
 const extensionOf = (mimeType: string): string => {
   const essence = mimeEssence(mimeType)
-  const known = extensions.get(essence)
-  if (known !== undefined) return known
-  if (essence.endsWith("+json")) return "json"
-  if (essence.endsWith("+xml")) return "xml"
-  return essence.startsWith("text/") ? "txt" : "bin"
+  const suffix = /(?<=\+)(?:json|xml)$|(?<=^text\/)(?:xml|yaml)$/.exec(essence)?.[0]
+  return extensions.get(essence) ?? suffix ?? (essence.startsWith("text/") ? "txt" : "bin")
 }
 
 /** The name is a hash of URI and contents, so equal documents share a file. */
@@ -169,13 +144,12 @@ export const makeFileCache = Effect.fn("FileCache.make")(function* ({
           writeFile(join(path, part), bytes, { flag: "wx", mode: 0o600, flush: true, signal })
         )
         yield* fileOperation(failing, () => utimes(join(path, part), now / 1000, now / 1000))
-        const place = fileOperation(failing, () => rename(join(path, part), join(path, name)))
-        yield* Effect.uninterruptible(
-          Effect.map(place, () => {
-            files.delete(name)
-            files.set(name, { bytes: bytes.byteLength, lastUsedAt: now })
-          })
-        )
+        const place = fileOperation(failing, async () => {
+          await rename(join(path, part), join(path, name))
+          files.delete(name)
+          files.set(name, { bytes: bytes.byteLength, lastUsedAt: now })
+        })
+        yield* Effect.uninterruptible(place)
       }),
       (part) => removeFile(path, part)
     )

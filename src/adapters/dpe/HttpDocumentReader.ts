@@ -22,7 +22,6 @@ export const transfer = (failing: string, run: (signal: AbortSignal) => Promise<
     }
   })
 
-/** Reads a body, and fails as soon as it exceeds the limit. */
 const readBody = async ({ body }: Response, origin: string, maxBytes: number): Promise<Uint8Array> => {
   if (body === null) return new Uint8Array()
   const reader = body.getReader() // not every browser can iterate streams

@@ -1,5 +1,5 @@
 import { constants } from "node:fs"
-import { type FileHandle, open, realpath } from "node:fs/promises"
+import { open, realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { lookup } from "node:dns/promises"
@@ -63,15 +63,6 @@ const isInside = (folder: string, path: string): boolean => {
   return relativePath !== "" && !relativePath.startsWith("..") && !isAbsolute(relativePath)
 }
 
-const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
-  const found = await file.stat()
-  if (!found.isFile()) throw unreadable(`${path} is not a file`)
-  if (found.size > maxBytes) throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
-  const bytes = new Uint8Array(found.size)
-  const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0)
-  return bytes.subarray(0, bytesRead)
-}
-
 const readFile = async (url: URL, folders: ReadonlyArray<string>, maxBytes: number): Promise<DocumentContent> => {
   const path = await realpath(fileURLToPath(url))
   const allowed = await Promise.all(folders.map((folder) => realpath(folder)))
@@ -80,7 +71,11 @@ const readFile = async (url: URL, folders: ReadonlyArray<string>, maxBytes: numb
   }
   // Opening a FIFO must not block the reader.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
+  const found = await file.stat()
+  if (!found.isFile()) throw unreadable(`${path} is not a file`)
+  if (found.size > maxBytes) throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
+  const { buffer, bytesRead } = await file.read(new Uint8Array(found.size), 0, found.size, 0)
+  return { bytes: buffer.subarray(0, bytesRead), mimeType: undefined }
 }
 
 /** Reads documents over HTTP, and files, from these sources only. */

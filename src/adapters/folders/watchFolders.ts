@@ -7,13 +7,12 @@ const debounceTime = "100 millis"
 /** Interval of polling for folders that do not exist or cannot be watched. */
 const pollInterval = "1 second"
 
-/** Changes when another folder takes the place of this one. */
+/** Changes when another folder takes the place of this one; `undefined` without a readable one. */
 const folderIdentity = (folder: string): string | undefined => {
   try {
     const { dev, ino } = statSync(folder)
     return `${dev} ${ino}`
   } catch {
-    // The folder does not exist or is unreadable.
     return undefined
   }
 }

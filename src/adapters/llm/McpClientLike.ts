@@ -60,45 +60,37 @@ export interface McpClientLike {
   close(): Promise<void>
 }
 
-const decodeItems = Effect.fnUntraced(function* <A>(
+const decodeItems = <A>(
   type: string,
-  items: ReadonlyArray<JsonObject>,
-  decodeItem: (item: JsonObject) => A | undefined
-) {
-  const found: Array<A> = []
-  for (const item of items) {
-    const known = decodeItem(item)
-    if (known !== undefined) found.push(known)
-    else yield* Effect.logWarning("invalid item omitted from listing", { type, name: item["name"], uri: item["uri"] })
-  }
-  return found
-})
+  decodeItem: (item: JsonObject) => A | undefined,
+  isShown: (item: JsonObject) => boolean = () => true
+) =>
+  Effect.fnUntraced(function* (items: ReadonlyArray<JsonObject>) {
+    const found: Array<A> = []
+    for (const item of items.filter(isShown)) {
+      const known = decodeItem(item)
+      if (known !== undefined) found.push(known)
+      else yield* Effect.logWarning("invalid item omitted from listing", { type, name: item["name"], uri: item["uri"] })
+    }
+    return found
+  })
 
-const decodeContents = (items: ReadonlyArray<JsonObject>) =>
-  decodeItems("contents", items, (item) => (isContents(item) ? item : undefined))
+const decodeContents = decodeItems("contents", (item) => (isContents(item) ? item : undefined))
 
 /** Models see neither the tools of apps nor the apps. */
-const decodeTools = (items: ReadonlyArray<JsonObject>) =>
-  decodeItems(
-    "tool",
-    items.filter(({ _meta }) => !isAppOnly(asObject(_meta))),
-    decodeTool
-  )
-
-const decodeResources = (items: ReadonlyArray<JsonObject>) =>
-  decodeItems(
-    "resource",
-    items.filter((item) => !isAppResource(item)),
-    (item) => (isResource(item) ? item : undefined)
-  )
+const decodeTools = decodeItems("tool", decodeTool, ({ _meta }) => !isAppOnly(asObject(_meta)))
+const decodeResources = decodeItems(
+  "resource",
+  (item) => (isResource(item) ? item : undefined),
+  (item) => !isAppResource(item)
+)
 
 /** Adapts a progress listener. Its exceptions do not fail the call. */
-const toProgressHandler =
-  (onprogress: (progress: McpProgress) => void) =>
-  (progress: McpProgress): Effect.Effect<void> =>
-    Effect.sync(() => onprogress(progress)).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("progress listener failed", cause))
-    )
+const toProgressHandler = (onprogress: (progress: McpProgress) => void) => (progress: McpProgress) =>
+  Effect.catchCause(
+    Effect.sync(() => onprogress(progress)),
+    (cause) => Effect.logWarning("progress listener failed", cause)
+  )
 
 const makeClient = (session: McpSession, context: Context.Context<never>): McpClientLike => {
   const closing = new AbortController()
@@ -112,13 +104,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     const known = Effect.mapError(request, (error) =>
       error instanceof McpClientError ? error : McpClientError.fromFailure(error)
     )
-    const limited =
-      timeout === undefined
-        ? known
-        : Effect.timeoutOrElse(known, {
-            duration: timeout,
-            orElse: () => Effect.fail(McpClientError.timedOut(timeout))
-          })
+    const orElse = () => Effect.fail(McpClientError.timedOut(timeout ?? 0))
+    const limited = timeout === undefined ? known : Effect.timeoutOrElse(known, { duration: timeout, orElse })
     const exit = await Effect.runPromiseExitWith(context)(limited, { signal: abortSignal })
     if (Exit.isSuccess(exit)) return exit.value
     if (abortSignal.aborted) throw abortReasonOf(abortSignal)
@@ -136,18 +123,12 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
         options
       ),
     allTools: (options) => run(Effect.flatMap(listAllPages(session.listTools), decodeTools), options),
-    callTool: ({ name: tool, arguments: args = {} }, _resultSchema, { onprogress, ...options } = {}) =>
-      run(
-        session
-          .callTool(tool, args, onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) })
-          .pipe(
-            Effect.map(decodeToolResult),
-            Effect.filterOrFail(Predicate.isNotUndefined, () =>
-              McpClientError.invalidResponse(`tool '${tool}' returned an invalid MCP result`)
-            )
-          ),
-        options
-      ),
+    callTool: ({ name: tool, arguments: args = {} }, _resultSchema, { onprogress, ...options } = {}) => {
+      const hooks = onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) }
+      const invalid = () => McpClientError.invalidResponse(`tool '${tool}' returned an invalid MCP result`)
+      const called = Effect.map(session.callTool(tool, args, hooks), decodeToolResult)
+      return run(Effect.filterOrFail(called, Predicate.isNotUndefined, invalid), options)
+    },
     listResources: ({ cursor } = {}, options) =>
       run(
         Effect.flatMap(session.listResources(cursor), ({ items, nextCursor }) =>

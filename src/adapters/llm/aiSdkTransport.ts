@@ -1,6 +1,6 @@
 import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { asObject, asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { asObject, asString, type JsonObject } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
@@ -38,13 +38,8 @@ const handleRequest = async (client: McpClientLike, method: string, params: Json
       return client.ping()
     case "tools/list":
       return client.listTools({ cursor })
-    case "tools/call": {
-      const args = params["arguments"]
-      return client.callTool({
-        name: requireString(params, "name"),
-        arguments: isJsonObject(args) ? { ...args } : undefined
-      })
-    }
+    case "tools/call":
+      return client.callTool({ name: requireString(params, "name"), arguments: { ...asObject(params["arguments"]) } })
     case "resources/list":
       return client.listResources({ cursor })
     case "resources/read":

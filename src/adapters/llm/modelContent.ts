@@ -35,12 +35,12 @@ export const modelPartsOf = ({ content, structuredContent }: McpToolResult): Rea
     ? [textPart(JSON.stringify(structuredContent))]
     : content.map(toModelPart)
 
+const textOf = (parts: ReadonlyArray<ModelPart>): string =>
+  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+
 /** The text of a result; undefined when it has an image or audio. */
 export const onlyTextOf = (parts: ReadonlyArray<ModelPart>): string | undefined =>
   parts.every(({ type }) => type === "text") ? textOf(parts) : undefined
-
-const textOf = (parts: ReadonlyArray<ModelPart>): string =>
-  parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
 
 /** The text parts of a result, without images and audio. */
 export const modelTextOf = (result: McpToolResult): string => textOf(modelPartsOf(result))

@@ -1,4 +1,4 @@
-import { Data, Duration, Effect, Fiber, Option, type Scope, Stream } from "effect"
+import { Data, Duration, Effect, Fiber, Option, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { spawnGuarded } from "./spawnGuarded.ts"
@@ -16,37 +16,24 @@ const maxQuotedLength = 200
 /** Time for the end of stderr after the command: a process that it leaves behind may keep stderr open. */
 const endTimeout = "200 millis"
 
-interface ErrorOutput {
-  /** Reads stderr to its end in the background, so the command never waits for a reader. */
-  readonly collect: (stderr: Stream.Stream<Uint8Array, unknown>) => Effect.Effect<void, never, Scope.Scope>
-  /** Waits a moment for the rest of stderr. */
-  readonly settle: Effect.Effect<void>
-  /** The last lines, ready for a message; empty without any. What the command printed as its value is redacted. */
-  readonly quote: (value: string) => string
-}
-
 const truncate = (line: string): string => (line.length > maxQuotedLength ? `${line.slice(0, maxQuotedLength)}…` : line)
 
 /** Collects the last lines of the stderr of one command. */
-const makeErrorOutput = (): ErrorOutput => {
+const makeErrorOutput = () => {
   let tail = Buffer.alloc(0)
   let isTruncated = false
-  let reading: Fiber.Fiber<void> | undefined
   return {
-    collect: (stderr) =>
-      Effect.gen(function* () {
-        reading = yield* Stream.runForEach(stderr, (chunk) =>
-          Effect.sync(() => {
-            const all = Buffer.concat([tail, chunk])
-            isTruncated ||= all.length > maxTailBytes
-            tail = all.subarray(-maxTailBytes)
-          })
-        ).pipe(Effect.ignore, Effect.forkScoped)
-      }),
-    settle: Effect.suspend(() =>
-      reading === undefined ? Effect.void : Effect.asVoid(Effect.timeoutOption(Fiber.await(reading), endTimeout))
-    ),
-    quote: (value) => {
+    /** Reads stderr to its end in the background, so the command never waits for a reader. */
+    collect: (stderr: Stream.Stream<Uint8Array, unknown>) =>
+      Stream.runForEach(stderr, (chunk) =>
+        Effect.sync(() => {
+          const all = Buffer.concat([tail, chunk])
+          isTruncated ||= all.length > maxTailBytes
+          tail = all.subarray(-maxTailBytes)
+        })
+      ).pipe(Effect.ignore, Effect.forkScoped),
+    /** The last lines, ready for a message; empty without any. What the command printed as its value is redacted. */
+    quote: (value: string): string => {
       const secrets = makeSecrets()
       for (const secret of [value, ...value.split("\n")]) secrets.add(secret)
       const lines = tail.toString("utf8").split(/\r?\n/)
@@ -69,7 +56,6 @@ const defaultTimeout = Duration.seconds(30)
 /** Maximum output in bytes: enough for a certificate chain. */
 const maxOutputBytes = 64 * 1024
 
-/** Time between SIGTERM and SIGKILL. */
 const killDelay = "1 second"
 
 /** A command gave no value. `message` continues "the command …" and never quotes stdout. */
@@ -88,7 +74,6 @@ const makeShellCommand = (command: string, args: { readonly [key: string]: strin
   })
 }
 
-/** Adds the bytes of stdout to `chunks`; fails when there are too many. */
 const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>, chunks: Array<Uint8Array>) {
   let size = 0
   const bytes = Stream.mapError(output, () => commandFailed("could not be read"))
@@ -127,11 +112,11 @@ export const make = (
         // Node throws when an argument is too long for the system.
         Effect.catchDefect(() => Effect.fail(commandFailed("could not be started: is it, or an argument, too long?")))
       )
-      yield* errorOutput.collect(child.stderr)
+      const reading = yield* errorOutput.collect(child.stderr)
       yield* readOutput(child.stdout, chunks)
       const code = yield* Effect.option(child.exitCode)
       if (Option.contains(code, ChildProcessSpawner.ExitCode(0))) return yield* decodeOutput(chunks)
-      yield* errorOutput.settle
+      yield* Effect.timeoutOption(Fiber.await(reading), endTimeout)
       return yield* failWithErrorOutput(Option.isNone(code) ? "was ended by a signal" : `ended with code ${code.value}`)
     })
     return Effect.scoped(

@@ -11,14 +11,9 @@ const samplingPeriod = "15 seconds"
 export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { gauge } = yield* ServerMetrics
-    const delayHistogram = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const histogram = monitorEventLoopDelay({ resolution })
-        histogram.enable()
-        return histogram
-      }),
-      (histogram) => Effect.sync(() => histogram.disable())
-    )
+    const delayHistogram = monitorEventLoopDelay({ resolution })
+    delayHistogram.enable()
+    yield* Effect.addFinalizer(() => Effect.sync(() => delayHistogram.disable()))
     /** In nanoseconds. */
     let lastSample = { p50: 0, p99: 0, max: 0 }
     const sample = Effect.sync(() => {

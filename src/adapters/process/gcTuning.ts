@@ -5,10 +5,8 @@ import { Duration, Effect } from "effect"
 
 const period = Duration.seconds(1)
 
-/** A period with this busy share is a load. */
+/** The busy share of a period under load, and of a quiet one: pings, and a few small messages. */
 const loadShare = 0.1
-
-/** A period with a smaller busy share is quiet: pings, and a few small messages. */
 const quietShare = 0.02
 
 /** Quiet periods that end a load: in shorter pauses, the next load would pay for the action. */
@@ -48,22 +46,18 @@ export const runAfterLoads = (action: () => void, readBusyShare: () => number): 
 const urgentBytes = 32 * 1024 * 1024
 const worthwhileBytes = 8 * 1024 * 1024
 
-/** Seconds without further frees that end an event. */
+/** Periods without further frees that end an event. */
 const calmPeriods = 3
 
-/** What {@link runAfterFrees} does. */
-interface AfterFrees {
-  /** Within two seconds after 32 MiB were freed: the event may go on. */
-  readonly collect: () => void
-  /** At the end of an event: three seconds after the last of at least 8 MiB. */
-  readonly release: () => void
-}
-
 /**
- * Acts after an event that frees much, as `readFreedBytes`, the sum of all frees, tells. A second between lets closed
- * sockets release their buffers.
+ * Acts after an event that frees much, as `readFreedBytes`, the sum of all frees, tells. It collects within two seconds
+ * after 32 MiB were freed, since the event may go on, and releases at its end: three seconds after the last of at least
+ * 8 MiB. A second between lets closed sockets release their buffers.
  */
-export const runAfterFrees = ({ collect, release }: AfterFrees, readFreedBytes: () => number): Effect.Effect<never> =>
+export const runAfterFrees = (
+  { collect, release }: { readonly collect: () => void; readonly release: () => void },
+  readFreedBytes: () => number
+): Effect.Effect<never> =>
   Effect.suspend(() => {
     let released = readFreedBytes()
     let collected = released

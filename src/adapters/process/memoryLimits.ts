@@ -1,4 +1,5 @@
 import { totalmem } from "node:os"
+import { Record } from "effect"
 import type { Limits, memoryLimitRows } from "../../application/server/Limits.ts"
 
 /** The limits of what all clients together may hold in memory. */
@@ -21,8 +22,5 @@ export const memoryShares: { readonly [L in keyof MemoryLimits]: number } = {
 const availableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
 
 /** The default limits of this process. */
-export const makeMemoryLimits = (memory = availableMemory()): MemoryLimits => ({
-  totalBacklogBytes: Math.floor(memory / memoryShares.totalBacklogBytes),
-  totalIncompleteBytes: Math.floor(memory / memoryShares.totalIncompleteBytes),
-  totalRequestBytes: Math.floor(memory / memoryShares.totalRequestBytes)
-})
+export const makeMemoryLimits = (memory = availableMemory()): MemoryLimits =>
+  Record.map(memoryShares, (share) => Math.floor(memory / share))

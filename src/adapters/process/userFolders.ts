@@ -17,20 +17,19 @@ export const homeFolder = (): string | undefined => {
 export const noHomeAdvice = (variable?: string): string =>
   `the home folder is unknown: set HOME${variable === undefined ? "" : ` or ${variable}`}`
 
-/** The folder that a variable of the XDG specification sets, which ignores relative paths. */
-const folderOf = (configured = "", home: string | undefined, ...below: ReadonlyArray<string>): string | undefined =>
-  isAbsolute(configured) ? configured : home === undefined ? undefined : join(home, ...below)
-
-const below = (folder: string | undefined, ...path: ReadonlyArray<string>): string | undefined =>
-  folder === undefined ? undefined : join(folder, ...path)
+/** A path below the folder that a variable of the XDG specification sets, which ignores relative paths. */
+const pathBelow = (configured = "", home: string | undefined, inHome: string, ...path: ReadonlyArray<string>) => {
+  if (isAbsolute(configured)) return join(configured, ...path)
+  return home === undefined ? undefined : join(home, inHome, ...path)
+}
 
 /** A file of the command in the state folder of the user, if that is known. */
 export const userStateFile = (name: string, env: Environment = process.env, home = homeFolder()): string | undefined =>
-  below(folderOf(env["XDG_STATE_HOME"], home, ".local", "state"), "a2c", name)
+  pathBelow(env["XDG_STATE_HOME"], home, ".local/state", "a2c", name)
 
 /** A folder of the command for files that it can make again, if one is known. */
 export const userCacheFolder = (
   name: string,
   env: Environment = process.env,
   home = homeFolder()
-): string | undefined => below(folderOf(env["XDG_CACHE_HOME"], home, ".cache"), "a2c-smcp", name)
+): string | undefined => pathBelow(env["XDG_CACHE_HOME"], home, ".cache", "a2c-smcp", name)

@@ -1,16 +1,4 @@
-import {
-  type FileHandle,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile
-} from "node:fs/promises"
+import { lstat, mkdir, mkdtemp, open, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, sep } from "node:path"
 import { type BigIntStats, constants } from "node:fs"
 import { randomUUID } from "node:crypto"
@@ -30,25 +18,22 @@ import { watchFolders } from "../folders/watchFolders.ts"
 import { parseYamlValue } from "./parseYamlValue.ts"
 import { checkFiles, unpackArchive } from "./unpackArchive.ts"
 
-const reasonsByCode: ReadonlyMap<string | undefined, SkillFileError["reason"]> = new Map([
-  ["ENOENT", "not_found"],
-  ["ENOTDIR", "not_found"],
-  ["ENAMETOOLONG", "not_found"],
-  ["EISDIR", "not_found"],
-  ["ELOOP", "traversal"],
-  ["EACCES", "forbidden"],
-  ["EPERM", "forbidden"]
-])
+const reasonsByCode: { readonly [code: string]: SkillFileError["reason"] } = {
+  ENOENT: "not_found",
+  ENOTDIR: "not_found",
+  ENAMETOOLONG: "not_found",
+  EISDIR: "not_found",
+  ELOOP: "traversal",
+  EACCES: "forbidden",
+  EPERM: "forbidden"
+}
 
-const toSkillFileError = (error: unknown): SkillFileError =>
-  error instanceof SkillFileError
-    ? error
-    : new SkillFileError({
-        reason: reasonsByCode.get(systemErrorCode(error)) ?? "io_error",
-        message: errorMessage(error)
-      })
+const toSkillFileError = (error: unknown): SkillFileError => {
+  if (error instanceof SkillFileError) return error
+  const reason = reasonsByCode[systemErrorCode(error) ?? ""] ?? "io_error"
+  return new SkillFileError({ reason, message: errorMessage(error) })
+}
 
-/** Runs an operation of the file system. */
 const fileOperation = <A>(run: () => Promise<A>): Effect.Effect<A, SkillFileError> =>
   Effect.tryPromise({ try: run, catch: toSkillFileError })
 
@@ -91,14 +76,10 @@ const resolveInside = async (root: string, below: string): Promise<{ root: strin
 const versionOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(":")
 
-interface Opened {
-  readonly file: FileHandle
-  /** Below the root. */
-  readonly path: string
-  readonly found: BigIntStats
-}
+type Opened = Awaited<ReturnType<typeof openInside>>
 
-const openInside = async (root: string, below: string): Promise<Opened> => {
+/** Opens a file; `path` is below the root. */
+const openInside = async (root: string, below: string) => {
   const resolved = await resolveInside(root, below)
   // A link may have replaced the file by now. Opening a FIFO must not block the reader.
   const file = await open(resolved.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -132,7 +113,6 @@ const readBytes = async ({ file, found }: Opened, offset: number, length: number
   return bytes
 }
 
-/** Opens a file below a root for the scope. */
 const openSkillFile = (root: string, path: string): Effect.Effect<OpenSkillFile, SkillFileError, Scope.Scope> =>
   Effect.acquireRelease(
     fileOperation(() => openInside(root, path)),
@@ -172,12 +152,10 @@ const replaceFolder = async (replacement: string, folder: string, previous: stri
     () => true,
     () => false
   )
-  try {
-    await rename(replacement, folder)
-  } catch (error) {
+  await rename(replacement, folder).catch(async (error) => {
     if (hadPrevious) await rename(previous, folder)
     throw error
-  }
+  })
 }
 
 /**
@@ -205,23 +183,11 @@ const makeStage = Effect.fnUntraced(function* (
   })
 
   const serverFolder = (server: string): string => {
-    const known = serverFolders.get(server)
-    if (known !== undefined) return known
-    const name = `${serverFolders.size + 1}-${server.slice(0, 64).replaceAll(/[^A-Za-z0-9_-]/g, "_")}`
+    const safeName = server.slice(0, 64).replaceAll(/[^A-Za-z0-9_-]/g, "_")
+    const name = serverFolders.get(server) ?? `${serverFolders.size + 1}-${safeName}`
     serverFolders.set(server, name)
     return name
   }
-
-  const place = (root: string, target: string, files: ReadonlyArray<StagedFile>) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => join(root, `.${randomUUID()}`)),
-      (work) =>
-        stagingOperation(async () => {
-          await writeFiles(join(work, "new"), files)
-          await replaceFolder(join(work, "new"), target, join(work, "previous"))
-        }),
-      removeFolder
-    )
 
   return Effect.fnUntraced(function* (server, skill, content) {
     const files =
@@ -231,7 +197,11 @@ const makeStage = Effect.fnUntraced(function* (
     const placed = Effect.gen(function* () {
       const root = yield* openFolder
       const target = join(root, serverFolder(server), skill)
-      yield* place(root, target, files)
+      const work = join(root, `.${randomUUID()}`)
+      yield* stagingOperation(async () => {
+        await writeFiles(join(work, "new"), files)
+        await replaceFolder(join(work, "new"), target, join(work, "previous"))
+      }).pipe(Effect.ensuring(removeFolder(work)))
       return target
     })
     // An interruption does not stop writes that have begun.
@@ -248,8 +218,7 @@ const listFolders = async (folder: string): Promise<ReadonlyArray<string>> => {
     throw error
   })
   const names: Array<string> = []
-  for (const entry of entries) {
-    if (!isSkillFolder(entry.name)) continue
+  for (const entry of entries.filter(({ name }) => isSkillFolder(name))) {
     // A link can be broken.
     const found = entry.isSymbolicLink() ? await stat(join(folder, entry.name)).catch(() => undefined) : entry
     if (found?.isDirectory()) names.push(entry.name)

@@ -72,31 +72,29 @@ const checkPath = (path: string, count: number): Result.Result<string, StagingEr
   return count > maxFiles ? Result.fail(rejected(`more than ${maxFiles} files`)) : Result.succeed(normalized.success)
 }
 
+/** An entry of either format; archives in ZIP have their modes elsewhere. */
 interface Entry<E> {
-  readonly path: string
-  readonly kind: "file" | "folder" | "other"
-  readonly isExecutable: boolean
+  readonly header: { readonly path: string; readonly type: string; readonly mode?: number | undefined }
   readonly body: Stream.Stream<Uint8Array, E>
 }
 
-const concatenate = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0))
-  let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
-  }
-  return bytes
-}
+/** The bits of a mode that tell the kind of a file, and the values for files and for unknown kinds. */
+const kindMask = 0o170000
+const fileKinds: ReadonlySet<number> = new Set([0, 0o100000])
 
 /** Reads the files of an archive within the limits. Rejects links, and paths that lead out of the archive. */
-const readEntries = <E extends { readonly message: string }>(entries: Stream.Stream<Entry<E>, E>) =>
+const readEntries = <E extends { readonly message: string }>(
+  entries: Stream.Stream<Entry<E>, E>,
+  modes: ReadonlyMap<string, number> = new Map()
+) =>
   Effect.suspend(() => {
     let left: number = maxStagedBytes
     let count = 0
-    const readEntry = Effect.fnUntraced(function* ({ body, isExecutable, kind, path }: Entry<E>) {
-      if (kind === "folder") return []
-      if (kind === "other") return yield* rejected(`${quote(path)} is neither a file nor a folder`)
+    const readEntry = Effect.fnUntraced(function* ({ body, header }: Entry<E>) {
+      const { path, type, mode = modes.get(path) ?? 0 } = header
+      if (type === "Directory") return []
+      if (type !== "File" || !fileKinds.has(mode & kindMask))
+        return yield* rejected(`${quote(path)} is neither a file nor a folder`)
       const checked = yield* Effect.fromResult(checkPath(path, ++count))
       const chunks: Array<Uint8Array> = []
       yield* Stream.runForEach(body, (chunk) => {
@@ -105,7 +103,7 @@ const readEntries = <E extends { readonly message: string }>(entries: Stream.Str
         chunks.push(chunk)
         return Effect.void
       })
-      return [{ path: checked, bytes: concatenate(chunks), isExecutable }]
+      return [{ path: checked, bytes: Buffer.concat(chunks), isExecutable: (mode & 0o111) !== 0 }]
     })
     return Stream.runCollect(Stream.mapEffect(entries, readEntry))
   }).pipe(
@@ -113,52 +111,11 @@ const readEntries = <E extends { readonly message: string }>(entries: Stream.Str
     Effect.mapError((error) => (error instanceof StagingError ? error : rejected(error.message)))
   )
 
-const isExecutableMode = (mode: number): boolean => (mode & 0o111) !== 0
-
 const gunzipBytes = (bytes: Uint8Array) =>
   Effect.tryPromise({
     try: () => promisify(gunzip)(bytes, { maxOutputLength: maxTarBytes }),
     catch: (error) => (systemErrorCode(error) === "ERR_BUFFER_TOO_LARGE" ? tooLarge : rejected(errorMessage(error)))
   })
-
-const tarKind = (type: Tar.EntryType): Entry<never>["kind"] => {
-  if (type === "File") return "file"
-  return type === "Directory" ? "folder" : "other"
-}
-
-const unpackTar = (bytes: Uint8Array) =>
-  readEntries(
-    Stream.make(bytes).pipe(
-      Stream.pipeThroughChannel(Tar.decode()),
-      Stream.map(({ body, header: { mode, path, type } }) => ({
-        path,
-        kind: tarKind(type),
-        isExecutable: isExecutableMode(mode),
-        body
-      }))
-    )
-  )
-
-/** The bits of a mode that tell the kind of a file, and the values for files and for unknown kinds. */
-const kindMask = 0o170000
-const fileKinds: ReadonlySet<number> = new Set([0, 0o100000])
-
-const zipKind = (type: Zip.EntryType, mode: number): Entry<never>["kind"] => {
-  if (type === "Directory") return "folder"
-  return fileKinds.has(mode & kindMask) ? "file" : "other"
-}
-
-const unpackZip = (bytes: Uint8Array) => {
-  const modes = findZipModes(bytes)
-  const entries = Stream.make(bytes).pipe(
-    Stream.pipeThroughChannel(Zip.decode()),
-    Stream.map(({ body, header: { path, type } }) => {
-      const mode = modes.get(path) ?? 0
-      return { path, kind: zipKind(type, mode), isExecutable: isExecutableMode(mode), body }
-    })
-  )
-  return readEntries(entries)
-}
 
 /** Removes the only folder around all files, if the skill is in it. */
 const removeOuterFolder = (files: ReadonlyArray<StagedFile>): ReadonlyArray<StagedFile> => {
@@ -171,11 +128,16 @@ const removeOuterFolder = (files: ReadonlyArray<StagedFile>): ReadonlyArray<Stag
 }
 
 /** Unpacks an archive in memory. Its files are those of the skill, or are all in one folder. */
-export const unpackArchive = (
+export const unpackArchive = Effect.fnUntraced(function* (
   format: ArchiveFormat,
   bytes: Uint8Array
-): Effect.Effect<ReadonlyArray<StagedFile>, StagingError> =>
-  Effect.map(format === "zip" ? unpackZip(bytes) : Effect.flatMap(gunzipBytes(bytes), unpackTar), removeOuterFolder)
+): Effect.fn.Return<ReadonlyArray<StagedFile>, StagingError> {
+  const files =
+    format === "zip"
+      ? readEntries(Stream.pipeThroughChannel(Stream.make(bytes), Zip.decode()), findZipModes(bytes))
+      : readEntries(Stream.pipeThroughChannel(Stream.make(yield* gunzipBytes(bytes)), Tar.decode()))
+  return removeOuterFolder(yield* files)
+})
 
 /** Gives the files to stage, checked against the limits. */
 export const checkFiles = (

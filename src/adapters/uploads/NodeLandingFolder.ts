@@ -12,7 +12,6 @@ const partPattern = /^\.a2c-upload-[0-9a-f-]{36}\.part$/
 /** Files of the same name before an upload fails. */
 const maxNumber = 1000
 
-/** Codes of file systems without hard links. */
 const noLinkCodes: ReadonlySet<string | undefined> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"])
 
 const fileOperation = <A>(failing: string, run: () => Promise<A>): Effect.Effect<A, LandingFailed> =>
@@ -27,32 +26,27 @@ type LinkFile = (path: string, newPath: string) => Promise<void>
 /** Moves a file to a name; false when the name is taken. The complete file appears at once. */
 const moveTo = async (part: string, target: string, linkFile: LinkFile): Promise<boolean> => {
   try {
-    await linkFile(part, target)
-    await unlink(part)
+    await linkFile(part, target).then(
+      () => unlink(part),
+      (error) => {
+        if (noLinkCodes.has(systemErrorCode(error))) return moveWithoutLinks(part, target)
+        throw error
+      }
+    )
     return true
-  } catch (error) {
-    const code = systemErrorCode(error)
-    if (code === "EEXIST") return false
-    if (!noLinkCodes.has(code)) throw error
-  }
-  return moveWithoutLinks(part, target)
-}
-
-/** As {@link moveTo}. An empty file reserves the name, since a rename replaces what exists. */
-const moveWithoutLinks = async (part: string, target: string): Promise<boolean> => {
-  try {
-    await (await open(target, "wx", 0o600)).close()
   } catch (error) {
     if (systemErrorCode(error) === "EEXIST") return false
     throw error
   }
-  try {
-    await rename(part, target)
-    return true
-  } catch (error) {
+}
+
+/** Moves a file. An empty file reserves the name, since a rename replaces what exists. */
+const moveWithoutLinks = async (part: string, target: string): Promise<void> => {
+  await (await open(target, "wx", 0o600)).close()
+  await rename(part, target).catch(async (error) => {
     await rm(target, { force: true })
     throw error
-  }
+  })
 }
 
 const openPart = Effect.fnUntraced(function* (
@@ -93,14 +87,6 @@ const openPart = Effect.fnUntraced(function* (
   }
 })
 
-const isPart = async (path: string): Promise<boolean> => {
-  try {
-    return (await lstat(path)).isFile()
-  } catch {
-    return false
-  }
-}
-
 const collectOrphans = (folder: string) =>
   fileOperation(`Cannot clean up the folder ${folder}`, async () => {
     const names = await readdir(folder).catch((error: unknown) => {
@@ -108,9 +94,10 @@ const collectOrphans = (folder: string) =>
       throw error
     })
     let removed = 0
-    for (const name of names) {
+    for (const name of names.filter((one) => partPattern.test(one))) {
       const path = join(folder, name)
-      if (!partPattern.test(name) || !(await isPart(path))) continue
+      const found = await lstat(path).catch(() => undefined)
+      if (found?.isFile() !== true) continue
       await rm(path, { force: true })
       removed++
     }

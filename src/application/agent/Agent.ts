@@ -1,4 +1,15 @@
-import { Context, Duration, Effect, Layer, PubSub, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import {
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  PubSub,
+  Result,
+  type Scope,
+  Semaphore,
+  Stream,
+  SubscriptionRef
+} from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -11,7 +22,7 @@ import {
   type MemberStatus,
   type OfficeMember
 } from "../member/OfficeMember.ts"
-import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
+import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, BadReply } from "./AgentErrors.ts"
 import { makeLocalTasks } from "./tasks/localTasks.ts"
@@ -110,26 +121,22 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
 
 const membersKey = "members"
 const refreshKey = (part: ViewPart, computer: ComputerName): string => `${part} ${computer}`
-const isKeyOfTools = (key: string): boolean => key === membersKey || key.startsWith(refreshKey("tools", ""))
 
-/** What the view of an Agent is made of. */
 type ViewParts = Effect.Success<typeof makeViewParts>
 
 const makeViewParts = Effect.gen(function* () {
-  const toolRefreshes = yield* Semaphore.make(maxRefreshes.tools)
-  const otherRefreshes = yield* Semaphore.make(maxRefreshes.others)
   return {
     view: yield* SubscriptionRef.make(initialView([])),
     refresher: yield* makeRefresher(),
-    permitsOf: (part: ViewPart) => (part === "tools" ? toolRefreshes : otherRefreshes),
+    toolPermits: yield* Semaphore.make(maxRefreshes.tools),
+    otherPermits: yield* Semaphore.make(maxRefreshes.others),
     peers: makeKnownPeers(),
     followsServers: false
   }
 })
 
-/** Makes the functions that fetch the parts of the view. */
 const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
-  const { permitsOf, refresher, view } = parts
+  const { otherPermits, refresher, toolPermits, view } = parts
   type Fetch = (computer: ComputerName) => Effect.Effect<Partial<ComputerView>, AgentError>
   const fetchers: { readonly [P in ViewPart]: Fetch } = {
     tools: requests.getToolList,
@@ -141,14 +148,12 @@ const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
   const refreshPart = (part: ViewPart, computer: ComputerName): Effect.Effect<void> =>
     refresher.refresh(
       refreshKey(part, computer),
-      Effect.matchEffect(permitsOf(part).withPermit(fetchers[part](computer)), {
-        onSuccess: (fetched) =>
-          Effect.andThen(
-            SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
-            part === "tools" ? refreshServers(computer) : Effect.void
-          ),
-        onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
-      })
+      Effect.gen(function* () {
+        const permits = part === "tools" ? toolPermits : otherPermits
+        const fetched = yield* permits.withPermit(fetchers[part](computer))
+        yield* SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched))
+        if (part === "tools") yield* refreshServers(computer)
+      }).pipe(Effect.catch(({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })))
     )
   const refreshServers = (computer: ComputerName) =>
     Effect.suspend(() => (parts.followsServers ? refreshPart("servers", computer) : Effect.void))
@@ -157,18 +162,18 @@ const makeViewUpdater = (parts: ViewParts, requests: AgentRequests) => {
   /** Fetches the members after every join: the Server does not announce members that joined earlier. */
   const refreshAll = refresher.refresh(
     membersKey,
-    Effect.matchEffect(requests.members, {
-      onSuccess: Effect.fnUntraced(function* (members) {
-        const fresh = initialView(members)
-        yield* SubscriptionRef.set(view, fresh)
-        yield* Effect.forEach(fresh.computers.keys(), refreshComputer, { discard: true })
-      }),
+    Effect.gen(function* () {
+      const fresh = initialView(yield* requests.members)
+      yield* SubscriptionRef.set(view, fresh)
+      yield* Effect.forEach(fresh.computers.keys(), refreshComputer, { discard: true })
+    }).pipe(
       // A disconnected member fetches the list again after its rejoin.
-      onFailure: ({ _tag, message: reason }) =>
+      Effect.catch(({ _tag, message: reason }) =>
         _tag === "Disconnected"
           ? Effect.logDebug("member list failed", { reason })
           : Effect.logWarning("member list failed", { reason })
-    })
+      )
+    )
   )
   return { refreshAll, refreshComputer, refreshPart, refreshServers }
 }
@@ -192,24 +197,21 @@ const makeMessageHandler = (
       yield* refreshComputer(notice.membership.name)
     }
   })
-  const onCallStatus = (body: Body) =>
-    Effect.matchEffect(Effect.fromResult(decodeBody(body, line.decodeCallStatus)), {
-      onSuccess: statuses.receive,
-      onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
-    })
-  return (event, body) => {
-    if (event === line.callStatus.notification) return Effect.as(onCallStatus(body), [])
-    return Effect.matchEffect(Effect.fromResult(decodeBody(body, (wire) => line.decodeNotification(event, wire))), {
-      onSuccess: (notice) => Effect.as(onNotice(notice), []),
-      onFailure: ({ message: reason }) =>
-        Effect.as(Effect.logDebug("message ignored", { event, reason }), [
-          jsonBody(line.encodeProtocolError(unknownEvent(event)))
-        ])
-    })
-  }
+  return Effect.fnUntraced(function* (event, body) {
+    if (event === line.callStatus.notification) {
+      const report = decodeBody(body, line.decodeCallStatus)
+      yield* Result.isSuccess(report)
+        ? statuses.receive(report.success)
+        : Effect.logDebug("call status ignored", { reason: report.failure.message })
+      return []
+    }
+    const notice = decodeBody(body, (wire) => line.decodeNotification(event, wire))
+    if (Result.isSuccess(notice)) return yield* Effect.as(onNotice(notice.success), [])
+    yield* Effect.logDebug("message ignored", { event, reason: notice.failure.message })
+    return [jsonBody(line.encodeProtocolError(unknownEvent(event)))]
+  })
 }
 
-/** Makes the search for the Computers that have a tool, in the view. */
 const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpdater) => {
   const { awaitKeys, isRefreshing } = refresher
   const search: AgentShape["searchTool"] = (wanted) => {
@@ -218,13 +220,12 @@ const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpd
       computer === undefined
         ? known
         : { ...known, computers: new Map([...known.computers].filter(([name]) => name === computer)) }
-    const keyOfWanted = computer === undefined ? undefined : refreshKey("tools", computer)
+    const isWanted = (key: string): boolean =>
+      computer === undefined ? key.startsWith(refreshKey("tools", "")) : key === refreshKey("tools", computer)
     return searchTool(wanted, {
       view: Effect.map(SubscriptionRef.get(view), ofWanted),
       changes: Stream.map(SubscriptionRef.changes(view), ofWanted),
-      settled: awaitKeys(
-        (key) => key === membersKey || key === keyOfWanted || (computer === undefined && isKeyOfTools(key))
-      ),
+      settled: awaitKeys((key) => key === membersKey || isWanted(key)),
       refresh: Effect.forEach(
         (name) => (isRefreshing(refreshKey("tools", name)) ? Effect.void : refreshPart("tools", name)),
         { discard: true }
@@ -244,22 +245,6 @@ const makeToolSearch = ({ refresher, view }: ViewParts, { refreshPart }: ViewUpd
   })
   return { search, locate }
 }
-
-/** Makes the calls and tasks, at the Computers that have their tools. */
-const makeLocatedCalls = Effect.fnUntraced(function* (
-  requests: AgentRequests,
-  locate: ReturnType<typeof makeToolSearch>["locate"]
-) {
-  const startLocally = yield* makeLocalTasks(requests.callTool)
-  const callTool: AgentShape["callTool"] = (call) => Effect.flatMap(locate(call), requests.callTool)
-  const startTool: AgentShape["startTool"] = Effect.fnUntraced(function* (call) {
-    const request = yield* locate(call)
-    return yield* Effect.catchTag(requests.startTool(request), "McpSessionError", ({ message, reason }) =>
-      reason === "unsupported" ? startLocally(request) : Effect.fail(new BadReply({ message }))
-    )
-  })
-  return { callTool, startTool }
-})
 
 const make = Effect.fnUntraced(function* (
   options: AgentOptions
@@ -290,19 +275,26 @@ const make = Effect.fnUntraced(function* (
   yield* openApprovals.follow(requests)
   const updater = makeViewUpdater(parts, requests)
   const { locate, search } = makeToolSearch(parts, updater)
+  const startLocally = yield* makeLocalTasks(requests.callTool)
   const changes = SubscriptionRef.changes(view)
 
   return {
     ...requests,
     ...(yield* makeAgentQueries(requests)),
-    ...(yield* makeLocatedCalls(requests, locate)),
+    callTool: (call) => Effect.flatMap(locate(call), requests.callTool),
+    startTool: Effect.fnUntraced(function* (call) {
+      const request = yield* locate(call)
+      return yield* Effect.catchTag(requests.startTool(request), "McpSessionError", ({ message, reason }) =>
+        reason === "unsupported" ? startLocally(request) : Effect.fail(new BadReply({ message }))
+      )
+    }),
     searchTool: search,
     view: SubscriptionRef.get(view),
     changes,
     changesOf: (computer) =>
       changes.pipe(
         Stream.map(({ computers }) => computers.get(computer)),
-        Stream.changesWith((one, other) => one === other)
+        Stream.changesWith(Object.is)
       ),
     events: Stream.fromPubSub(hub),
     approvals: openApprovals.changes,

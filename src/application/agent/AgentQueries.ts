@@ -49,43 +49,34 @@ const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ mes
 /** Documents need a {@link DocumentReader} in the context. */
 export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequests): Effect.fn.Return<AgentQueries> {
   const reader = yield* Effect.serviceOption(DocumentReader)
-
-  const fetchDocument = Effect.fn("Agent.fetchDocument")(function* (
-    computer: ComputerName,
-    uri: string,
-    { maxBytes = defaultMaxBytes, timeout }: FetchOptions = {}
-  ) {
-    if (Option.isNone(reader)) return yield* unreadable("No DocumentReader is provided")
-    const { size, ...found } = yield* requests.getDpe(computer, uri, definedOnly({ timeout }))
-    if (size !== undefined && size > maxBytes) {
-      return yield* unreadable(`${uri} has ${size} bytes, more than the ${maxBytes} allowed`)
-    }
-    const seconds = timeout ?? defaultTransferSeconds
-    const { bytes, mimeType } = yield* reader.value.read(found.uri, maxBytes).pipe(
-      Effect.timeoutOrElse({
-        duration: Duration.seconds(seconds),
-        orElse: () => unreadable(`${uri} was not transferred within ${seconds} seconds`)
-      })
-    )
-    return { ...definedOnly({ mimeType }), ...found, bytes }
-  })
-
   return {
     allResources: Effect.fnUntraced(function* (computer, mcpServer) {
       const { incomplete: reason, items } = yield* collectPages((cursor) =>
-        Effect.map(
-          requests.getResources(computer, mcpServer, definedOnly({ cursor })),
-          ({ nextCursor, resources }) => ({
-            items: resources,
-            nextCursor
-          })
-        )
+        Effect.map(requests.getResources(computer, mcpServer, definedOnly({ cursor })), (page) => ({
+          items: page.resources,
+          nextCursor: page.nextCursor
+        }))
       )
       if (reason !== undefined) {
         yield* Effect.logWarning("listing cut short", { computer, server: mcpServer, list: "resources", reason })
       }
       return items
     }),
-    fetchDocument
+    fetchDocument: Effect.fn("Agent.fetchDocument")(function* (computer, uri, options = {}) {
+      const { maxBytes = defaultMaxBytes, timeout } = options
+      if (Option.isNone(reader)) return yield* unreadable("No DocumentReader is provided")
+      const { size, ...found } = yield* requests.getDpe(computer, uri, definedOnly({ timeout }))
+      if (size !== undefined && size > maxBytes) {
+        return yield* unreadable(`${uri} has ${size} bytes, more than the ${maxBytes} allowed`)
+      }
+      const seconds = timeout ?? defaultTransferSeconds
+      const { bytes, mimeType } = yield* reader.value.read(found.uri, maxBytes).pipe(
+        Effect.timeoutOrElse({
+          duration: Duration.seconds(seconds),
+          orElse: () => unreadable(`${uri} was not transferred within ${seconds} seconds`)
+        })
+      )
+      return { ...definedOnly({ mimeType }), ...found, bytes }
+    })
   }
 })

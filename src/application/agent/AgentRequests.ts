@@ -1,4 +1,4 @@
-import { Duration, Effect, type Scope } from "effect"
+import { Duration, Effect } from "effect"
 import { chunkSizeFor } from "../../domain/blobs/chunks.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -24,7 +24,13 @@ import {
   type FetchedBlob,
   readBlob,
   restoreBlobs,
-  type SkillContent
+  type SkillContent,
+  type PutBlobOptions,
+  sendUpload,
+  type UploadChunk,
+  type UploadedFile,
+  type UploadFailed,
+  uploadsUnsupported
 } from "./blobs.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { type KnownPeers, makeKnownPeers, makeMcpChannel, type McpServerRequest } from "./mcpChannel.ts"
@@ -36,8 +42,7 @@ import {
   type RequestMethods
 } from "./officeRequests.ts"
 import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
-import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
-import type { ComputerName } from "../../domain/model/ids.ts"
+import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
 export interface ToolRequest extends CallAnswers {
@@ -53,6 +58,9 @@ export interface ToolRequest extends CallAnswers {
    */
   readonly blobs?: "fetch" | "keep"
 }
+
+/** What the caller of a tool answers, and where the statuses of its call go. */
+type CallHooks = Pick<ToolRequest, keyof CallAnswers | "onStatus">
 
 /** The tools of a Computer, and its MCP servers that start, or start again, and may have more. */
 export interface ToolList {
@@ -76,11 +84,7 @@ export interface AgentRequests extends RequestMethods {
    */
   readonly startTool: (request: Omit<ToolRequest, "blobs">) => Effect.Effect<ToolTask, AgentError | McpSessionError>
   /** The handle of a task that this Agent started, also in an earlier process. */
-  readonly task: (
-    computer: ComputerName,
-    id: string,
-    options?: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
-  ) => ToolTask
+  readonly task: (computer: ComputerName, id: string, options?: CallHooks) => ToolTask
   /** The tools for a model, without those that only apps call. */
   readonly getTools: (computer: ComputerName) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** All tools, with the servers that start. */
@@ -127,7 +131,6 @@ export interface AgentRequests extends RequestMethods {
 /** A text of the maximum length, instead of an id that is not known yet. */
 const longestIdentifier = "x".repeat(maxIdentifierLength)
 
-/** An Agent in an office, whose requests these are. */
 interface RequestsOptions {
   readonly name: string
   readonly office: string
@@ -136,44 +139,31 @@ interface RequestsOptions {
   readonly peers?: KnownPeers
 }
 
-const answersNothing = ({ onApproval, onInput }: CallAnswers): boolean =>
-  onInput === undefined && onApproval === undefined
-
 /** Makes the transfers of files in chunks whose messages the Server accepts. */
 const makeTransfers = (
-  { line, maxBytes }: OfficeMember,
+  { line: { calls, name: lineName }, maxBytes }: OfficeMember,
   agent: string,
   { request }: OfficeRequests
 ): Pick<AgentRequests, "blob" | "putBlob" | "readSkill"> => {
-  const { calls } = line
-
-  const blob: AgentRequests["blob"] = (computer, blobHandle, options) => {
-    const readChunk = (chunkOffset: number) => {
+  const blob: AgentRequests["blob"] = (computer, blobHandle, options) =>
+    readBlob((chunkOffset) => {
       const texts = [blobHandle, longestIdentifier, longestIdentifier]
       const maxChunkBytes = Math.max(1, chunkSizeFor(maxBytes(), texts))
       return request(calls.getBlob, (base) => ({ ...base, computer, blobHandle, chunkOffset, maxChunkBytes }))
-    }
-    return readBlob(readChunk, options)
-  }
-
-  const putBlob: AgentRequests["putBlob"] = (computer, bytes, options = {}) => {
-    const { putBlob: definition } = calls
-    if (definition === undefined) return Effect.fail(uploadsUnsupported(line.name))
-    if (bytes.length === 0) return Effect.fail(badRequest("An upload needs at least one byte"))
-    const texts = [agent, computer, options.nameHint ?? "", longestIdentifier, longestIdentifier]
-    const chunkSize = chunkSizeFor(maxBytes(), texts)
-    if (chunkSize === 0) return Effect.fail(payloadTooLarge(maxBytes()))
-    return sendUpload(
-      (chunk) => request(definition, (base) => ({ ...base, computer, ...chunk })),
-      bytes,
-      chunkSize,
-      options
-    )
-  }
+    }, options)
 
   return {
     blob,
-    putBlob,
+    putBlob: (computer, bytes, options = {}) => {
+      const { putBlob } = calls
+      if (putBlob === undefined) return Effect.fail(uploadsUnsupported(lineName))
+      if (bytes.length === 0) return Effect.fail(badRequest("An upload needs at least one byte"))
+      const texts = [agent, computer, options.nameHint ?? "", longestIdentifier, longestIdentifier]
+      const chunkSize = chunkSizeFor(maxBytes(), texts)
+      if (chunkSize === 0) return Effect.fail(payloadTooLarge(maxBytes()))
+      const send = (chunk: UploadChunk) => request(putBlob, (base) => ({ ...base, computer, ...chunk }))
+      return sendUpload(send, bytes, chunkSize, options)
+    },
     readSkill: (computer, name, relPath, options) =>
       Effect.flatMap(
         request(calls.getSkill, (base) => ({ ...base, computer, name, ...definedOnly({ relPath }) })),
@@ -228,46 +218,13 @@ export const makeAgentRequests = (
   const restore = (computer: ComputerName, result: ToolResult, timeout: number) =>
     restoreBlobs(result, (handle, limits) => transfers.blob(computer, handle, limits), timeout)
 
-  const attributesOf = (computer: ComputerName, tool: string) => ({
-    "a2c.office": office,
-    "a2c.computer": computer,
-    "gen_ai.tool.name": tool
-  })
-
-  /** What receives the statuses of a call and answers what it waits for. */
-  const receiverOf = (
-    computer: ComputerName,
-    { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
-  ): Effect.Effect<OnCallStatus | undefined, never, Scope.Scope> =>
-    answersNothing(answers) ? Effect.succeed(onStatus) : answerStatuses(methods, computer, { ...answers, onStatus })
-
-  const callTool: AgentRequests["callTool"] = ({
-    blobs = "fetch",
-    computer,
-    params = {},
-    timeout = defaultToolTimeoutSeconds,
-    tool,
-    ...hooks
-  }) => {
-    const rejected = rejectRoundedIntegers(tool, params)
-    if (rejected !== undefined) return Effect.succeed(rejected)
-    const called = withNewRequestId(calls.toolCall.event, attributesOf(computer, tool), (reqId) => {
-      const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
-      const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
-      const payload = { agent, reqId, computer, toolName: tool, params, timeout, ...announcedModes(hooks) }
-      const calling = (onStatus: OnCallStatus | undefined) =>
-        statuses.listen({ reqId, computer, onStatus }, (extend) =>
-          requests.send(calls.toolCall, payload, Duration.seconds(timeout), extend)
-        )
-      const answered = answersNothing(hooks)
-        ? calling(hooks.onStatus)
-        : Effect.scoped(Effect.flatMap(receiverOf(computer, hooks), calling))
-      return answered.pipe(
-        Effect.onInterrupt(() => sendCancel),
-        Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
-      )
-    })
-    return blobs === "keep" ? called : Effect.flatMap(called, (result) => restore(computer, result, timeout))
+  const withCallId = <A, E>(
+    name: string,
+    { computer, tool }: ToolRequest,
+    send: (reqId: RequestId) => Effect.Effect<A, E>
+  ) => {
+    const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
+    return withNewRequestId(name, attributes, send)
   }
 
   const task: AgentRequests["task"] = (computer, id, hooks = {}) =>
@@ -278,21 +235,7 @@ export const makeAgentRequests = (
         send: (method, params, timeout) => sendMcp(computer, { method, params, ...definedOnly({ timeout }) }),
         restore: (result) => restore(computer, result, defaultToolTimeoutSeconds)
       },
-      { computer, id, receiver: receiverOf(computer, hooks) }
-    )
-
-  const startTool: AgentRequests["startTool"] = ({
-    computer,
-    params = {},
-    timeout = defaultToolTimeoutSeconds,
-    tool,
-    ...hooks
-  }) =>
-    withNewRequestId("tasks/start", attributesOf(computer, tool), (id) =>
-      Effect.as(
-        sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout, ...announcedModes(hooks) } }),
-        task(computer, id, hooks)
-      )
+      { computer, id, receiver: answerStatuses(methods, computer, hooks) }
     )
 
   return {
@@ -300,8 +243,36 @@ export const makeAgentRequests = (
     ...transfers,
     ...listings,
     request: requestMethod,
-    callTool,
-    startTool,
+    callTool: (call) => {
+      const { blobs = "fetch", computer, params = {}, timeout = defaultToolTimeoutSeconds, tool } = call
+      const rejected = rejectRoundedIntegers(tool, params)
+      if (rejected !== undefined) return Effect.succeed(rejected)
+      const called = withCallId(calls.toolCall.event, call, (reqId) => {
+        const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
+        const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
+        const payload = { agent, reqId, computer, toolName: tool, params, timeout, ...announcedModes(call) }
+        return answerStatuses(methods, computer, call).pipe(
+          Effect.flatMap((onStatus) =>
+            statuses.listen({ reqId, computer, onStatus }, (extend) =>
+              requests.send(calls.toolCall, payload, Duration.seconds(timeout), extend)
+            )
+          ),
+          Effect.scoped,
+          Effect.onInterrupt(() => sendCancel),
+          Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
+        )
+      })
+      return blobs === "keep" ? called : Effect.flatMap(called, (result) => restore(computer, result, timeout))
+    },
+    startTool: (call) => {
+      const { computer, params = {}, timeout = defaultToolTimeoutSeconds, tool } = call
+      return withCallId("tasks/start", call, (id) =>
+        Effect.as(
+          sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout, ...announcedModes(call) } }),
+          task(computer, id, call)
+        )
+      )
+    },
     task,
     mcpRequest: sendMcp,
     mcpServers: listMcpServers

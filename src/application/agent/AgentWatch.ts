@@ -2,7 +2,6 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
-import type { JsonObject } from "../../domain/json.ts"
 import {
   badRequest,
   forbidden,
@@ -22,9 +21,9 @@ import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
 import { secureRandomBytes } from "../shared/secureRandom.ts"
-import { Agent, type AgentShape, type ToolCall } from "./Agent.ts"
+import { Agent, type AgentOptions, type AgentShape } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
-import type { AmbiguousTool, OfficeView } from "./OfficeView.ts"
+import type { AmbiguousTool } from "./OfficeView.ts"
 
 /** Pages that are open at the same time. */
 const maxStreams = 16
@@ -38,73 +37,50 @@ const activityInterval = Duration.seconds(1)
 /** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
 const maxQueuedMessages = 64
 
-/** The outcome of a call as a page shows it. */
-const outcomeOf = ({ isError, meta = {} }: ToolResult): string => {
-  if (meta["a2c_cancelled"] === true) return "cancelled"
-  if (meta["a2c_timeout"] === true) return "timeout"
-  return isError ? "tool_error" : "ok"
-}
-
 const toProtocolError = (error: AgentError | AmbiguousTool | DocumentUnreadable | McpSessionError): ProtocolError => {
   if (error._tag === "McpSessionError") return badRequest(error.message)
   return error instanceof ProtocolError ? error : unavailable(error.message)
 }
 
-const sidOf = ({ name, role }: OfficeView["members"][number]): string => `${role} ${name}`
-
-/** An Agent whose calls pages show, and what these pages show. */
-export interface WatchedAgent {
-  readonly agent: AgentShape
-  readonly page: PageSource
-}
-
-/** The open pages of an Agent. */
 type Pages = ReadonlySet<StreamBuffer>
 
 /** Shows the members of the office and the changes of its Computers to the pages, as the Agent sees them. */
-const watchOffice = Effect.fnUntraced(function* (agent: AgentShape, address: OfficeAddress, pages: Pages) {
-  const clock = yield* Clock.Clock
-  let members: ReadonlyMap<string, PageMember> = new Map()
-  const now = () => clock.currentTimeMillisUnsafe()
-
-  const toMembers = (view: OfficeView): ReadonlyMap<string, PageMember> =>
-    new Map(
-      view.members.map((member) => {
-        const sid = sidOf(member)
-        const known = members.get(sid)
-        const features = { inspection: false, operatorCalls: false, approvals: true }
-        const shown = { ...address, ...member, sid, node: "", subject: "", version: "", joinedAt: now(), features }
-        return [sid, known ?? shown]
-      })
-    )
+const watchOffice = Effect.fnUntraced(function* (
+  agent: AgentShape,
+  address: OfficeAddress,
+  pages: Pages,
+  now: () => number
+) {
+  const members = new Map<string, PageMember>()
+  const features = { inspection: false, operatorCalls: false, approvals: true }
 
   const publish = (event: PageEvent): void => {
     for (const page of pages) page.addEvent(event)
   }
+  const follow = <A>(stream: Stream.Stream<A>, onItem: (item: A) => void) =>
+    Effect.forkScoped(
+      Stream.runForEach(stream, (item) => Effect.sync(() => onItem(item))),
+      { startImmediately: true }
+    )
 
-  yield* Effect.forkScoped(
-    Stream.runForEach(agent.changes, (view) =>
-      Effect.sync(() => {
-        const before = members
-        members = toMembers(view)
-        for (const sid of before.keys()) if (!members.has(sid)) publish({ _tag: "Left", sid, at: now() })
-        for (const [sid, member] of members) if (!before.has(sid)) publish({ _tag: "Entered", member })
-      })
-    ),
-    { startImmediately: true }
-  )
-  yield* Effect.forkScoped(
-    Stream.runForEach(agent.events, (event) =>
-      Effect.sync(() => {
-        if (event._tag === "Updated") {
-          const { computer, part } = event
-          publish({ _tag: "Updated", ...address, computer, part, at: now() })
-        }
-      })
-    ),
-    { startImmediately: true }
-  )
-  return { members: () => [...members.values()] }
+  yield* follow(agent.changes, (view) => {
+    const current = new Map(view.members.map((member) => [`${member.role} ${member.name}`, member]))
+    for (const sid of members.keys()) {
+      if (!current.has(sid) && members.delete(sid)) publish({ _tag: "Left", sid, at: now() })
+    }
+    for (const [sid, shown] of current) {
+      if (members.has(sid)) continue
+      const member = { ...address, ...shown, sid, node: "", subject: "", version: "", joinedAt: now(), features }
+      members.set(sid, member)
+      publish({ _tag: "Entered", member })
+    }
+  })
+  yield* follow(agent.events, (event) => {
+    if (event._tag !== "Updated") return
+    const { computer, part } = event
+    publish({ _tag: "Updated", ...address, computer, part, at: now() })
+  })
+  return members
 })
 
 /** Keeps the running calls of an Agent, the latest ended ones, and their counts since the last report. */
@@ -120,7 +96,6 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       running.set(call.id, { call, cancel })
       show(call)
     },
-    /** Shows the status of a running call. */
     update: (id: string, status: CallStatus): void => {
       const entry = running.get(id)
       if (entry === undefined) return
@@ -138,7 +113,6 @@ const makeCallLog = (show: (call: PageCall) => void) => {
       activity = { calls: activity.calls + 1, failed: activity.failed + (outcome === "ok" ? 0 : 1) }
       show(done)
     },
-    /** Gives the counts since the last time. */
     takeActivity: () => {
       const counts = activity
       activity = { calls: 0, failed: 0 }
@@ -149,27 +123,24 @@ const makeCallLog = (show: (call: PageCall) => void) => {
 
 type CallLog = ReturnType<typeof makeCallLog>
 
-const outcomeOfExit = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): string => {
-  if (Exit.isSuccess(exit)) return outcomeOf(exit.value)
-  const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return failure === undefined ? "cancelled" : String(toProtocolError(failure).code)
+const outcomeOf = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): string => {
+  if (Exit.isFailure(exit)) {
+    const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    return failure === undefined ? "cancelled" : String(toProtocolError(failure).code)
+  }
+  const { isError, meta = {} } = exit.value
+  if (meta["a2c_cancelled"] === true) return "cancelled"
+  if (meta["a2c_timeout"] === true) return "timeout"
+  return isError ? "tool_error" : "ok"
 }
 
-/** Makes the function that calls tools, and shows the calls. */
+/** Makes the function that calls tools, and shows the calls; `shown` is what they have in common. */
 const showCalls = (
   agent: AgentShape,
-  {
-    log,
-    name,
-    now,
-    pages,
-    ...address
-  }: OfficeAddress & {
-    readonly log: CallLog
-    readonly name: string
-    readonly now: () => number
-    readonly pages: Pages
-  }
+  log: CallLog,
+  pages: Pages,
+  now: () => number,
+  shown: Pick<PageCall, "line" | "office" | "agent">
 ): AgentShape["callTool"] => {
   let lastCall = 0
   const { event } = agent.member.line.calls.toolCall
@@ -178,10 +149,9 @@ const showCalls = (
       const id = `${++lastCall}`
       const { computer = "", tool } = call
       const first: PageCall = {
-        ...address,
+        ...shown,
         id,
         node: "",
-        agent: name,
         subject: "",
         computer,
         event,
@@ -202,7 +172,7 @@ const showCalls = (
         log.start(first, Fiber.interrupt(fiber))
         const exit = yield* Effect.onInterrupt(Fiber.await(fiber), () => Fiber.interrupt(fiber))
         return yield* exit
-      }).pipe(Effect.onExit((exit) => Effect.sync(() => log.end(first, now(), outcomeOfExit(exit)))))
+      }).pipe(Effect.onExit((exit) => Effect.sync(() => log.end(first, now(), outcomeOf(exit)))))
     })
 }
 
@@ -212,7 +182,6 @@ const request = <A>(asking: Effect.Effect<A, AgentError | DocumentUnreadable | M
 const notOfServer = () =>
   Effect.fail(forbidden("This page belongs to an Agent: only operators of the Server may do this"))
 
-/** Makes the commands of the pages of an Agent. */
 const makeCommands = (agent: AgentShape, log: CallLog) =>
   executeBy({
     Focus: () => Effect.succeed({}),
@@ -229,18 +198,14 @@ const makeCommands = (agent: AgentShape, log: CallLog) =>
       Effect.map(request(agent.fetchDocument(computer, uri, { maxBytes: maxDocumentBytes })), (document) =>
         toPreview(uri, document)
       ),
-    SendMcpRequest: ({ computer, method, params, server = "" }) => {
-      const asked: Effect.Effect<JsonObject, AgentError | McpSessionError> =
-        method === "servers/list"
-          ? Effect.map(agent.mcpServers(computer), (servers) => ({ servers }))
-          : agent.mcpRequest(computer, { server, method, params })
-      return Effect.map(request(asked), (result) => ({ result }))
-    },
-    GetApproval: ({ computer, id }) =>
-      Effect.flatMap(request(agent.getApprovals(computer, { approvalId: id })), (approvals) => {
-        const found = approvals.find((one) => one.id === id)
-        return found === undefined ? Effect.fail(notFound("The approval is not open any more")) : Effect.succeed(found)
-      }),
+    SendMcpRequest: ({ computer, method, params, server = "" }) =>
+      method === "servers/list"
+        ? Effect.map(request(agent.mcpServers(computer)), (servers) => ({ result: { servers } }))
+        : Effect.map(request(agent.mcpRequest(computer, { server, method, params })), (result) => ({ result })),
+    GetApproval: Effect.fnUntraced(function* ({ computer, id }) {
+      const approvals = yield* request(agent.getApprovals(computer, { approvalId: id }))
+      return approvals.find((one) => one.id === id) ?? (yield* notFound("The approval is not open any more"))
+    }),
     DecideApproval: ({ computer, id, ...answer }) => request(agent.decideApproval(computer, id, toAnswer(answer))),
     ExplainCall: () => Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
   })
@@ -248,27 +213,26 @@ const makeCommands = (agent: AgentShape, log: CallLog) =>
 /** Makes the function that calls a tool for an operator, and gives its statuses and its result. */
 const makeOperatorCall =
   (name: string, callTool: AgentShape["callTool"]): CallAsOperator =>
-  ({ computer, params, timeout, tool }) =>
-    Effect.sync(() => {
-      const outcome = Stream.callback<PageCallMessage>(
-        Effect.fnUntraced(function* (queue) {
-          const onStatus = (status: CallStatus) =>
-            Effect.sync(() => void Queue.offerUnsafe(queue, { _tag: "Status", status }))
-          const made: ToolCall = { computer, params, timeout, tool, onStatus }
-          const last = yield* Effect.match(callTool(made), {
-            onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
-            onFailure: (error): PageCallMessage => {
-              const { code, message } = toProtocolError(error)
-              return { _tag: "Failed", error: { code, message } }
-            }
-          })
-          yield* Queue.offer(queue, last)
-          yield* Queue.end(queue)
-        }),
-        { bufferSize: maxQueuedMessages, strategy: "sliding" }
-      )
-      return Stream.concat(Stream.succeed<PageCallMessage>({ _tag: "Started", as: "agent", name }), outcome)
-    })
+  ({ computer, params, timeout, tool }) => {
+    const outcome = Stream.callback<PageCallMessage>(
+      Effect.fnUntraced(function* (queue) {
+        const onStatus = (status: CallStatus) =>
+          Effect.sync(() => void Queue.offerUnsafe(queue, { _tag: "Status", status }))
+        const last = yield* Effect.match(callTool({ computer, params, timeout, tool, onStatus }), {
+          onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
+          onFailure: (error): PageCallMessage => {
+            const { code, message } = toProtocolError(error)
+            return { _tag: "Failed", error: { code, message } }
+          }
+        })
+        yield* Queue.offer(queue, last)
+        yield* Queue.end(queue)
+      }),
+      { bufferSize: maxQueuedMessages, strategy: "sliding" }
+    )
+    const started: PageCallMessage = { _tag: "Started", as: "agent", name }
+    return Effect.succeed(Stream.concat(Stream.succeed(started), outcome))
+  }
 
 /**
  * Observes the office of an Agent for its operators, as the Agent sees it: members, calls of this Agent, tools, windows
@@ -277,10 +241,11 @@ const makeOperatorCall =
 export const watchAgent = Effect.fnUntraced(function* ({
   name,
   office
-}: {
-  readonly name: string
-  readonly office: string
-}): Effect.fn.Return<WatchedAgent, never, Agent | Scope.Scope> {
+}: Pick<AgentOptions, "name" | "office">): Effect.fn.Return<
+  { readonly agent: AgentShape; readonly page: PageSource },
+  never,
+  Agent | Scope.Scope
+> {
   const agent = yield* Agent
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
@@ -289,7 +254,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
   const log = makeCallLog((call) => {
     for (const page of pages) page.addCall(call)
   })
-  const { members } = yield* watchOffice(agent, address, pages)
+  const members = yield* watchOffice(agent, address, pages, now)
 
   const reportActivity = Effect.sync(() => {
     const { calls, failed } = log.takeActivity()
@@ -301,18 +266,21 @@ export const watchAgent = Effect.fnUntraced(function* ({
   const open = Effect.gen(function* () {
     if (pages.size >= maxStreams)
       return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
-    const calls = log.calls()
-    const buffer = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const page = makeStreamBuffer(log.running())
-        pages.add(page)
-        return page
-      }),
-      (page) => Effect.sync(() => void pages.delete(page))
+    const buffer = makeStreamBuffer(log.running())
+    yield* Effect.acquireRelease(
+      Effect.sync(() => pages.add(buffer)),
+      () => Effect.sync(() => pages.delete(buffer))
     )
-    const stream = bytesToHex(secureRandomBytes(16))
     const opened: PageStream = {
-      snapshot: { _tag: "Snapshot", stream, at: now(), members: members(), omittedMembers: 0, calls, nodes: [] },
+      snapshot: {
+        _tag: "Snapshot",
+        stream: bytesToHex(secureRandomBytes(16)),
+        at: now(),
+        members: [...members.values()],
+        omittedMembers: 0,
+        calls: log.calls(),
+        nodes: []
+      },
       next: Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasEvents }).pipe(
         Effect.map(() => buffer.take(now()))
       )
@@ -320,7 +288,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
     return opened
   })
 
-  const callTool = showCalls(agent, { ...address, log, name, now, pages })
+  const callTool = showCalls(agent, log, pages, now, { ...address, agent: name })
   const execute = makeCommands(agent, log)
   const call = makeOperatorCall(name, callTool)
   return { agent: { ...agent, callTool }, page: { hasBodies: false, office: address, open, execute, call } }

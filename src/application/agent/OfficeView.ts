@@ -71,25 +71,15 @@ export const applyNotice = (view: OfficeView, notice: Notification): OfficeView 
   return { members: [...members, { name, role }], computers }
 }
 
-/** Where tools may be that a search does not see. */
-interface UnknownTools {
-  /** MCP servers that are still starting. */
-  readonly starting: ReadonlyArray<string>
-  /** MCP servers that have ended and start again. */
-  readonly restarting: ReadonlyArray<string>
-  /** Computers that have not listed their tools. */
-  readonly silent: ReadonlyArray<string>
-}
+/** Where tools may be that a search does not see: at MCP servers that start, or start again, and at silent Computers. */
+type UnknownTools = { readonly [Place in "starting" | "restarting" | "silent"]: ReadonlyArray<string> }
 
 /** Where the tools may be that are not in a view. */
-export const unknownToolsIn = (view: OfficeView): UnknownTools => {
-  const computers = [...view.computers.values()]
-  return {
-    starting: startingServersIn(view),
-    restarting: computers.flatMap(({ restartingServers }) => restartingServers),
-    silent: silentComputersIn(view)
-  }
-}
+export const unknownToolsIn = ({ computers }: OfficeView): UnknownTools => ({
+  starting: [...computers.values()].flatMap(({ startingServers }) => startingServers),
+  restarting: [...computers.values()].flatMap(({ restartingServers }) => restartingServers),
+  silent: [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
+})
 
 /** Says which tools the search did not see. */
 export const formatUnknownTools = ({ restarting = [], silent = [], starting = [] }: Partial<UnknownTools>): string =>
@@ -99,13 +89,9 @@ export const formatUnknownTools = ({ restarting = [], silent = [], starting = []
     silent.length === 0 ? "" : `; Computers that did not list their tools: ${formatSome(silent)}`
   ].join("")
 
-/** No Computer, or more than one, has a tool of this name; the other members state where it may be. */
+/** No Computer has a tool of this name, or several, the owners, have it; the other members state where it may be. */
 export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<
-  Partial<UnknownTools> & {
-    readonly tool: string
-    /** The Computers that have the tool. */
-    readonly owners: ReadonlyArray<string>
-  }
+  Partial<UnknownTools> & { readonly tool: string; readonly owners: ReadonlyArray<string> }
 > {
   override get message(): string {
     const tool = JSON.stringify(this.tool)
@@ -117,17 +103,6 @@ export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<
 
 const ownersOf = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
   [...computers].flatMap(([name, { tools }]) => (tools?.some((known) => known.name === tool) ? [name] : []))
-
-const startingServersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
-  [...computers.values()].flatMap(({ startingServers }) => startingServers)
-
-/** The Computers that have not listed their tools. */
-const silentComputersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
-  [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [name] : []))
-
-/** True while no Computer has the tool and a starting server may have it. */
-const mayAppear = (view: OfficeView, tool: string): boolean =>
-  ownersOf(view, tool).length === 0 && startingServersIn(view).length > 0
 
 /** Statuses of one call without a Computer: an office can have many Computers. */
 const maxStatuses = 10
@@ -155,7 +130,6 @@ export interface ToolSearch {
   readonly onStatus?: OnCallStatus | undefined
 }
 
-/** The tool lists of the Computers that a search looks at. */
 interface ToolLists {
   readonly view: Effect.Effect<OfficeView>
   readonly changes: Stream.Stream<OfficeView>
@@ -174,19 +148,20 @@ export const searchTool = Effect.fnUntraced(function* (
   { changes, refresh, settled, view }: ToolLists
 ) {
   const hasOwner = (current: OfficeView) => ownersOf(current, tool).length > 0
+  const mayAppear = (current: OfficeView) => !hasOwner(current) && unknownToolsIn(current).starting.length > 0
   const allLists = Effect.gen(function* () {
     yield* Effect.timeoutOption(settled, silentTimeout)
     const current = yield* view
-    const wanted = hasOwner(current) ? silentComputersIn(current) : [...current.computers.keys()]
+    const wanted = hasOwner(current) ? unknownToolsIn(current).silent : [...current.computers.keys()]
     if (wanted.length > 0) yield* Effect.andThen(refresh(wanted), settled)
   })
   const owned = Effect.andThen(Stream.runDrain(Stream.takeUntil(changes, hasOwner)), Effect.sleep(silentTimeout))
   const search = Effect.gen(function* () {
     yield* Effect.timeoutOption(Effect.raceFirst(allLists, owned), listsTimeout)
     const current = yield* view
-    if (!awaitsServers || !mayAppear(current, tool)) return
+    if (!awaitsServers || !mayAppear(current)) return
     for (const status of startingStatuses(current)) yield* notifyListener(onStatus, status)
-    yield* Stream.runDrain(Stream.takeUntil(changes, (next) => !mayAppear(next, tool)))
+    yield* Stream.runDrain(Stream.takeUntil(changes, (next) => !mayAppear(next)))
   })
   yield* Effect.timeoutOption(search, timeout)
   return yield* view

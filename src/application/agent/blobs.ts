@@ -3,14 +3,19 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Data, Duration, Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { referenceOf, restoreData } from "../../domain/blobs/binaryContent.ts"
-import { isRangeError } from "../../domain/blobs/blobErrors.ts"
+import { isRangeError, isBusyError } from "../../domain/blobs/blobErrors.ts"
 import { checkChunk } from "../../domain/blobs/chunks.ts"
-import type { BlobChunk } from "../../domain/model/messages/blobs.ts"
+import type { BlobChunk, UploadReply } from "../../domain/model/messages/blobs.ts"
 import type { SkillFile } from "../../domain/model/messages/skills.ts"
 import type { ContentBlock } from "../../domain/model/ContentBlock.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { decodeUtf8, encodeUtf8 } from "../../domain/utf8.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
+import { definedOnly } from "../../domain/objects.ts"
+import type { CallRequest } from "../../domain/wire/calls.ts"
+import { lineNamed, lineNames } from "../../domain/wire/lines.ts"
+import type { Backoff } from "../../domain/time/backoff.ts"
+import { backoffSchedule } from "../shared/backoff.ts"
 
 /**
  * A blob cannot be read although its Computer replied.
@@ -49,15 +54,13 @@ const defaultTimeoutSeconds = 60
 /** Attempts to read content that changes. */
 const maxAttempts = 4
 
-/** Reads the chunk of a blob at an offset. */
 type ReadChunk<E> = (offset: number) => Effect.Effect<BlobChunk, E>
 
-const invalidBlob = (message: string) => new BlobUnreadable({ reason: "integrity", message })
+const unreadable = (reason: BlobUnreadable["reason"], message: string) =>
+  Effect.fail(new BlobUnreadable({ reason, message }))
 
-const timedOut = (seconds: number) => {
-  const message = `The blob was not read within ${Math.ceil(seconds)} seconds`
-  return new BlobUnreadable({ reason: "timeout", message })
-}
+const timedOut = (seconds: number) =>
+  unreadable("timeout", `The blob was not read within ${Math.ceil(seconds)} seconds`)
 
 /** Reads all chunks in order; `undefined` when the content changed meanwhile. */
 const readOnce = Effect.fnUntraced(function* <E>(
@@ -67,19 +70,18 @@ const readOnce = Effect.fnUntraced(function* <E>(
   const first = yield* readChunk(0)
   const { mimeType, totalSize } = first
   if (totalSize > maxBytes) {
-    const message = `The blob has ${totalSize} bytes, more than the ${maxBytes} allowed`
-    return yield* new BlobUnreadable({ reason: "too_large", message })
+    return yield* unreadable("too_large", `The blob has ${totalSize} bytes, more than the ${maxBytes} allowed`)
   }
   const content = new Uint8Array(totalSize)
   let chunk = first
   let offset = 0
   for (;;) {
     const decoded = Base64.decode(chunk.blob)
-    if (Result.isFailure(decoded)) return yield* invalidBlob("A chunk of the blob is not base64")
+    if (Result.isFailure(decoded)) return yield* unreadable("integrity", "A chunk of the blob is not base64")
     const bytes = decoded.success
     const problem = checkChunk(chunk, bytes.length, offset, first)
     if (problem === "drift") return undefined
-    if (problem === "invalid") return yield* invalidBlob("The chunks of the blob contradict each other")
+    if (problem === "invalid") return yield* unreadable("integrity", "The chunks of the blob contradict each other")
     content.set(bytes, offset)
     offset += bytes.length
     if (chunk.eof) break
@@ -88,7 +90,9 @@ const readOnce = Effect.fnUntraced(function* <E>(
     chunk = next.success
   }
   const hash = bytesToHex(sha256(content))
-  if (hash !== first.sha256.toLowerCase()) return yield* invalidBlob("The blob does not have the stated hash")
+  if (hash !== first.sha256.toLowerCase()) {
+    return yield* unreadable("integrity", "The blob does not have the stated hash")
+  }
   return { bytes: content, mimeType, totalSize, sha256: hash }
 })
 
@@ -102,12 +106,10 @@ export const readBlob = Effect.fnUntraced(function* <E>(
       const blob = yield* readOnce(readChunk, maxBytes)
       if (blob !== undefined) return blob
     }
-    return yield* new BlobUnreadable({ reason: "changed", message: "The blob changed during every attempt to read it" })
+    return yield* unreadable("changed", "The blob changed during every attempt to read it")
   })
-  return yield* Effect.timeoutOrElse(attempts, {
-    duration: Duration.seconds(timeout),
-    orElse: () => Effect.fail(timedOut(timeout))
-  })
+  const duration = Duration.seconds(timeout)
+  return yield* Effect.timeoutOrElse(attempts, { duration, orElse: () => timedOut(timeout) })
 })
 
 /**
@@ -133,7 +135,7 @@ export const restoreBlobs = Effect.fnUntraced(function* <E extends { readonly me
       const limits = { maxBytes: bytesLeft, timeout: Duration.toSeconds(timeLeft) }
       const { bytes, sha256: hash, totalSize } = yield* read(handle, limits)
       if (expected !== undefined && hash !== expected) {
-        return yield* invalidBlob("The content has another hash than the result states")
+        return yield* unreadable("integrity", "The content has another hash than the result states")
       }
       bytesLeft -= totalSize
       return restoreData(block, Base64.encode(bytes))
@@ -161,15 +163,85 @@ export const completeSkillFile = Effect.fnUntraced(function* <E>(
   if (body !== undefined) {
     const bytes = encodeUtf8(body)
     const hash = bytesToHex(sha256(bytes))
-    if (hash === stated.toLowerCase()) {
-      return { name, relPath, mimeType, text: body, bytes, totalSize: bytes.length, sha256: hash }
-    }
-    return yield* new BlobUnreadable({ reason: "integrity", message: "The file does not have the stated hash" })
+    return hash === stated.toLowerCase()
+      ? { name, relPath, mimeType, text: body, bytes, totalSize: bytes.length, sha256: hash }
+      : yield* unreadable("integrity", "The file does not have the stated hash")
   }
-  if (blobHandle === undefined) {
-    return yield* new BlobUnreadable({ reason: "integrity", message: "The reply has neither a text nor a blob" })
-  }
+  if (blobHandle === undefined) return yield* unreadable("integrity", "The reply has neither a text nor a blob")
   // The file may have changed since the reply: hash and size are those of the bytes that were read.
   const blob = yield* read(blobHandle)
   return { ...blob, name, relPath, mimeType, text: Option.getOrUndefined(decodeUtf8(blob.bytes)) }
+})
+
+/**
+ * An upload failed on this side. Rejections of the Computer are protocol errors with the code 4019.
+ *
+ * - `unsupported`: the protocol of this connection has no uploads
+ * - `integrity`: the replies of the Computer contradict the upload
+ */
+export class UploadFailed extends Data.TaggedError("UploadFailed")<{
+  readonly reason: "unsupported" | "integrity"
+  readonly message: string
+}> {}
+
+/** A file that an Agent has put on a Computer; its absolute path there, and its SHA-256 in hexadecimal. */
+export interface UploadedFile {
+  readonly landingPath: string
+  readonly totalSize: number
+  readonly sha256: string
+}
+
+export interface PutBlobOptions {
+  /** The wanted file name. The Computer makes it safe and free; it ignores folders. */
+  readonly nameHint?: string
+}
+
+/** The part of a chunk's request that depends on the upload. */
+export type UploadChunk = Omit<CallRequest<"putBlob">, "agent" | "computer" | "reqId">
+
+/** For Computers with too many uploads in progress: each lasts seconds, or its Computer ends it after minutes. */
+const busyBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }
+
+/** Retries of one chunk: about a minute. */
+const maxBusyRetries = 10
+
+/** The error of an upload on a line without uploads. */
+export const uploadsUnsupported = (lineName: string): UploadFailed => {
+  const names = lineNames.filter((name) => lineNamed(name).calls.putBlob !== undefined)
+  const message = `The protocol ${lineName} has no uploads: connect with the protocol ${names.join(" or ")}`
+  return new UploadFailed({ reason: "unsupported", message })
+}
+
+/**
+ * Sends content to a Computer in chunks, each after the reply to the previous one. Retries while the Computer is busy, for
+ * about a minute.
+ */
+export const sendUpload = Effect.fnUntraced(function* <E>(
+  sendChunk: (chunk: UploadChunk) => Effect.Effect<UploadReply, E>,
+  bytes: Uint8Array,
+  chunkSize: number,
+  { nameHint }: PutBlobOptions
+): Effect.fn.Return<UploadedFile, E | UploadFailed> {
+  const invalid = (message: string) => Effect.fail(new UploadFailed({ reason: "integrity", message }))
+  const totalSize = bytes.length
+  const hash = bytesToHex(sha256(bytes))
+  const retry = { schedule: backoffSchedule(busyBackoff), times: maxBusyRetries, while: isBusyError }
+  let uploadId: string | undefined
+  let offset = 0
+  for (;;) {
+    const part = bytes.subarray(offset, offset + chunkSize)
+    const eof = offset + part.length === totalSize
+    const head = uploadId === undefined ? { totalSize, sha256: hash, ...definedOnly({ nameHint }) } : { uploadId }
+    const chunk = { ...head, chunkOffset: offset, eof, blob: Base64.encode(part) }
+    const reply = yield* Effect.retry(sendChunk(chunk), retry)
+    const isOther = reply.chunkOffset !== offset || (uploadId !== undefined && reply.uploadId !== uploadId)
+    if (isOther) return yield* invalid("The Computer acknowledged another chunk")
+    uploadId = reply.uploadId
+    offset += part.length
+    if (!eof) continue
+    const { landingPath, sha256: landedHash = hash, totalSize: landedSize = totalSize } = reply
+    return landingPath === undefined || landedSize !== totalSize || landedHash.toLowerCase() !== hash
+      ? yield* invalid("The Computer states another file than was sent")
+      : { landingPath, totalSize, sha256: hash }
+  }
 })

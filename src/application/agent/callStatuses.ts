@@ -63,7 +63,6 @@ export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
           })
         )
       }),
-    /** Handles a status that the Server forwarded. */
     receive: ({ reqId, status }: CallReport): Effect.Effect<void> =>
       Effect.suspend(() => {
         const listener = listeners.get(reqId)

@@ -7,14 +7,13 @@ import {
   mcpServerListCodec
 } from "../../domain/model/messages/mcp.ts"
 import { mcpToolName } from "../../domain/model/messages/mcpNames.ts"
-import { definedOnly } from "../../domain/objects.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import type { Calls } from "../../domain/wire/calls.ts"
-import type { CallDefinition } from "../../domain/wire/defineCall.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
-import { type AgentError, BadReply } from "./AgentErrors.ts"
-import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
+import { type AgentError, checkReply } from "./AgentErrors.ts"
+import type { OfficeRequests, RequestBase } from "./officeRequests.ts"
+import type { ComputerName } from "../../domain/model/ids.ts"
 
 /** Time in seconds that the Agent waits longer than a Computer for an MCP server. */
 const marginSeconds = 5
@@ -45,13 +44,8 @@ type ChannelRequest = Pick<McpServerRequest, "params" | "timeout"> & {
   readonly server?: string
 }
 
-interface ChannelParts {
+interface ChannelParts extends Pick<OfficeRequests, "request"> {
   readonly calls: Pick<Calls, "mcp" | "toolCall">
-  readonly request: <Request extends { readonly agent: string; readonly reqId: RequestId }, Reply>(
-    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
-    makePayload: (base: { readonly agent: string; readonly reqId: RequestId }) => Request,
-    timeout?: Duration.Duration
-  ) => Effect.Effect<Reply, AgentError>
   /** Both record what peers know. */
   readonly getToolList: (computer: ComputerName) => Effect.Effect<unknown, AgentError>
   readonly members: Effect.Effect<unknown, AgentError>
@@ -65,56 +59,45 @@ const unsupported = new McpSessionError({
   message: "The Computer does not pass requests to its MCP servers"
 })
 
-/** Gives the result of an MCP server, or fails with its error. */
-const toMcpResult = ({ failure, result }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> => {
-  if (failure === undefined) return Effect.succeed(result ?? {})
-  return Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))
-}
+const toMcpResult = ({ failure, result = {} }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> =>
+  failure === undefined ? Effect.succeed(result) : Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))
 
 /** Makes the requests to the MCP servers of Computers, which take the way that the Server of the office passes. */
 export const makeMcpChannel = ({ calls, getToolList, members, request }: ChannelParts, peers: KnownPeers) => {
-  /** Sends a request as a tool call: every Server passes those. */
-  const sendAsCall = (computer: ComputerName, params: JsonObject, timeout: number) =>
-    request(
-      calls.toolCall,
-      (base) => ({ ...base, computer, toolName: mcpToolName, params, timeout }),
-      Duration.seconds(timeout + marginSeconds)
-    ).pipe(
-      Effect.flatMap((result) => {
-        const { failure, result: found } = Result.getOrElse(decodeOutcome(result.structuredContent), () => noOutcome)
-        // A Computer of another implementation gives any error result.
-        const isOutcome = (found ?? failure) !== undefined && errorCodeOf(result) === undefined
-        return isOutcome ? toMcpResult({ ...definedOnly({ failure, result: found }) }) : Effect.fail(unsupported)
-      })
-    )
-
   const sendMcp = Effect.fnUntraced(function* (
     computer: ComputerName,
     { timeout = defaultMcpTimeoutSeconds, ...asked }: ChannelRequest
   ): Effect.fn.Return<JsonObject, AgentError | McpSessionError> {
+    const waitTime = Duration.seconds(timeout + marginSeconds)
     if (peers.serverPassesMcp === undefined) yield* members
-    if (peers.serverPassesMcp !== true) return yield* sendAsCall(computer, asked, timeout)
+    if (peers.serverPassesMcp !== true) {
+      // Every Server passes tool calls.
+      const toCall = (base: RequestBase) => ({ ...base, computer, toolName: mcpToolName, params: asked, timeout })
+      const result = yield* request(calls.toolCall, toCall, waitTime)
+      const outcome = Result.getOrElse(decodeOutcome(result.structuredContent), () => noOutcome)
+      // A Computer of another implementation gives any error result.
+      const isOutcome = (outcome.result ?? outcome.failure) !== undefined && errorCodeOf(result) === undefined
+      return yield* isOutcome ? toMcpResult(outcome) : unsupported
+    }
     if (!peers.computers.has(computer)) yield* getToolList(computer)
     if (peers.computers.get(computer) !== true) return yield* unsupported
-    const margin = Duration.seconds(timeout + marginSeconds)
-    return yield* toMcpResult(yield* request(calls.mcp, (base) => ({ ...base, computer, timeout, ...asked }), margin))
+    const toRequest = (base: RequestBase) => ({ ...base, computer, timeout, ...asked })
+    return yield* toMcpResult(yield* request(calls.mcp, toRequest, waitTime))
   })
 
   return {
     sendMcp,
     /** Empty for Computers of other implementations. */
-    listMcpServers: (computer: ComputerName): Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError> =>
-      sendMcp(computer, { method: "servers/list", params: {} }).pipe(
-        Effect.flatMap((result) =>
-          Effect.mapError(Effect.fromResult(mcpServerListCodec.decode(result)), (message) => new BadReply({ message }))
-        ),
-        Effect.tap(({ omitted = [] }) =>
-          omitted.length === 0
-            ? Effect.void
-            : Effect.logWarning("MCP servers omitted from listing", { computer, reasons: omitted.slice(0, 10) })
-        ),
-        Effect.map(({ servers }) => servers),
-        Effect.catchTag("McpSessionError", () => Effect.succeed([]))
-      )
+    listMcpServers: Effect.fnUntraced(
+      function* (computer: ComputerName) {
+        const listed = yield* sendMcp(computer, { method: "servers/list", params: {} })
+        const { omitted = [], servers } = yield* checkReply(mcpServerListCodec.decode(listed))
+        if (omitted.length > 0) {
+          yield* Effect.logWarning("MCP servers omitted from listing", { computer, reasons: omitted.slice(0, 10) })
+        }
+        return servers
+      },
+      Effect.catchTag("McpSessionError", () => Effect.succeed<ReadonlyArray<McpServerInfo>>([]))
+    )
   }
 }

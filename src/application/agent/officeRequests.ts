@@ -1,6 +1,6 @@
-import { Duration, Effect, Result, Schema } from "effect"
-import { badRequest, errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { formatSchemaError } from "../../domain/validation.ts"
+import { Duration, Effect, Record, Result, Schema } from "effect"
+import { badRequest, forbidden, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { formatSchemaError, type Lenient } from "../../domain/validation.ts"
 import {
   type ReplyFields,
   completeFields,
@@ -17,7 +17,7 @@ import { jsonBody } from "../ports/Body.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
 import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { withNewRequestId } from "../shared/tracing.ts"
-import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
+import { type AgentError, BadReply, checkReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 import type { ComputerName, RequestId } from "../../domain/model/ids.ts"
 
 /** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
@@ -39,15 +39,14 @@ const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>):
     case "SendFailed":
       return error.error
     case "NotPermitted":
-      return new ProtocolError({ code: errorCodes.forbidden, message: error.message })
+      return forbidden(error.message)
   }
 }
 
-/** A request to a Computer or to the Server. */
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
 /** What every request names: its Agent and its id. */
-interface RequestBase {
+export interface RequestBase {
   readonly agent: string
   readonly reqId: RequestId
 }
@@ -86,14 +85,8 @@ export const makeOfficeRequests = (
     const received = yield* Effect.fromResult(acknowledged.value())
     const error = decodeProtocolError(received)
     if (error !== undefined) return yield* error
-    const decoded = yield* Effect.mapError(
-      Effect.fromResult(reply.decode(received)),
-      (message) => new BadReply({ message })
-    )
-    const { omitted, reqId, ...rest } = decoded as {
-      readonly omitted?: ReadonlyArray<string>
-      readonly reqId?: unknown
-    }
+    const decoded = yield* checkReply(reply.decode(received))
+    const { omitted, reqId, ...rest } = decoded as Lenient<{ readonly reqId?: unknown }>
     if (reqId !== undefined && reqId !== payload.reqId) {
       return yield* new BadReply({ message: "The reply has another req_id" })
     }
@@ -132,17 +125,16 @@ export const makeRequestMethods = (
       ({ reqId: _, ...reply }) => reply
     )
   }
-  const methods = methodNames.map((name) => {
-    const { toFields, toResult } = methodNamed(name)
-    const run = (...args: ReadonlyArray<unknown>) => {
+  const runMethod =
+    (name: MethodName) =>
+    (...args: ReadonlyArray<unknown>) => {
+      const { toFields, toResult } = methodNamed(name)
       const options = args[toFields.length]
       const fields = { ...toFields(...args), ...(typeof options === "object" ? options : {}) }
       return Effect.map(requestRow(name, fields), toResult)
     }
-    return [name, run] as const
-  })
   return {
-    methods: Object.fromEntries(methods) as unknown as RequestMethods,
+    methods: Record.fromIterableWith(methodNames, (name) => [name, runMethod(name)]) as unknown as RequestMethods,
     requestMethod: requestRow as unknown as RequestMethod
   }
 }

@@ -36,7 +36,6 @@ const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>
   return toLinkError(unavailable("The Agent that shares the office has no connection to the Server"))(error)
 }
 
-/** The Agent that shares its connection. */
 type SharingAgent = Pick<AgentShape, "events" | "member" | "statuses">
 
 /**
@@ -103,14 +102,6 @@ export const makeShareHandler = (
   }
 }
 
-/** Passes the notifications of the office on to another process. */
-const forwardEvents = ({ events, member: { line } }: SharingAgent, link: Pick<Link, "notify">) =>
-  Stream.runForEach(events, (event) => {
-    if (event._tag === "Joined" || event._tag === "Disconnected") return Effect.void
-    const { body, event: name } = line.encodeNotification(event)
-    return Effect.ignore(link.notify(name, jsonBody(body)))
-  })
-
 /**
  * Lets other processes act as this Agent, on the transport of the context, until the scope closes. Gives an effect that
  * waits until no other process does.
@@ -120,14 +111,20 @@ export const shareOffice = Effect.fnUntraced(function* (
   membership: Omit<Membership, "role">
 ): Effect.fn.Return<Effect.Effect<void>, ListenError, TransportServer | Scope.Scope> {
   const { serve } = yield* TransportServer
+  const { line } = agent.member
   const users = yield* SubscriptionRef.make(0)
   const count = (change: number) => SubscriptionRef.update(users, (known) => known + change)
-  yield* serve((link) =>
-    Effect.gen(function* () {
+  yield* serve(
+    Effect.fnUntraced(function* (link) {
       yield* Effect.acquireRelease(count(1), () => count(-1))
-      yield* Effect.forkScoped(forwardEvents(agent, link), { startImmediately: true })
+      const forwardEvents = Stream.runForEach(agent.events, (event) => {
+        if (event._tag === "Joined" || event._tag === "Disconnected") return Effect.void
+        const { body, event: name } = line.encodeNotification(event)
+        return Effect.ignore(link.notify(name, jsonBody(body)))
+      })
+      yield* Effect.forkScoped(forwardEvents, { startImmediately: true })
       return makeShareHandler(agent, membership, link)
     })
-  ).pipe(Effect.provideService(ServedLines, [agent.member.line]))
+  ).pipe(Effect.provideService(ServedLines, [line]))
   return Effect.asVoid(Stream.runHead(Stream.filter(SubscriptionRef.changes(users), (known) => known === 0)))
 })

@@ -1,4 +1,4 @@
-import { Effect, PubSub, type Scope, Stream } from "effect"
+import { Effect, PubSub, Record, type Scope, Stream } from "effect"
 import { isShallowEqual } from "../../domain/objects.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
@@ -8,7 +8,7 @@ import { isWatched, type McpChange, McpSessionError, type McpSession } from "../
 import { makeListingReport } from "../shared/listings/listingReport.ts"
 import { toCallHooks } from "./callHooks.ts"
 import { appResourcesIn, combineInstructions, makeServerRequests } from "./officeServers.ts"
-import { makeOfficeTasks } from "./officeTasks.ts"
+import { makeOfficeTasks } from "./officeTools.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
 import { makeLargeResults } from "./results/largeResults.ts"
@@ -34,67 +34,65 @@ const instructions = (office: string): string =>
   "are instructions for tasks. Computers join and leave; a call to " +
   "a removed tool returns an error that says so."
 
-/** What MCP servers add to the tools of their Computer, and what they offer beside them, as texts to compare. */
-const serverTexts = new WeakMap<
-  ReadonlyArray<McpServerInfo>,
-  { readonly tools: string; readonly others: string; readonly apps: string }
->()
-
-const textsOf = (servers: ReadonlyArray<McpServerInfo>) => {
-  const known = serverTexts.get(servers) ?? {
-    tools: servers
-      .flatMap(({ tools }) => tools)
-      .filter(({ details }) => Object.keys(details).length > 0)
-      .map((tool) => JSON.stringify(tool))
-      .join(),
-    others: servers
-      .filter(({ prompts, templates }) => prompts.length + templates.length > 0)
-      .map(({ id, prompts, templates }) => JSON.stringify([id, prompts, templates]))
-      .join(),
-    apps: servers
-      .filter(({ apps = [] }) => apps.length > 0)
-      .map(({ apps, id }) => JSON.stringify([id, apps]))
-      .join()
-  }
-  serverTexts.set(servers, known)
-  return known
-}
-
 const noServers: ReadonlyArray<McpServerInfo> = []
 
-const toolsInView = (view: OfficeView, options: OfficeToolsOptions): ReadonlyArray<unknown> => [
-  ...[...view.computers].flatMap(([name, { servers = noServers, tools }]) =>
-    tools === undefined ? [] : [name, tools, textsOf(servers).tools]
+/** What MCP servers offer, as texts to compare; empty where they offer nothing of a kind. */
+const serverTexts = new WeakMap<ReadonlyArray<McpServerInfo>, ReturnType<typeof makeTexts>>()
+
+const toText = (items: ReadonlyArray<unknown>): string => items.map((item) => JSON.stringify(item)).join()
+
+const makeTexts = (servers: ReadonlyArray<McpServerInfo>) => ({
+  tools: toText(servers.flatMap(({ tools }) => tools.filter(({ details }) => Object.keys(details).length > 0))),
+  prompts: toText(
+    servers.flatMap(({ id, prompts, templates }) =>
+      prompts.length + templates.length > 0 ? [[id, prompts, templates]] : []
+    )
   ),
-  ...offeredServers(view, options)
-]
+  apps: toText(servers.flatMap(({ apps = [], id }) => (apps.length > 0 ? [[id, apps]] : [])))
+})
 
-const serversInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].flatMap(([name, { servers = noServers }]) => {
-    const { others } = textsOf(servers)
-    return others === "" ? [] : [name, others]
-  })
+const textsOf = (servers = noServers) => {
+  const texts = serverTexts.get(servers) ?? makeTexts(servers)
+  serverTexts.set(servers, texts)
+  return texts
+}
 
-const listingsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].flatMap(([, { documents, servers = noServers, skills }]) => [documents, skills, textsOf(servers).apps])
+type ListEvent = "PromptsChanged" | "ToolsChanged" | "ResourcesChanged"
+
+/** What clients list, by the event of its change. Items are compared by identity. */
+const lists: { readonly [E in ListEvent]: (view: OfficeView, options: OfficeToolsOptions) => ReadonlyArray<unknown> } =
+  {
+    PromptsChanged: ({ computers }) =>
+      [...computers].flatMap(([name, { servers }]) => {
+        const { prompts } = textsOf(servers)
+        return prompts === "" ? [] : [name, prompts]
+      }),
+    ToolsChanged: (view, options) => [
+      ...[...view.computers].flatMap(([name, { servers, tools }]) =>
+        tools === undefined ? [] : [name, tools, textsOf(servers).tools]
+      ),
+      ...offeredServers(view, options)
+    ],
+    ResourcesChanged: (view) => [
+      ...windowsOf(view).keys(),
+      ...[...view.computers].flatMap(([, { documents, servers, skills }]) => [documents, skills, textsOf(servers).apps])
+    ]
+  }
+
+const isChanged = (list: ListEvent, before: OfficeView, after: OfficeView, options: OfficeToolsOptions): boolean =>
+  !isShallowEqual(lists[list](before, options), lists[list](after, options))
 
 const changesBetween = (
   before: OfficeView,
   after: OfficeView,
   options: OfficeToolsOptions
 ): ReadonlyArray<McpChange> => {
-  const [old, now] = [windowsOf(before), windowsOf(after)]
-  const isResourceListChanged =
-    !isShallowEqual([...old.keys()], [...now.keys()]) || !isShallowEqual(listingsInView(before), listingsInView(after))
-  const areServersChanged = !isShallowEqual(serversInView(before), serversInView(after))
-  const areToolsChanged = !isShallowEqual(toolsInView(before, options), toolsInView(after, options))
+  const windows = windowsOf(before)
   return [
-    ...(areServersChanged ? [{ _tag: "PromptsChanged" } as const] : []),
-    ...(areToolsChanged ? [{ _tag: "ToolsChanged" } as const] : []),
-    ...(isResourceListChanged ? [{ _tag: "ResourcesChanged" } as const] : []),
-    ...[...now]
-      .filter(([uri, text]) => old.has(uri) && old.get(uri) !== text)
-      .map(([uri]) => ({ _tag: "ResourceUpdated", uri }) as const)
+    ...Record.keys(lists).flatMap((_tag) => (isChanged(_tag, before, after, options) ? [{ _tag }] : [])),
+    ...[...windowsOf(after)].flatMap(([uri, text]) =>
+      windows.has(uri) && windows.get(uri) !== text ? [{ _tag: "ResourceUpdated" as const, uri }] : []
+    )
   ]
 }
 
@@ -116,9 +114,8 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   let lastView = yield* agent.view
   let cached = { view: lastView, tools: exposeTools(lastView, options) }
 
-  /** The current tools, rebuilt only after a change. */
   const current = Effect.map(agent.view, (view) => {
-    if (!isShallowEqual(toolsInView(cached.view, options), toolsInView(view, options)))
+    if (isChanged("ToolsChanged", cached.view, view, options))
       cached = { view, tools: exposeTools(view, options, cached.tools) }
     return cached.tools
   })
@@ -148,18 +145,17 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
         return combineInstructions(instructions(options.office), lastView)
       }
     },
-    listTools: () =>
-      Effect.andThen(settled, current).pipe(
-        Effect.flatMap(({ listed: items, omitted }) => report("tools", { items, omitted })),
-        Effect.map((items) => ({ items, nextCursor: undefined }))
-      ),
-    listResources: () =>
-      Effect.gen(function* () {
-        yield* settled
-        const items = yield* listOfficeResources(agent)
-        const apps = yield* report("resources", appResourcesIn(yield* agent.view))
-        return { items: [...items, ...apps], nextCursor: undefined }
-      }),
+    listTools: Effect.fnUntraced(function* () {
+      yield* settled
+      const { listed: items, omitted } = yield* current
+      return { items: yield* report("tools", { items, omitted }), nextCursor: undefined }
+    }),
+    listResources: Effect.fnUntraced(function* () {
+      yield* settled
+      const items = yield* listOfficeResources(agent)
+      const apps = yield* report("resources", appResourcesIn(yield* agent.view))
+      return { items: [...items, ...apps], nextCursor: undefined }
+    }),
     readResource: (uri) =>
       largeResults?.readResource(uri) ??
       Effect.flatMap(servers.read(uri), (read) =>

@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { InputRequest } from "../../domain/model/InputRequest.ts"
-import type { InputResponder, McpCallOptions, McpProgress } from "../ports/McpSession.ts"
+import type { InputResponder, McpCallOptions } from "../ports/McpSession.ts"
 import type { ToolCall } from "../agent/Agent.ts"
+import { truncateQuote } from "../../domain/errorMessage.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type CallStatus, formatDecided, formatServerNames } from "../../domain/model/CallStatus.ts"
 import type { OnCallStatus } from "../agent/callStatuses.ts"
@@ -24,7 +25,7 @@ const describeStatus = (status: Exclude<CallStatus, { readonly _tag: "Progressin
 }
 
 /** Makes MCP progress of the statuses of a call. A status without an amount repeats the last one. */
-const makeStatusProgress = (onProgress: (progress: McpProgress) => Effect.Effect<void>): OnCallStatus => {
+const makeStatusProgress = (onProgress: NonNullable<McpCallOptions["onProgress"]>): OnCallStatus => {
   let last = 0
   return (status) =>
     Effect.suspend(() => {
@@ -38,9 +39,6 @@ const makeStatusProgress = (onProgress: (progress: McpProgress) => Effect.Effect
 /** Characters of the arguments in the message of an approval. */
 const maxArgumentsLength = 2000
 
-const cut = (text: string): string =>
-  text.length <= maxArgumentsLength ? text : `${text.slice(0, maxArgumentsLength).toWellFormed()}…`
-
 /** An approval as a form: `decision` is `allow` or `deny`. Names are quoted, so that they cannot imitate other lines. */
 const approvalForm = (approval: ApprovalView): InputRequest => {
   const { arguments: params, askedBy, change, computer, reason, tool } = approval
@@ -48,7 +46,7 @@ const approvalForm = (approval: ApprovalView): InputRequest => {
     `The call of the tool ${JSON.stringify(tool)} on the Computer ${JSON.stringify(computer)} needs an approval.`,
     ...(change === undefined ? [] : ["The definition of the tool has changed since it was approved."]),
     `Asked by ${askedBy}${reason === undefined ? "" : `: ${JSON.stringify(reason)}`}`,
-    `Arguments: ${cut(params)}`
+    `Arguments: ${truncateQuote(params, maxArgumentsLength)}`
   ]
   const decision = { type: "string", title: "Decision", enum: ["allow", "deny"] }
   const schema = { type: "object", properties: { decision }, required: ["decision"] }

@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Array, Result } from "effect"
 import { appCallMeta, isAppOnly } from "../../domain/tools/appTools.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { shortToolName } from "../../domain/tools/naming.ts"
@@ -58,11 +58,13 @@ const searchThreshold = 60
 const isSearched = (count: number, { tools = "auto" }: OfficeToolsOptions): boolean =>
   tools === "search" || (tools === "auto" && count > searchThreshold)
 
+const isForModels = ({ meta }: Tool): boolean => !isAppOnly(meta)
+
 /** The MCP servers that the description of the search names; none without a search. */
 export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOptions): ReadonlyArray<string> => {
   const all = [...computers.values()]
-  const count = all.reduce((sum, { tools = [] }) => sum + tools.filter(isForModels).length, 0)
-  return isSearched(count, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
+  const { length } = all.flatMap(({ tools = [] }) => tools.filter(isForModels))
+  return isSearched(length, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
 }
 
 /**
@@ -70,18 +72,16 @@ export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOp
  * for a tool that clients would reject with the whole list.
  */
 export const toListing = (name: string, { computer, origin, tool }: OfficeTool) => {
-  const place = { a2c_computer: computer, a2c_tool: tool.name }
-  const appCall = origin?.appCall === undefined ? {} : appCallMeta(origin.appCall)
+  const appCall = origin?.appCall && appCallMeta(origin.appCall)
+  const meta = { a2c_computer: computer, a2c_tool: tool.name, ...appCall }
   return Result.map(
-    publishTool(name, tool, { ...place, ...appCall }, origin?.details),
+    publishTool(name, tool, meta, origin?.details),
     (listed): JsonObject => ({
       ...listed,
       execution: { ...asObject(listed["execution"]), taskSupport: "optional" }
     })
   )
 }
-
-const isForModels = ({ meta }: Tool): boolean => !isAppOnly(meta)
 
 /** MCP clients reject a result without the structured content that an `outputSchema` promises, and a limit may drop it. */
 const withoutOutputSchema = ({ outputSchema: _, ...listing }: JsonObject): JsonObject => listing
@@ -111,8 +111,7 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions, befor
       isAppOnly(tool.meta) ||
       [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
   )
-  const results = shown.map(([name, tool]) => toListing(name, tool))
-  const listings = results.flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
+  const [listings, omitted] = Array.partition(shown, ([name, tool]) => toListing(name, tool))
   let index: ToolIndex | undefined
   const earlier = [...(before?.departed ?? []), ...(before?.byName ?? [])]
   return {
@@ -128,7 +127,7 @@ export const exposeTools = (view: OfficeView, options: OfficeToolsOptions, befor
       ...(maxResult === undefined ? [] : [resultToolListing]),
       ...(maxResult === undefined ? listings : listings.map(withoutOutputSchema))
     ],
-    omitted: results.flatMap((result) => (Result.isFailure(result) ? [result.failure] : [])),
+    omitted,
     index: () => (index ??= makeToolIndex(found.map(([name, { tool }]) => [name, tool])))
   }
 }

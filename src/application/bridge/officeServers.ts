@@ -23,10 +23,8 @@ interface OfficePrompt {
 /** Maximum number of prompts that are remembered after they left. */
 const maxDepartedPrompts = 1000
 
-const serversIn = ({
-  computers
-}: OfficeView): ReadonlyArray<readonly [computer: ComputerName, server: McpServerInfo]> =>
-  [...computers].flatMap(([computer, { servers = [] }]) => servers.map((server) => [computer, server] as const))
+const serversIn = ({ computers }: OfficeView) =>
+  [...computers].flatMap(([computer, { servers = [] }]) => servers.map((info) => ({ computer, info })))
 
 /**
  * The prompts of all Computers by their names in the office. The second prompt of a name at a Computer also has the
@@ -34,7 +32,8 @@ const serversIn = ({
  */
 const promptsIn = (view: OfficeView, maxNameLength: number | undefined): ReadonlyMap<string, OfficePrompt> => {
   const byName = new Map<string, OfficePrompt>()
-  for (const [computer, { id: server, prompts }] of serversIn(view)) {
+  for (const { computer, info } of serversIn(view)) {
+    const { id: server, prompts } = info
     for (const prompt of prompts) {
       const own = stringOrEmpty(prompt["name"])
       const names = [own, `${server}__${own}`].map((tool) => exposedName({ owner: computer, tool }, maxNameLength))
@@ -53,13 +52,10 @@ const truncate = (text: string, max: number): string =>
 
 /** Adds the instructions of the MCP servers to those of the office. */
 export const combineInstructions = (own: string, view: OfficeView): string => {
-  const parts = serversIn(view).flatMap(([computer, { id, instructions }]) =>
-    instructions === undefined || instructions.trim() === ""
-      ? []
-      : [
-          `Instructions of the MCP server '${id}' of '${computer}':\n${truncate(instructions.trim(), instructionLimits.perServer)}`
-        ]
-  )
+  const parts = serversIn(view).flatMap(({ computer, info: { id, instructions = "" } }) => {
+    const text = truncate(instructions.trim(), instructionLimits.perServer)
+    return text === "" ? [] : [`Instructions of the MCP server '${id}' of '${computer}':\n${text}`]
+  })
   return truncate([own, ...parts].join("\n\n"), instructionLimits.total)
 }
 
@@ -79,11 +75,9 @@ export const toolOriginsOf = (
   servers: ReadonlyArray<McpServerInfo>
 ): ReadonlyMap<string, ToolOrigin> => {
   const originsOf = ({ id: server, tools }: McpServerInfo) => {
-    const metaOf = ({ details }: McpServerInfo["tools"][number]) => asObject(details["_meta"])
-    const hasApps = tools.some((tool) => appUriOf(metaOf(tool)) !== undefined)
-    return tools.map((listed): readonly [string, ToolOrigin] => {
-      const { details, name, originalName = name } = listed
-      const inner = appCallOf(metaOf(listed)) ?? { server: [], tool: originalName }
+    const hasApps = tools.some(({ details }) => appUriOf(asObject(details["_meta"])) !== undefined)
+    return tools.map(({ details, name, originalName = name }): readonly [string, ToolOrigin] => {
+      const inner = appCallOf(asObject(details["_meta"])) ?? { server: [], tool: originalName }
       const appCall = hasApps ? { ...inner, server: [computer, server, ...inner.server] } : undefined
       return [name, { server, details: withOfficeApp(details, { computer, server }), appCall }]
     })
@@ -98,7 +92,7 @@ const listWithUris = (
   member: "uri" | "uriTemplate",
   itemsOf: (server: McpServerInfo) => ReadonlyArray<JsonObject>
 ): RepairedListing => {
-  const listings = serversIn(view).map(([computer, info]) => {
+  const listings = serversIn(view).map(({ computer, info }) => {
     const { items, ...leftOut } = repairListing(list, itemsOf(info))
     const toOffice = (item: JsonObject) => ({
       name: item[member],
@@ -174,9 +168,13 @@ export const makeServerRequests = (
         case "completion/complete":
           return yield* complete(params)
         case "resources/templates/list": {
-          const list = "resourceTemplates"
-          const listing = listWithUris(yield* agent.view, list, "uriTemplate", ({ templates }) => templates)
-          return { resourceTemplates: yield* report(list, listing) }
+          const listing = listWithUris(
+            yield* agent.view,
+            "resourceTemplates",
+            "uriTemplate",
+            ({ templates }) => templates
+          )
+          return { resourceTemplates: yield* report("resourceTemplates", listing) }
         }
       }
     }),

@@ -2,9 +2,8 @@ import { Clock, Effect, Result } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import { withOfficeUris } from "../../domain/office/rewriteUris.ts"
 import { isAppOnly, isCallableByApps } from "../../domain/tools/appTools.ts"
-import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
+import { defaultOfficeCallSeconds, maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
-import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { publishResult } from "../../domain/tools/mcpConversion.ts"
@@ -13,19 +12,21 @@ import { noUsage, recordUse, usageBoost } from "../../domain/tools/search/ToolUs
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatQuantity } from "../shared/formatQuantity.ts"
-import type { CallHooks } from "./callHooks.ts"
+import { type CallHooks, toCallHooks } from "./callHooks.ts"
 import { type OfficeTool, type OfficeTools, type OfficeToolsOptions, toListing } from "./exposeTools.ts"
-import type { LargeResults } from "./results/largeResults.ts"
-import { errorResult, textResult } from "./textResults.ts"
+import { errorResult, type LargeResults, textResult } from "./results/largeResults.ts"
 import { formatSome } from "../../domain/errorMessage.ts"
 import { callingTool } from "../../domain/tools/naming.ts"
 import { singleLine } from "../../domain/tools/singleLine.ts"
 import { searchResults } from "./officeToolListings.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import { formatTaskId, parseTaskId } from "../../domain/office/taskIds.ts"
+import type { ToolTask } from "../agent/tasks/toolTasks.ts"
+import { McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
 
 /** Characters of a description in the results of a search; `tools_describe` gives the whole. */
 const maxDescriptionLength = 240
 
-/** The error for a name without a tool, with similar names. */
 const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
   const similar = index().search(name, 3)
   const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
@@ -35,10 +36,6 @@ const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
 /** Tools that apps call by this name. Hosts pass such calls on unchanged, without the app. */
 const toolsOfApps = (name: string, { byName }: OfficeTools): ReadonlyArray<readonly [string, OfficeTool]> =>
   [...byName].filter(([, { origin, tool }]) => origin?.appCall?.tool === name && isCallableByApps(tool.meta))
-
-/** The error for the call of an app that several MCP servers may have made. */
-const ambiguousTool = (name: string, found: ReadonlyArray<readonly [string, OfficeTool]>): JsonObject =>
-  errorResult(`Several MCP servers of this office have a tool '${name}': ${formatSome(found.map(([full]) => full))}.`)
 
 /** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
 export const searchTools = (
@@ -78,12 +75,15 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-export const toHintedMcpResult = (result: ToolResult, tool: Tool | undefined): JsonObject => {
-  const hint = hints[errorCodeOf(result) ?? 0]
-  return publishResult(
-    hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] },
-    tool
-  )
+/** The result of a tool in MCP's form, with the URIs of the office. */
+const toOfficeResult = (result: ToolResult, target: OfficeTool | undefined): JsonObject => {
+  const text = hints[errorCodeOf(result) ?? 0]
+  const hinted =
+    text === undefined ? result : { ...result, content: [...result.content, { type: "text" as const, text }] }
+  const published = publishResult(hinted, target?.tool)
+  return target?.origin === undefined
+    ? published
+    : withOfficeUris(published, { computer: target.computer, server: target.origin.server })
 }
 
 const noComputers = "No Computer is in this office."
@@ -131,27 +131,28 @@ export const makeToolCaller = (
 
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject, hooks?: CallHooks) {
     const tools = yield* current
-    const [ofApp, ...others] = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
-    if (ofApp !== undefined && others.length > 0) return ambiguousTool(name, [ofApp, ...others])
-    const target = tools.byName.get(name) ?? ofApp?.[1] ?? tools.departed.get(name)
+    const ofApps = tools.byName.has(name) ? [] : toolsOfApps(name, tools)
+    if (ofApps.length > 1) {
+      const names = formatSome(ofApps.map(([full]) => full))
+      return errorResult(`Several MCP servers of this office have a tool '${name}': ${names}.`)
+    }
+    const target = tools.byName.get(name) ?? ofApps[0]?.[1] ?? tools.departed.get(name)
     if (target === undefined) return unknownTool(name, tools)
-    const { computer, origin, tool } = target
+    const { computer, tool } = target
     const result = yield* Effect.result(agent.callTool({ ...hooks, computer, tool: tool.name, params, timeout }))
     if (Result.isFailure(result)) return errorResult(`The call failed: ${result.failure.message}`)
-    const now = yield* Clock.currentTimeMillis
-    if (!result.success.isError) usage = recordUse(usage, name, now)
-    const hinted = toHintedMcpResult(result.success, tool)
-    return origin === undefined ? hinted : withOfficeUris(hinted, { computer, server: origin.server })
+    if (!result.success.isError) usage = recordUse(usage, name, yield* Clock.currentTimeMillis)
+    return toOfficeResult(result.success, target)
   })
 
   type Run = (params: JsonObject, hooks?: CallHooks) => Effect.Effect<JsonObject>
   const officeTools: { readonly [name: string]: Run } = {
     computers_list: () => Effect.map(agent.view, listComputers),
     desktop_get: (params) => showDesktop(agent, params),
-    tools_search: Effect.fnUntraced(function* (params) {
-      const now = yield* Clock.currentTimeMillis
-      return searchTools(yield* current, params, (name) => usageBoost(usage, name, now))
-    }),
+    tools_search: (params) =>
+      Effect.zipWith(current, Clock.currentTimeMillis, (tools, now) =>
+        searchTools(tools, params, (name) => usageBoost(usage, name, now))
+      ),
     tools_describe: (params) => Effect.map(current, (tools) => describeTools(tools, params)),
     [callingTool]: ({ arguments: params = {}, name }, hooks) =>
       typeof name === "string" && isJsonObject(params)
@@ -169,5 +170,55 @@ export const makeToolCaller = (
     const run = Object.hasOwn(officeTools, name) ? officeTools[name] : undefined
     const result = run === undefined ? call(name, params, hooks) : run(params, hooks)
     return largeResults === undefined ? result : Effect.flatMap(result, largeResults.limit)
+  }
+}
+
+const unknownTask = (id: string) =>
+  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
+
+/** Makes the tasks of a published office: calls of tools of Computers, which run there. */
+export const makeOfficeTasks = (
+  agent: Agent["Service"],
+  current: Effect.Effect<OfficeTools>,
+  largeResults: LargeResults | undefined
+): McpTasks => {
+  const toFailure = (error: { readonly _tag: string; readonly message: string }) =>
+    new McpSessionError({
+      reason: "protocol",
+      code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
+      message: error.message
+    })
+  const toMcpTask = (task: ToolTask, createdAt: number, target: OfficeTool | undefined): McpTask => ({
+    id: formatTaskId(task),
+    createdAt,
+    result: Effect.flatMap(Effect.mapError(task.result, toFailure), (result): Effect.Effect<JsonObject> => {
+      const published = toOfficeResult(result, target)
+      return largeResults?.limit(published) ?? Effect.succeed(published)
+    }),
+    cancel: Effect.mapError(task.cancel, toFailure)
+  })
+
+  return {
+    start: Effect.fnUntraced(function* (name, params, options = {}) {
+      const { byName: known, departed } = yield* current
+      const target = known.get(name) ?? departed.get(name)
+      if (target === undefined) return undefined
+      const { computer, tool } = target
+      const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toCallHooks(options) }
+      const task = yield* Effect.mapError(agent.startTool(call), toFailure)
+      const { createdAt } = yield* Effect.mapError(task.status, toFailure)
+      return toMcpTask(task, createdAt, target)
+    }),
+    find: Effect.fnUntraced(function* (id, options = {}) {
+      const place = parseTaskId(id)
+      if (place === undefined) return yield* unknownTask(id)
+      const task = agent.task(place.computer, place.id, toCallHooks(options))
+      const { createdAt, tool: name } = yield* Effect.mapError(task.status, toFailure)
+      const { byName } = yield* current
+      const started = [...byName.values()].find(
+        ({ computer, tool }) => computer === place.computer && tool.name === name
+      )
+      return toMcpTask(task, createdAt, started)
+    })
   }
 }

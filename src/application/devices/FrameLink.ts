@@ -1,7 +1,6 @@
 import { Clock, Duration, Effect, Stream } from "effect"
 import {
   type InvalidFrameReason,
-  type DecoderState,
   initialDecoderState,
   hasPartialFrame,
   dropPartialFrame,
@@ -28,7 +27,7 @@ const statusTimeout = "1 second"
 
 /** Makes the state of the decoder of a connection, and hands on what it finds. */
 const makeFrameReceiver = (limits: DeviceLimits, { onFrame, onInvalid }: FrameHandlers, onHandled: () => void) => {
-  let state: DecoderState = initialDecoderState(limits)
+  let state = initialDecoderState(limits)
   /** Start of the partial frame, in milliseconds since 1970. */
   let partialSince: number | undefined
   /** While a handler runs, a partial frame waits for it and does not time out. */
@@ -42,16 +41,11 @@ const makeFrameReceiver = (limits: DeviceLimits, { onFrame, onInvalid }: FrameHa
     if (!hasPartialFrame(next)) partialSince = undefined
     else if (partialSince === undefined || events.length > 0) partialSince = now
     for (const event of events) {
-      switch (event._tag) {
-        case "Frame":
-          yield* onFrame(event.frame)
-          break
-        case "InvalidFrame":
-          yield* onInvalid(event.reason, 0)
-          break
-        case "Garbage":
-          yield* onInvalid("garbage", event.bytes - reportedGarbage)
-          reportedGarbage = 0
+      if (event._tag === "Frame") yield* onFrame(event.frame)
+      else if (event._tag === "InvalidFrame") yield* onInvalid(event.reason, 0)
+      else {
+        yield* onInvalid("garbage", event.bytes - reportedGarbage)
+        reportedGarbage = 0
       }
     }
     if (next.pendingGarbage > reportedGarbage) {
@@ -117,10 +111,8 @@ export const makeFrameLink = Effect.fnUntraced(function* (
     receive: Effect.fnUntraced(function* (events: FrameHandlers) {
       const opened = makeFrameReceiver(limits, events, onBufferChange)
       receiver = opened
-      const stallWatchdog = opened.dropStalled.pipe(
-        Effect.delay(Duration.divideUnsafe(limits.frameTimeout, 2)),
-        Effect.forever
-      )
+      const watchInterval = Duration.divideUnsafe(limits.frameTimeout, 2)
+      const stallWatchdog = Effect.forever(Effect.delay(opened.dropStalled, watchInterval))
       const readLoop = Stream.runForEach(link.bytes, (chunk) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           lastReceivedAt = now

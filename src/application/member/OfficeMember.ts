@@ -7,7 +7,6 @@ import {
   initialMember,
   type MemberCommand,
   type MemberEvent,
-  type MemberState,
   memberTransition
 } from "../../domain/office/memberLifecycle.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
@@ -113,15 +112,14 @@ export interface OfficeMember {
   readonly provesOperators: () => boolean
 }
 
-/** A connection whose join was accepted. */
-interface Connected extends MemberHandlers {
+interface Binding extends MemberHandlers {
   readonly member: OfficeMember
+}
+
+interface Connected extends Binding {
   readonly link: Link
   readonly provesOperators: boolean
 }
-
-/** A member on a line, and its handlers. */
-type Binding = Omit<Connected, "link" | "provesOperators">
 
 type JoinOptions = MemberOptions & { readonly instance?: string }
 
@@ -134,19 +132,17 @@ export const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16)
 
 /** Connects on the newest line that the Server accepts. Fails with the last rejection. */
 const connectOnNewestLine = <A, R>(
-  connect: (line: ProtocolLine) => Effect.Effect<A, ConnectError, R>
-): Effect.Effect<A, ConnectError, R> => {
-  const connectOnFirst = ([line, ...others]: ReadonlyArray<ProtocolLine>): Effect.Effect<A, ConnectError, R> =>
-    line === undefined
-      ? Effect.die("no protocol line")
-      : Effect.catchTag(connect(line), "VersionRejected", (rejection) => {
-          const { mismatch } = rejection
-          const accepted =
-            mismatch === undefined ? others : others.filter((other) => linesWithin(mismatch).includes(other))
-          return accepted.length === 0 ? Effect.fail(rejection) : connectOnFirst(accepted)
-        })
-  return connectOnFirst(linesNamed().toReversed())
-}
+  connect: (line: ProtocolLine) => Effect.Effect<A, ConnectError, R>,
+  [line, ...others]: ReadonlyArray<ProtocolLine> = linesNamed().toReversed()
+): Effect.Effect<A, ConnectError, R> =>
+  line === undefined
+    ? Effect.die("no protocol line")
+    : Effect.catchTag(connect(line), "VersionRejected", (rejection) => {
+        const { mismatch } = rejection
+        const accepted =
+          mismatch === undefined ? others : others.filter((other) => linesWithin(mismatch).includes(other))
+        return accepted.length === 0 ? Effect.fail(rejection) : connectOnNewestLine(connect, accepted)
+      })
 
 /** Makes the effect that opens a link of a member on its line, which the first connection chooses. */
 const makeConnect = Effect.fnUntraced(function* (
@@ -178,8 +174,7 @@ const sendJoin = Effect.fnUntraced(function* (
   { decodeMembershipAck, serverRequests: { join } }: ProtocolLine,
   { name, office, role, takeOver }: Pick<MemberOptions, "name" | "office" | "role" | "takeOver">
 ): Effect.fn.Return<boolean, JoinFailed> {
-  const terms = takeOver === true ? { takeOver } : {}
-  const body = jsonBody(join.request.encode({ role, name, officeId: office, ...terms }))
+  const body = jsonBody(join.request.encode({ role, name, officeId: office, ...(takeOver === true && { takeOver }) }))
   const reply = yield* link.request(join.event, body, joinTimeout).pipe(
     Effect.tapErrorTag("RequestTimeout", () => link.close("join_timeout")),
     Effect.mapError(() => new Unreachable({ message: "The Server did not reply to the join request in time" }))
@@ -302,7 +297,6 @@ export const joinOffice = Effect.fnUntraced(function* (
   }
   const connect = yield* makeConnect(options, bind, apply({ _tag: "Replaced" }))
 
-  /** Connects, joins, and stays until the connection is lost. */
   const stayConnected = Effect.gen(function* () {
     const { link, ...binding } = yield* connect
     yield* binding.onConnected ?? Effect.void
@@ -320,15 +314,12 @@ export const joinOffice = Effect.fnUntraced(function* (
     )
   )
 
-  const delayOf = Effect.fnUntraced(function* (waiting: Extract<MemberState, { readonly _tag: "Waiting" }>) {
-    if (waiting.for === "server") return yield* backoffDelay(reconnectBackoff, waiting.attempt)
-    return Duration.min(yield* backoffDelay(waitBackoff, waiting.attempt), yield* placeTime)
-  })
-
   const live = Effect.gen(function* () {
     for (let current = state(); current._tag !== "Ended"; current = state()) {
       if (current._tag === "Waiting") {
-        yield* Effect.sleep(yield* delayOf(current))
+        const isForServer = current.for === "server"
+        const delay = yield* backoffDelay(isForServer ? reconnectBackoff : waitBackoff, current.attempt)
+        yield* Effect.sleep(isForServer ? delay : Duration.min(delay, yield* placeTime))
         yield* apply({ _tag: "WaitOver" })
       } else yield* stayConnected
     }

@@ -1,4 +1,5 @@
-import { asObject, asString, type JsonObject } from "../json.ts"
+import { Struct } from "effect"
+import { asObject, asString } from "../json.ts"
 import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent } from "../model/ContentBlock.ts"
 
 /** The keys of a block's `_meta` that stand for its data (spec 0.2.1, binary content in tool results). */
@@ -13,22 +14,14 @@ type BinaryBlock = ImageContent | AudioContent | EmbeddedResource
 const isBinaryBlock = (block: ContentBlock): block is BinaryBlock =>
   block.type === "image" || block.type === "audio" || block.type === "resource"
 
-/** The binary data of a block in base64, and its MIME type. */
-interface BinaryData {
-  readonly base64: string
-  readonly mimeType: string
-}
-
-/** The MIME type of data whose block states none. */
-const unknownMimeType = "application/octet-stream"
-
-/** The binary data of a block; `undefined` without any. */
-export const binaryDataOf = (block: ContentBlock): BinaryData | undefined => {
+/** The binary data of a block in base64, and its MIME type; `undefined` without any. */
+export const binaryDataOf = (block: ContentBlock) => {
   if (!isBinaryBlock(block)) return undefined
   if (block.type !== "resource") return { base64: block.data, mimeType: block.mimeType }
   const base64 = asString(block.resource["blob"])
-  if (base64 === undefined) return undefined
-  return { base64, mimeType: asString(block.resource["mimeType"]) ?? unknownMimeType }
+  return base64 === undefined
+    ? undefined
+    : { base64, mimeType: asString(block.resource["mimeType"]) ?? "application/octet-stream" }
 }
 
 /** The size of base64 data in bytes, without decoding it. Line breaks count as data. */
@@ -40,21 +33,13 @@ export const decodedSize = (base64: string): number => {
 const withData = (block: BinaryBlock, base64: string): BinaryBlock =>
   block.type === "resource" ? { ...block, resource: { ...block.resource, blob: base64 } } : { ...block, data: base64 }
 
-/** Content that replaces the data of a block: its handle, size in bytes, and SHA-256 in hexadecimal. */
-interface ContentReference {
-  readonly handle: string
-  readonly totalSize: number
-  readonly sha256: string
-}
-
-/** Replaces the data of a block by a reference. MIME type and other members stay. */
-export const toReference = (block: ContentBlock, { handle, sha256, totalSize }: ContentReference): ContentBlock => {
+/** Replaces the data of a block by its handle, size in bytes, and SHA-256 in hexadecimal. Other members stay. */
+export const toReference = (
+  block: ContentBlock,
+  content: { readonly handle: string; readonly totalSize: number; readonly sha256: string }
+): ContentBlock => {
   if (!isBinaryBlock(block)) return block
-  const reference = {
-    [referenceKeys.handle]: handle,
-    [referenceKeys.totalSize]: totalSize,
-    [referenceKeys.sha256]: sha256
-  }
+  const reference = Struct.renameKeys(Struct.pick(content, Struct.keys(referenceKeys)), referenceKeys)
   return { ...withData(block, ""), _meta: { ...asObject(block["_meta"]), ...reference } }
 }
 
@@ -68,15 +53,9 @@ export const referenceOf = (
 }
 
 /** Removes the keys of a reference from the `_meta` of a block, and an empty `_meta`. */
-const withoutReference = <Block extends ContentBlock>(block: Block): Block => {
-  const {
-    [referenceKeys.handle]: _,
-    [referenceKeys.totalSize]: __,
-    [referenceKeys.sha256]: ___,
-    ...meta
-  } = asObject(block["_meta"])
-  const { _meta, ...rest }: JsonObject = block
-  return { ...rest, ...(Object.keys(meta).length > 0 && { _meta: meta }) } as Block
+const withoutReference = <Block extends ContentBlock>({ _meta, ...rest }: Block): Block => {
+  const meta = Struct.omit(asObject(_meta), Object.values(referenceKeys))
+  return { ...rest, ...(Object.keys(meta).length > 0 && { _meta: meta }) } as unknown as Block
 }
 
 /** Restores the data of a block with a reference. */

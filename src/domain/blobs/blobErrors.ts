@@ -15,7 +15,6 @@ type BlobFailureReason = "invalid_handle" | "forbidden" | "gone" | "range"
 export const blobNotAccessible = (reason: BlobFailureReason): ProtocolError =>
   new ProtocolError({ code: errorCodes.blobNotAccessible, message: "Blob not accessible", details: { reason } })
 
-/** The messages of rejected uploads, by reason. */
 const uploadMessages = {
   invalid_upload: "the upload is unknown, has ended, or was idle for too long",
   invalid_declaration: "the first chunk must declare total_size (1 or more) and sha256 (64 hexadecimal digits)",
@@ -27,7 +26,6 @@ const uploadMessages = {
   io_error: "the file cannot be written"
 } as const
 
-/** Why an upload is rejected. */
 type UploadFailureReason = keyof typeof uploadMessages
 
 /** The error of a rejected upload (4019). */

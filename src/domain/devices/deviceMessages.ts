@@ -1,4 +1,4 @@
-import { Option, Predicate, Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { errorMessage } from "../errorMessage.ts"
 import { checkJsonBody, JsonObject, parseJsonOrThrow } from "../json.ts"
@@ -107,34 +107,26 @@ const decodeData = (type: string, data: JsonObject, text: string): Result.Result
   }
 }
 
-const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
-  Result.try({
-    try: () => parseJsonOrThrow(text),
-    catch: (error) => `not JSON: ${errorMessage(error)}`
-  }).pipe(
-    Result.flatMap((value) => {
-      const error = checkJsonBody(value)
-      return error === undefined ? decodeEnvelope(value) : Result.fail(error)
-    }),
-    Result.flatMap(({ data = {}, type }) =>
-      Result.mapError(decodeData(type, data, text), (reason) => `${type}: ${reason}`)
-    )
-  )
-
 /** Decodes the payload of an MCP frame, or says in one line why it is invalid. */
 export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMessage, string> =>
-  Option.match(decodeUtf8(payload), { onNone: () => Result.fail("not UTF-8"), onSome: parseMessage })
+  Result.gen(function* () {
+    const text = yield* Result.fromOption(decodeUtf8(payload), () => "not UTF-8")
+    const value = yield* Result.try({
+      try: () => parseJsonOrThrow(text),
+      catch: (error) => `not JSON: ${errorMessage(error)}`
+    })
+    const error = checkJsonBody(value)
+    if (error !== undefined) return yield* Result.fail(error)
+    const { data = {}, type } = yield* decodeEnvelope(value)
+    return yield* Result.mapError(decodeData(type, data, text), (reason) => `${type}: ${reason}`)
+  })
 
 /** Makes messages for the wire; members are in the order of the seed's examples. */
 export const makeDeviceMessage = {
-  register: (services: ReadonlyMap<string, DeviceService>): JsonObject => ({
-    type: "register",
-    data: {
-      services: Object.fromEntries(
-        [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])
-      )
-    }
-  }),
+  register: (services: ReadonlyMap<string, DeviceService>): JsonObject => {
+    const entries = [...services].map(([name, { description, parameters }]) => [name, { description, parameters }])
+    return { type: "register", data: { services: Object.fromEntries(entries) } }
+  },
   call: (callId: string, method: string, params: JsonObject): JsonObject => ({
     type: "call",
     data: { call_id: callId, method, params }

@@ -19,8 +19,6 @@ const maxErrorLength = 200
 /** Types of JSON Schema; the seed names all except `null` (seed 002 §5.1.1). */
 const jsonSchemaTypes = ["string", "number", "integer", "boolean", "array", "object", "null"] as const
 
-const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-
 /** The part of a parameter definition that the seed describes (seed 002 §5.1); other keywords are not checked. */
 const ParameterDefinition = Schema.Struct({
   type: Schema.optionalKey(
@@ -30,8 +28,8 @@ const ParameterDefinition = Schema.Struct({
   enum: Schema.optionalKey(Schema.Array(Schema.Unknown)),
   minimum: Schema.optionalKey(Schema.Finite),
   maximum: Schema.optionalKey(Schema.Finite),
-  minLength: Schema.optionalKey(NonNegativeInt),
-  maxLength: Schema.optionalKey(NonNegativeInt)
+  minLength: Schema.optionalKey(Schema.Natural),
+  maxLength: Schema.optionalKey(Schema.Natural)
 })
 
 const ServiceDefinition = Schema.Struct({
@@ -64,14 +62,11 @@ export const decodeService = (name: string, definition: unknown): Result.Result<
   })
 }
 
-export interface DecodedServices {
-  readonly services: ReadonlyMap<string, DeviceService>
-  /** One line per invalid service, starting with its name, of bounded length. */
-  readonly errors: ReadonlyArray<string>
-}
-
-/** Decodes the services of a registration. An invalid definition affects no other service (seed 002 §6.1). */
-export const decodeServices = (definitions: JsonObject, maxServices: number): DecodedServices => {
+/**
+ * Decodes the services of a registration. An invalid definition affects no other service (seed 002 §6.1). Errors have one
+ * line per invalid service, starting with its name, of bounded length.
+ */
+export const decodeServices = (definitions: JsonObject, maxServices: number) => {
   const services = new Map<string, DeviceService>()
   const errors: Array<string> = []
   for (const [name, definition] of Object.entries(definitions)) {

@@ -18,20 +18,14 @@ const toContentBlock = (value: unknown): JsonObject | undefined => {
     : undefined
 }
 
-const toContentBlocks = (data: unknown): ReadonlyArray<JsonObject> | undefined => {
-  const parts: ReadonlyArray<unknown> = Array.isArray(data) ? data : [data]
-  const blocks = parts.map(toContentBlock).filter((block) => block !== undefined)
-  return parts.length > 0 && blocks.length === parts.length ? blocks : undefined
-}
-
 /** Converts an outcome to an MCP tool result. Structured data becomes structured content and, for models, JSON text. */
 export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
   if (!outcome.success) return { content: [textBlock(outcome.error)], isError: true }
   const { data } = outcome
   if (typeof data === "string") return { content: [textBlock(data)], isError: false }
   if (data === undefined || data === null) return { content: [], isError: false }
-  const blocks = toContentBlocks(data)
-  if (blocks !== undefined) return { content: blocks, isError: false }
+  const blocks = [data].flat().map(toContentBlock)
+  if (blocks.length > 0 && blocks.every((block) => block !== undefined)) return { content: blocks, isError: false }
   return {
     content: [textBlock(JSON.stringify(data))],
     ...(isJsonObject(data) && { structuredContent: data }),

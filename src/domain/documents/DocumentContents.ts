@@ -1,7 +1,8 @@
 import { Data, Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
-import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../json.ts"
+import { asString, isJsonObject, type JsonObject, parseJsonOrThrow } from "../json.ts"
 import { optionalField, BoundedText } from "../model/fields.ts"
+import { mimeEssence } from "../skills/mimeTypes.ts"
 
 /** The body is the document itself, or its location, as JSON (spec §10.4). */
 const documentMimeTypes = {
@@ -27,25 +28,21 @@ const mimeToken = "[A-Za-z0-9!#$&^_.+-]{1,127}"
 /** A MIME type that is safe in a header: two tokens, and parameters in printable ASCII. */
 const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
 
-/** A MIME type without parameters, in lower case, for comparisons. */
-export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*/s, "").trim().toLowerCase()
-
 /** Removes the charset: our texts are always encoded as UTF-8. */
 const stripCharset = (mimeType: string): string => mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
 
 const mimeTypeOf = (content: JsonObject, listed: string | undefined): string | undefined =>
-  [content["mimeType"], listed].find(
-    (given): given is string => typeof given === "string" && mimeTypePattern.test(given)
-  )
+  [content["mimeType"], listed].map(asString).find((given) => given !== undefined && mimeTypePattern.test(given))
 
 const decodeBytes = Schema.decodeUnknownResult(Schema.Uint8ArrayFromBase64)
 const decodeText = Schema.decodeUnknownResult(Schema.StringFromBase64)
+const notBase64 = () => "the blob is not base64"
 
 const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string" || typeof blob === "string"
 
 /** The body of a content as text. A server may send JSON as a blob. */
 const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> =>
-  typeof text === "string" ? Result.succeed(text) : Result.mapError(decodeText(blob), () => "the blob is not base64")
+  typeof text === "string" ? Result.succeed(text) : Result.mapError(decodeText(blob), notBase64)
 
 const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
   Result.flatMap(bodyText(content), (text) =>
@@ -64,24 +61,24 @@ const decodeLocation = makeDecoder(
 const unfetchableSchemes = ["dpe", "data"]
 
 const parseExternal = (content: JsonObject): Result.Result<DocumentContents, string> =>
-  Result.gen(function* () {
-    const location = yield* Result.mapError(
-      Result.flatMap(bodyJson(content), decodeLocation),
-      (error) => `invalid external location: ${error}`
-    )
-    const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
-    if (scheme === undefined) return yield* Result.fail("the external location is an invalid URI")
-    if (unfetchableSchemes.includes(scheme.toLowerCase())) {
-      return yield* Result.fail(`Agents cannot fetch the scheme ${scheme}`)
-    }
-    return { kind: "external", ...location }
-  })
+  bodyJson(content).pipe(
+    Result.flatMap(decodeLocation),
+    Result.mapError((error) => `invalid external location: ${error}`),
+    Result.flatMap((location) => {
+      const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
+      if (scheme === undefined) return Result.fail("the external location is an invalid URI")
+      return unfetchableSchemes.includes(scheme.toLowerCase())
+        ? Result.fail(`Agents cannot fetch the scheme ${scheme}`)
+        : Result.succeed({ kind: "external", ...location })
+    })
+  )
 
 const parseInline = (content: JsonObject): Result.Result<DocumentContents, string> =>
-  Result.gen(function* () {
-    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("the body is not a JSON object")
-    return { kind: "text", mimeType: "application/json", text: yield* bodyText(content) }
-  })
+  Result.flatMap(bodyJson(content), (body) =>
+    isJsonObject(body)
+      ? Result.map(bodyText(content), (text) => ({ kind: "text", mimeType: "application/json", text }))
+      : Result.fail("the body is not a JSON object")
+  )
 
 const parseSingle = (content: JsonObject, listed: string | undefined): Result.Result<DocumentContents, string> => {
   if (!hasBody(content)) return Result.fail("text or blob is required")
@@ -94,7 +91,7 @@ const parseSingle = (content: JsonObject, listed: string | undefined): Result.Re
     return Result.succeed({ kind: "text", mimeType: stripCharset(mimeType ?? "text/plain"), text })
   }
   return Result.mapBoth(decodeBytes(blob), {
-    onFailure: () => "the blob is not base64",
+    onFailure: notBase64,
     onSuccess: (bytes) => ({ kind: "bytes", mimeType: mimeType ?? "application/octet-stream", bytes })
   })
 }
@@ -126,11 +123,7 @@ export const parseDocumentContents = (
   listedMimeType?: string
 ): Result.Result<DocumentContents, InvalidDocumentContents> => {
   const [first, ...others] = contents
-  const parsed =
-    first === undefined
-      ? Result.fail("no contents")
-      : others.length === 0
-        ? parseSingle(first, listedMimeType)
-        : combineContents(contents)
+  if (first === undefined) return Result.fail(new InvalidDocumentContents({ reason: "no contents" }))
+  const parsed = others.length === 0 ? parseSingle(first, listedMimeType) : combineContents(contents)
   return Result.mapError(parsed, (reason) => new InvalidDocumentContents({ reason }))
 }

@@ -60,15 +60,10 @@ export const summarizeDocument = (
   })
 }
 
-const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
-  const wanted = keywords.map((keyword) => keyword.toLowerCase())
-  return (document: DocumentSummary): boolean => {
-    const texts = [document.title, ...(document.keywords ?? []), document.summary ?? ""]
-    return (
-      (fileType === undefined || document.fileType === fileType) &&
-      (wanted.length === 0 || texts.some((text) => wanted.some((keyword) => text.toLowerCase().includes(keyword))))
-    )
-  }
+const isFound = (document: DocumentSummary, { fileType, keywords = [] }: FinderQuery): boolean => {
+  if (fileType !== undefined && document.fileType !== fileType) return false
+  const texts = [document.title, ...(document.keywords ?? []), document.summary ?? ""].map((text) => text.toLowerCase())
+  return keywords.length === 0 || keywords.some((keyword) => texts.some((text) => text.includes(keyword.toLowerCase())))
 }
 
 const modifiedAt = ({ lastModified }: DocumentSummary): number => {
@@ -87,7 +82,7 @@ export const findDocuments = (
   query: FinderQuery,
   history: ReadonlyArray<string>
 ): FinderPage => {
-  const found = documents.filter(makeDocumentFilter(query))
+  const found = documents.filter((document) => isFound(document, query))
   const ordered = groupByServer(found, history).flatMap((ofServer) => ofServer.toSorted(newestFirst))
   const limit = Math.min(query.limit, finderPageSizes.max)
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }

@@ -14,28 +14,9 @@ export interface SplitSkillFile {
   readonly contentOffset: number
 }
 
-const dash = 0x2d
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
-
-const isBlank = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09
-
-/** The length of a leading byte order mark. */
-const byteOrderMarkLength = ([first, second, third]: Uint8Array): number =>
-  first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0
-
-/**
- * The offset after the line of three dashes at `offset`, including its line break; `undefined` for another line. The end
- * of the bytes also ends a line.
- */
-const afterDelimiter = (bytes: Uint8Array, offset: number): number | undefined => {
-  if (bytes[offset] !== dash || bytes[offset + 1] !== dash || bytes[offset + 2] !== dash) return undefined
-  let end = offset + 3
-  while (isBlank(bytes[end])) end++
-  if (bytes[end] === carriageReturn && bytes[end + 1] === lineFeed) end++
-  if (end >= bytes.length) return bytes.length
-  return bytes[end] === lineFeed ? end + 1 : undefined
-}
+/** The first line, after a byte order mark, and a later one, in text of one character per byte. */
+const openingLine = /^(?:\xef\xbb\xbf)?---[ \t]*(?:\r?\n|$)/
+const closingLine = /(?<=^|\n)---[ \t]*(?:\r?\n|$)/
 
 /**
  * Finds the front matter of a SKILL.md: the text between a first line of three dashes and the next such line. `bytes` are
@@ -43,17 +24,14 @@ const afterDelimiter = (bytes: Uint8Array, offset: number): number | undefined =
  */
 export const splitFrontMatter = (bytes: Uint8Array): SplitSkillFile => {
   const head = bytes.subarray(0, maxFrontMatterBytes + 1)
-  const start = afterDelimiter(head, byteOrderMarkLength(head)) ?? head.length
-  for (let line = start; line < head.length; ) {
-    const contentOffset = afterDelimiter(head, line)
-    if (contentOffset !== undefined && contentOffset <= maxFrontMatterBytes) {
-      return { yaml: decodeUtf8Lossy(head.subarray(start, line)), contentOffset }
-    }
-    const lineEnd = head.indexOf(lineFeed, line)
-    if (lineEnd < 0) break
-    line = lineEnd + 1
-  }
-  return { yaml: undefined, contentOffset: 0 }
+  const text = Array.from(head, (byte) => String.fromCharCode(byte)).join("")
+  const start = openingLine.exec(text)?.[0].length ?? text.length
+  const closing = closingLine.exec(text.slice(start))
+  const line = start + (closing?.index ?? 0)
+  const contentOffset = line + (closing?.[0].length ?? 0)
+  return closing === null || contentOffset > maxFrontMatterBytes
+    ? { yaml: undefined, contentOffset: 0 }
+    : { yaml: decodeUtf8Lossy(head.subarray(start, line)), contentOffset }
 }
 
 /** What the list of skills shows of a front matter. */
@@ -66,21 +44,15 @@ const isSeparator = (char: string): boolean => char === "," || char.trim() === "
 
 /** Splits a text at commas and white space, but not within parentheses: `Read, Bash(git add:*)`. */
 const splitList = (text: string): ReadonlyArray<string> => {
-  const items: Array<string> = []
-  let start = 0
+  const items = [""]
   let depth = 0
-  const addItem = (end: number): void => {
-    if (end > start) items.push(text.slice(start, end))
-    start = end + 1
-  }
-  for (let index = 0; index < text.length; index++) {
-    const char = text.charAt(index)
+  for (const char of text) {
     if (char === "(") depth++
     else if (char === ")") depth = Math.max(0, depth - 1)
-    else if (depth === 0 && isSeparator(char)) addItem(index)
+    if (depth === 0 && isSeparator(char)) items.push("")
+    else items.push(`${items.pop()}${char}`)
   }
-  addItem(text.length)
-  return items
+  return items.filter((item) => item !== "")
 }
 
 const parseList = (value: unknown): ReadonlyArray<string> | undefined =>

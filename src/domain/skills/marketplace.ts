@@ -1,4 +1,4 @@
-import { Result } from "effect"
+import { Array, Result } from "effect"
 import { asObject, asString, asStrings, isJsonObject, type JsonObject } from "../json.ts"
 import { definedOnly } from "../objects.ts"
 import { skillLimits } from "./skillLimits.ts"
@@ -30,24 +30,18 @@ export interface MarketplacePlugin extends PluginManifest {
   readonly folder: string
 }
 
-/** A part of a marketplace that is not used. */
-interface RejectedPlugin {
-  readonly plugin: string
-  readonly reason: string
-}
-
 export interface Marketplace {
   readonly name: string | undefined
   readonly plugins: ReadonlyArray<MarketplacePlugin>
-  readonly rejected: ReadonlyArray<RejectedPlugin>
+  /** The parts of the marketplace that are not used. */
+  readonly rejected: ReadonlyArray<{ readonly plugin: string; readonly reason: string }>
 }
 
 /** Normalizes a path below a folder, which may be the folder itself. */
-const parseFolder = (path: string): Result.Result<string, string> => {
-  const normalized = normalizePath(path)
-  if (Result.isSuccess(normalized)) return Result.succeed(normalized.success)
-  return normalized.failure === "traversal" ? Result.fail("outside of its folder") : Result.succeed(sameFolder)
-}
+const parseFolder = (path: string): Result.Result<string, "traversal"> =>
+  Result.orElse(normalizePath(path), (problem) =>
+    problem === "traversal" ? Result.fail(problem) : Result.succeed(sameFolder)
+  )
 
 const joinFolders = (folder: string, below: string): string => {
   if (folder === sameFolder) return below
@@ -88,8 +82,6 @@ const parsePlugin = (entry: JsonObject, root: string): Result.Result<Marketplace
     return { ...(yield* parsePluginManifest(entry)), name, folder }
   })
 
-const describeEntry = (entry: unknown, index: number): string => asString(asObject(entry)["name"]) ?? `[${index}]`
-
 /** Reads the value of a `marketplace.json`. Ignores unknown members, and rejects unusable plugins with their reasons. */
 export const parseMarketplace = (value: unknown): Result.Result<Marketplace, string> => {
   if (!isJsonObject(value)) return Result.fail("not an object")
@@ -97,18 +89,17 @@ export const parseMarketplace = (value: unknown): Result.Result<Marketplace, str
   if (!Array.isArray(entries)) return Result.fail("plugins is not a list")
   const root = parseFolder(asString(asObject(value["metadata"])["pluginRoot"]) ?? sameFolder)
   if (Result.isFailure(root)) return Result.fail("metadata.pluginRoot is outside of the marketplace")
-  const plugins = new Map<string, MarketplacePlugin>()
-  const rejected: Array<RejectedPlugin> = []
-  const reject = (entry: unknown, index: number, reason: string): void => {
-    rejected.push({ plugin: describeEntry(entry, index), reason })
-  }
-  for (const [index, entry] of entries.slice(0, skillLimits.maxEntries).entries()) {
-    const plugin = parsePlugin(asObject(entry), root.success)
-    if (Result.isFailure(plugin)) reject(entry, index, plugin.failure)
-    else if (plugins.has(plugin.success.name)) reject(entry, index, "another plugin has the same name")
-    else plugins.set(plugin.success.name, plugin.success)
-  }
+  const names = new Set<string>()
+  const [plugins, rejected] = Array.partition(entries.slice(0, skillLimits.maxEntries), (entry: unknown, index) =>
+    parsePlugin(asObject(entry), root.success).pipe(
+      Result.filterOrFail(
+        ({ name }) => !names.has(name) && names.add(name).size > 0,
+        () => "another plugin has the same name"
+      ),
+      Result.mapError((reason) => ({ plugin: asString(asObject(entry)["name"]) ?? `[${index}]`, reason }))
+    )
+  )
   const omitted = entries.length - skillLimits.maxEntries
   if (omitted > 0) rejected.push({ plugin: `${omitted} more`, reason: `more than ${skillLimits.maxEntries} plugins` })
-  return Result.succeed({ name: asString(value["name"]), plugins: [...plugins.values()], rejected })
+  return Result.succeed({ name: asString(value["name"]), plugins, rejected })
 }

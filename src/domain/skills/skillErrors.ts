@@ -7,19 +7,11 @@ export type SkillFileReason = "traversal" | "forbidden" | "not_found" | "too_lar
 
 /** The name of a skill is malformed. */
 export const invalidSkillName = (name: string) =>
-  new ProtocolError({
-    code: errorCodes.invalidSkillName,
-    message: "Invalid skill name format",
-    details: { name }
-  })
+  new ProtocolError({ code: errorCodes.invalidSkillName, message: "Invalid skill name format", details: { name } })
 
 /** The Computer has no skill with this name, or its source has disconnected. */
 export const skillNotFound = (name: string) =>
-  new ProtocolError({
-    code: errorCodes.mcpServerNotFound,
-    message: "Skill not found",
-    details: { name }
-  })
+  new ProtocolError({ code: errorCodes.mcpServerNotFound, message: "Skill not found", details: { name } })
 
 /** A file of a skill cannot be read; `totalSize` in bytes for one that is too large. */
 export const skillFileNotAccessible = (reason: SkillFileReason, relPath: string, totalSize?: number) =>
@@ -32,19 +24,18 @@ export const skillFileNotAccessible = (reason: SkillFileReason, relPath: string,
 /** A file of a skill has changed since its size and hash were sent. The Agent requests the file again. */
 export const skillFileChanged = () => blobNotAccessible("gone")
 
-const blobReasons: ReadonlyMap<unknown, Parameters<typeof blobNotAccessible>[0]> = new Map([
-  ["traversal", "invalid_handle"],
-  ["forbidden", "forbidden"]
-])
-
 /** The error of a request for a blob whose file of a skill cannot be read. */
 export const toBlobError = (error: ProtocolError): ProtocolError => {
-  const { code, details } = error
-  const isOfSkill =
-    code === errorCodes.invalidSkillName ||
-    code === errorCodes.mcpServerNotFound ||
-    code === errorCodes.skillFileNotAccessible
-  if (!isOfSkill) return error
-  const reason = code === errorCodes.invalidSkillName ? "invalid_handle" : blobReasons.get(details?.["reason"])
-  return blobNotAccessible(reason ?? "gone")
+  switch (error.code) {
+    case errorCodes.invalidSkillName:
+      return blobNotAccessible("invalid_handle")
+    case errorCodes.mcpServerNotFound:
+    case errorCodes.skillFileNotAccessible: {
+      const reason = error.details?.["reason"]
+      if (reason === "traversal") return blobNotAccessible("invalid_handle")
+      return blobNotAccessible(reason === "forbidden" ? "forbidden" : "gone")
+    }
+    default:
+      return error
+  }
 }

@@ -20,16 +20,10 @@ export const checkNameSegment = (text: string): string | undefined => {
   return namePattern.test(text) ? undefined : "expected a-z, 0-9 and single - between them"
 }
 
-const checkSegments = (...segments: ReadonlyArray<string>): string | undefined => {
-  for (const segment of segments) {
-    const problem = checkNameSegment(segment)
-    if (problem !== undefined) return problem
-  }
-  return undefined
+const whenValid = (name: SkillName, ...segments: ReadonlyArray<string>): Result.Result<SkillName, string> => {
+  const problem = segments.map(checkNameSegment).find((one) => one !== undefined)
+  return problem === undefined ? Result.succeed(name) : Result.fail(problem)
 }
-
-const whenValid = (name: SkillName, problem: string | undefined): Result.Result<SkillName, string> =>
-  problem === undefined ? Result.succeed(name) : Result.fail(problem)
 
 /**
  * Parses the name of a skill: `skill` of the user, `plugin:skill` of a marketplace, or `mcp:server:skill`. Fails with the
@@ -37,14 +31,12 @@ const whenValid = (name: SkillName, problem: string | undefined): Result.Result<
  */
 export const parseSkillName = (text: string): Result.Result<SkillName, string> => {
   const [first = "", second, third, ...others] = text.split(":")
-  if (second === undefined) return whenValid({ _tag: "User", skill: first }, checkSegments(first))
-  if (third === undefined) {
-    return whenValid({ _tag: "Marketplace", plugin: first, skill: second }, checkSegments(first, second))
-  }
+  if (second === undefined) return whenValid({ _tag: "User", skill: first }, first)
+  if (third === undefined) return whenValid({ _tag: "Marketplace", plugin: first, skill: second }, first, second)
   if (others.length > 0) return Result.fail("more than three segments")
   if (first !== mcpPrefix) return Result.fail(`a name of three segments must begin with ${mcpPrefix}`)
   if (!serverPattern.test(second)) return Result.fail("expected letters, digits, _ and - in the name of the server")
-  return whenValid({ _tag: "Mcp", server: second, skill: third }, checkSegments(third))
+  return whenValid({ _tag: "Mcp", server: second, skill: third }, third)
 }
 
 export const formatSkillName = (name: SkillName): string => {

@@ -5,8 +5,6 @@ import { parseUri } from "../uri.ts"
 import { checkNameSegment } from "./skillNames.ts"
 import { normalizePath } from "./skillPaths.ts"
 
-const skillScheme = "skill"
-
 const archiveFormats = ["tar.gz", "zip"] as const
 export type ArchiveFormat = (typeof archiveFormats)[number]
 
@@ -15,12 +13,7 @@ export type SkillOrigin =
   /** In a folder of this host. */
   | { readonly _tag: "Mounted"; readonly folder: string }
   /** In a resource of the server; the hash (SHA-256) is in hexadecimal. */
-  | {
-      readonly _tag: "Archive"
-      readonly uri: string
-      readonly format: ArchiveFormat
-      readonly sha256?: string
-    }
+  | { readonly _tag: "Archive"; readonly uri: string; readonly format: ArchiveFormat; readonly sha256?: string }
   /** In resources below that of the skill. */
   | { readonly _tag: "Resources" }
 
@@ -34,18 +27,15 @@ export interface SkillResource {
   readonly etag?: string
 }
 
-/** A file of a skill that an MCP server lists as a resource. */
-export interface SkillFileResource {
+/** A file of a skill that an MCP server lists as a resource; its path is below the folder of the skill. */
+interface SkillFileResource {
   readonly uri: string
-  /** Below the folder of the skill. */
   readonly relPath: string
 }
 
-export const hasSkillScheme = (uri: string): boolean => uri.toLowerCase().startsWith(`${skillScheme}:`)
+export const hasSkillScheme = (uri: string): boolean => /^skill:/i.test(uri)
 
 const parseSkillUri = (uri: string) => (hasSkillScheme(uri) ? Result.getOrUndefined(parseUri(uri)) : undefined)
-
-const isArchiveFormat = (format: unknown): format is ArchiveFormat => archiveFormats.some((one) => one === format)
 
 const parseOrigin = (meta: JsonObject): Result.Result<SkillOrigin, string> => {
   switch (meta["source"]) {
@@ -56,9 +46,9 @@ const parseOrigin = (meta: JsonObject): Result.Result<SkillOrigin, string> => {
     }
     case "archive": {
       const uri = stringOrEmpty(meta["archive_uri"])
-      const format = meta["archive_format"]
+      const format = archiveFormats.find((one) => one === meta["archive_format"])
       if (uri === "") return Result.fail("archive_uri is missing")
-      if (!isArchiveFormat(format)) return Result.fail(`archive_format must be one of ${archiveFormats.join(", ")}`)
+      if (format === undefined) return Result.fail(`archive_format must be one of ${archiveFormats.join(", ")}`)
       const sha256 = asString(meta["archive_sha256"])?.toLowerCase()
       return Result.succeed({ _tag: "Archive", uri, format, ...definedOnly({ sha256 }) })
     }

@@ -5,8 +5,15 @@ export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../
 export { type AgentError, BadReply, Disconnected, ServerTimeout } from "../../application/agent/AgentErrors.ts"
 export type { AgentRequests, ToolList, ToolRequest } from "../../application/agent/AgentRequests.ts"
 export { TaskLost, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
-export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
-export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
+export {
+  type BlobOptions,
+  BlobUnreadable,
+  type FetchedBlob,
+  type PutBlobOptions,
+  type SkillContent,
+  type UploadedFile,
+  UploadFailed
+} from "../../application/agent/blobs.ts"
 export type { SkillRef } from "../../domain/model/messages/skills.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 export { type ComputerView, type OfficeView, AmbiguousTool } from "../../application/agent/OfficeView.ts"

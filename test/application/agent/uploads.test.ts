@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { sendUpload, type UploadChunk } from "../../../src/application/agent/uploads.ts"
+import { sendUpload, type UploadChunk } from "../../../src/application/agent/blobs.ts"
 import { uploadRejected } from "../../../src/domain/blobs/blobErrors.ts"
 import type { UploadReply } from "../../../src/domain/model/messages/blobs.ts"
 

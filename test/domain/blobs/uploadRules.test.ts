@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { parseDeclaration, receiveChunk } from "../../../src/domain/blobs/uploadRules.ts"
+import { parseDeclaration, receiveChunk } from "../../../src/domain/blobs/chunks.ts"
 import type { CallRequest } from "../../../src/domain/wire/calls.ts"
 
 const first: CallRequest<"putBlob"> = {

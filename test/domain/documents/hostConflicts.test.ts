@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { findHostConflicts } from "../../../src/domain/documents/hostConflicts.ts"
+import { findHostConflicts } from "../../../src/domain/documents/DpeUri.ts"
 
 describe("findHostConflicts", () => {
   it("finds hosts of documents and windows, independent of case", () => {

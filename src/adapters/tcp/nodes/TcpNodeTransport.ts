@@ -52,10 +52,7 @@ export const interfaceTo = (host: string): Effect.Effect<string> =>
     lookup(host, (failed, address, family) => {
       if (failed !== null) return done(anyAddress())
       const socket = createSocket(family === 6 ? "udp6" : "udp4")
-      const finish = (found: string) => {
-        socket.close()
-        done(found)
-      }
+      const finish = (found: string) => socket.close(() => done(found))
       socket.once("error", () => finish(anyAddress()))
       // Any port: a datagram socket connects without a packet.
       return socket.connect(9, address, () => finish(socket.address().address))

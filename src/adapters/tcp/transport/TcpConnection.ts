@@ -1,6 +1,5 @@
 import type { Socket } from "node:net"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
-import { writeProgressOf } from "../../http/writeProgress.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 import { encodeControl, FrameReader, frameKinds } from "./frames.ts"
 
@@ -19,6 +18,13 @@ const closeTimeout = 1000
 
 /** Milliseconds for the connection and the first frames. */
 export const openTimeout = 2000
+
+/** Where a server listens. With a key, TLS encrypts the connections: both ends know it instead of certificates. */
+export interface TcpAddress {
+  readonly host: string
+  readonly port: number
+  readonly key?: Buffer
+}
 
 export const connectionOptions = { noDelay: true }
 
@@ -66,19 +72,11 @@ export class TcpConnection {
 
   /** Accepts frames of any allowed size: both ends know each other. */
   liftLimit(): void {
-    this.#reader.setLimit(maxFrameBytes)
+    this.#reader.maxBytes = maxFrameBytes
   }
 
   control(kind: number, value?: object): void {
     if (this.#reason === undefined) this.socket.write(encodeControl(kind, value))
-  }
-
-  bufferedBytes(): number {
-    return this.socket.writableLength
-  }
-
-  sentBytes(): number {
-    return writeProgressOf(this.socket).bytesSent
   }
 
   /** Closes the connection after the frames sent before, and the reason, have left. */
@@ -90,7 +88,6 @@ export class TcpConnection {
     setTimeout(() => this.socket.destroy(), closeTimeout).unref()
   }
 
-  /** Closes the connection at once. */
   destroy(reason: string): void {
     this.#reason ??= reason
     this.socket.destroy()

@@ -2,6 +2,7 @@ import type { Body } from "../../../application/ports/Body.ts"
 import { MessageLink, type MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { fitsBytes } from "../../bytes/sendError.ts"
+import { writeProgressOf } from "../../http/writeProgress.ts"
 import { encodeEvent, encodeReply, type FrameMessage } from "./frames.ts"
 import type { TcpConnection } from "./TcpConnection.ts"
 
@@ -27,7 +28,7 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   sentBytes(): number {
-    return this.#connection.sentBytes()
+    return writeProgressOf(this.#connection.socket).bytesSent
   }
 
   pauseReading(millis: number): void {
@@ -37,7 +38,7 @@ export class TcpMessageLink extends MessageLink<FrameMessage> {
   }
 
   protected bufferedBytes(): number {
-    return this.#connection.bufferedBytes()
+    return this.#connection.socket.writableLength
   }
 
   protected encodeNotification(event: string, body: Body): FrameMessage {

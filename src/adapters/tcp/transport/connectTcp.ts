@@ -11,28 +11,13 @@ import {
 import { asObject, asString } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
-import { openTimeout, connectionOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOptions } from "./TcpConnection.ts"
 import { TcpMessageLink } from "./TcpMessageLink.ts"
-
-/** Where a server listens, and the key of its TLS. */
-export interface TcpAddress {
-  readonly host: string
-  readonly port: number
-  readonly key?: Buffer
-}
 
 const openSocket = ({ host, key, port }: TcpAddress, onOpen: () => void): Socket => {
   if (key === undefined) return connect({ host, port, ...connectionOptions }, onOpen)
-  const socket = tls.connect(
-    {
-      host,
-      port,
-      ...tlsOptions,
-      pskCallback: () => ({ identity: "a2c", psk: key }),
-      checkServerIdentity: () => undefined
-    },
-    onOpen
-  )
+  const pskCallback = () => ({ identity: "a2c", psk: key })
+  const socket = tls.connect({ host, port, ...tlsOptions, pskCallback, checkServerIdentity: () => undefined }, onOpen)
   return socket.setNoDelay(true)
 }
 

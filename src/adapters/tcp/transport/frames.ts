@@ -19,19 +19,29 @@ const bracket = "]"
 
 /** A frame that waits for its connection. */
 export interface FrameMessage extends QueuedMessage {
-  readonly chunks: ReadonlyArray<Buffer>
+  readonly chunks: readonly [head: Buffer, ...Array<Buffer>]
 }
 
 const tailOf = (body: Body): Buffer =>
   body instanceof RawBody ? body.tail : Buffer.from(Result.getOrElse(body.text(), () => "null") + bracket)
 
-/** The length and the kind of a frame, with room for the fields. */
-const startFrame = (kind: number, fieldBytes: number, moreBytes: number): Buffer => {
-  const isInlined = moreBytes <= maxInlineBytes
-  const bytes = Buffer.allocUnsafe(5 + fieldBytes + (isInlined ? moreBytes : 0))
-  bytes.writeUInt32BE(1 + fieldBytes + moreBytes)
-  bytes[4] = kind
-  return bytes
+/** A frame of this kind with room for its fields, and the parts behind them. */
+const makeFrame = (
+  kind: number,
+  fieldBytes: number,
+  parts: ReadonlyArray<Buffer>,
+  onDequeued: QueuedMessage["onDequeued"]
+): FrameMessage => {
+  const partBytes = parts.reduce((sum, { length }) => sum + length, 0)
+  const isInlined = partBytes <= maxInlineBytes
+  const head = Buffer.allocUnsafe(5 + fieldBytes + (isInlined ? partBytes : 0))
+  head.writeUInt32BE(1 + fieldBytes + partBytes)
+  head[4] = kind
+  const size = 5 + fieldBytes + partBytes
+  if (!isInlined) return { size, onDequeued, chunks: [head, ...parts] }
+  let at = 5 + fieldBytes
+  for (const part of parts) at += part.copy(head, at)
+  return { size, onDequeued, chunks: [head] }
 }
 
 export const encodeEvent = (
@@ -40,16 +50,13 @@ export const encodeEvent = (
   body: Body,
   onDequeued: QueuedMessage["onDequeued"]
 ): FrameMessage => {
-  const tail = tailOf(body)
   const nameBytes = Buffer.byteLength(event)
-  const head = startFrame(frameKinds.event, 8 + nameBytes, tail.length)
+  const frame = makeFrame(frameKinds.event, 8 + nameBytes, [tailOf(body)], onDequeued)
+  const [head] = frame.chunks
   head.writeUInt32BE(id, 5)
   head.writeUInt32BE(nameBytes, 9)
   head.write(event, 13)
-  const size = 13 + nameBytes + tail.length
-  if (head.length < size) return { size, onDequeued, chunks: [head, tail] }
-  tail.copy(head, 13 + nameBytes)
-  return { size, onDequeued, chunks: [head] }
+  return frame
 }
 
 export const encodeReply = (
@@ -57,32 +64,20 @@ export const encodeReply = (
   values: ReadonlyArray<Body>,
   onDequeued: QueuedMessage["onDequeued"]
 ): FrameMessage => {
-  const tails = values.map(tailOf)
-  const bytes = tails.reduce((sum, { length }) => sum + 4 + length, 0)
-  const head = startFrame(frameKinds.reply, 4, bytes)
-  head.writeUInt32BE(id, 5)
-  const size = 9 + bytes
-  if (head.length === size) {
-    let at = 9
-    for (const tail of tails) {
-      at = head.writeUInt32BE(tail.length, at)
-      at += tail.copy(head, at)
-    }
-    return { size, onDequeued, chunks: [head] }
-  }
-  const chunks = [head]
-  for (const tail of tails) {
+  const parts = values.map(tailOf).flatMap((tail) => {
     const length = Buffer.allocUnsafe(4)
     length.writeUInt32BE(tail.length)
-    chunks.push(length, tail)
-  }
-  return { size, onDequeued, chunks }
+    return [length, tail]
+  })
+  const frame = makeFrame(frameKinds.reply, 4, parts, onDequeued)
+  frame.chunks[0].writeUInt32BE(id, 5)
+  return frame
 }
 
 /** A frame with a JSON text, or without fields. */
 export const encodeControl = (kind: number, value?: object): Buffer => {
   const text = value === undefined ? "" : JSON.stringify(value)
-  const bytes = startFrame(kind, Buffer.byteLength(text), 0)
+  const [bytes] = makeFrame(kind, Buffer.byteLength(text), [], () => undefined).chunks
   bytes.write(text, 5)
   return bytes
 }
@@ -118,16 +113,12 @@ export class FrameReader {
   #headerBytes = 0
   #frame: Buffer | undefined
   #filled = 0
-  #maxBytes: number
+  /** Limits each frame. */
+  maxBytes: number
 
-  /** `maxBytes` limits each frame. */
   constructor(maxBytes: number, onFrame: (frame: Buffer) => void) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     this.#onFrame = onFrame
-  }
-
-  setLimit(maxBytes: number): void {
-    this.#maxBytes = maxBytes
   }
 
   /** Reads a chunk; false when a frame is empty or too long. */
@@ -150,7 +141,7 @@ export class FrameReader {
       if (this.#headerBytes < 4) return true
       this.#headerBytes = 0
       const length = this.#header.readUInt32BE()
-      if (length === 0 || length > this.#maxBytes) return false
+      if (length === 0 || length > this.maxBytes) return false
       if (chunk.length - at >= length) {
         this.#onFrame(chunk.subarray(at, at + length))
         at += length

@@ -11,30 +11,21 @@ import type { MessageLinkContext } from "../../bytes/MessageLink.ts"
 import { listen } from "../../http/httpServer.ts"
 import { formatAddress } from "../TcpLink.ts"
 import { decodeControl, decodeFrame, frameKinds } from "./frames.ts"
-import { openTimeout, connectionOptions, TcpConnection, tlsOptions } from "./TcpConnection.ts"
+import { openTimeout, connectionOptions, type TcpAddress, TcpConnection, tlsOptions } from "./TcpConnection.ts"
 import { TcpMessageLink } from "./TcpMessageLink.ts"
 
 /** Connections in all, and those that have sent no credentials. */
 const maxConnections = 1024
 const maxUnknown = 64
 
-/** Where a server listens, and what it accepts. */
-export interface TcpServerOptions {
-  readonly host: string
-  /** 0 picks a free port. */
-  readonly port: number
-  /** Encrypts the connections with TLS, for which both ends know this key instead of certificates. */
-  readonly key?: Buffer
-  /** Largest body that a member may send, in bytes. */
-  readonly maxMessageBytes: number
-}
+/** Where a server listens, at port 0 on a free one, and the largest body that a member may send, in bytes. */
+type TcpServerOptions = TcpAddress & { readonly maxMessageBytes: number }
 
 type Serve = TransportServer["Service"]["serve"]
 type Accept = Parameters<Serve>[0]
 
 const internalError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
 
-/** What the connections of one server share. */
 interface ServerContext extends MessageLinkContext {
   readonly accept: Accept
   readonly versions: Parameters<typeof versionGate>[1]
@@ -157,21 +148,15 @@ export const listenTcp = Effect.fnUntraced(function* ({ host, key, maxMessageByt
       links
     }
     context = serving
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        context = undefined
-        for (const socket of unknown) socket.destroy()
-        return Effect.forEach(
-          [...links],
-          ([link, close]) =>
-            Effect.andThen(
-              closeLink(serving, link, "server_shutdown"),
-              Effect.sync(() => close("server_shutdown"))
-            ),
-          { concurrency: "unbounded", discard: true }
-        )
-      })
-    )
+    yield* Effect.addFinalizer(() => {
+      context = undefined
+      for (const socket of unknown) socket.destroy()
+      return Effect.forEach(
+        [...links],
+        ([link, close]) => Effect.map(closeLink(serving, link, "server_shutdown"), () => close("server_shutdown")),
+        { concurrency: "unbounded", discard: true }
+      )
+    })
     return { url: `tcp://${host}:${bound.port}` }
   })
   return { port: bound.port, serve }

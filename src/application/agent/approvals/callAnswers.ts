@@ -6,6 +6,7 @@ import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { type InputAnswer, inputModes, type InputRequest } from "../../../domain/model/InputRequest.ts"
 import { askUntilValid, isInvalidAnswer } from "../../shared/questions/askUntilValid.ts"
 import { notifyListener, type OnCallStatus } from "../callStatuses.ts"
+import type { RequestMethods } from "../officeRequests.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
 /** Answers what a call waits for. Each function is interrupted when another approver answers first, or the call ends. */
@@ -25,18 +26,7 @@ export interface CallAnswers {
   readonly onApproval?: ((approval: ApprovalView) => Effect.Effect<ApprovalAnswer | undefined, unknown>) | undefined
 }
 
-/** The requests of an Agent about an approval. */
-interface Requests {
-  readonly getApprovals: (
-    computer: ComputerName,
-    options: { readonly approvalId: string }
-  ) => Effect.Effect<ReadonlyArray<ApprovalView>, Error>
-  readonly decideApproval: (
-    computer: ComputerName,
-    id: string,
-    answer: ApprovalAnswer
-  ) => Effect.Effect<ApprovalView, Error>
-}
+type Requests = Pick<RequestMethods, "getApprovals" | "decideApproval">
 
 /** The field of a call that announces the kinds of questions that it answers. */
 export const announcedModes = ({
@@ -45,12 +35,18 @@ export const announcedModes = ({
 }: CallAnswers): { readonly inputModes?: typeof inputModes } =>
   onInput === undefined || modes.length === 0 ? {} : { inputModes: modes }
 
-/** Runs a function of the host; a failure gives `otherwise`. */
-const runHook = <A>(hook: Effect.Effect<A, unknown>, otherwise: A): Effect.Effect<A> =>
-  Effect.catchCause(hook, (cause) =>
-    Cause.hasInterruptsOnly(cause)
-      ? Effect.interrupt
-      : Effect.as(Effect.logError("approval handler failed", cause), otherwise)
+/** Runs a function of the host; a missing one, and a failure, give `otherwise`. */
+const runHook = <I, A>(
+  hook: ((input: I) => Effect.Effect<A, unknown>) | undefined,
+  input: I,
+  otherwise: A
+): Effect.Effect<A> =>
+  Effect.catchCause(
+    Effect.suspend(() => hook?.(input) ?? Effect.succeed(otherwise)),
+    (cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.as(Effect.logError("approval handler failed", cause), otherwise)
   )
 
 const answerOne = Effect.fnUntraced(function* (
@@ -60,29 +56,18 @@ const answerOne = Effect.fnUntraced(function* (
   { onApproval, onInput }: CallAnswers
 ) {
   const approval = (yield* getApprovals(computer, { approvalId: id })).find((one) => one.id === id)
-  if (approval === undefined) return
-  const input = inputOf(approval)
-  if (input === undefined) {
-    const answer =
-      onApproval &&
-      (yield* runHook(
-        Effect.suspend(() => onApproval(approval)),
-        undefined
-      ))
+  const input = approval && inputOf(approval)
+  if (input !== undefined && onInput !== undefined) {
+    yield* askUntilValid(
+      input,
+      (request) => runHook<InputRequest, InputAnswer>(onInput, request, { action: "cancel" }),
+      (answer) => decideApproval(computer, id, fromInputAnswer(answer)),
+      (error) => error instanceof ProtocolError && isInvalidAnswer(error)
+    )
+  } else if (approval !== undefined && input === undefined) {
+    const answer = yield* runHook(onApproval, approval, undefined)
     if (answer !== undefined) yield* decideApproval(computer, id, answer)
-    return
   }
-  if (onInput === undefined) return
-  yield* askUntilValid(
-    input,
-    (request) =>
-      runHook<InputAnswer>(
-        Effect.suspend(() => onInput(request)),
-        { action: "cancel" }
-      ),
-    (answer) => decideApproval(computer, id, fromInputAnswer(answer)),
-    (error) => error instanceof ProtocolError && isInvalidAnswer(error)
-  )
 })
 
 /**
@@ -94,6 +79,7 @@ export const answerStatuses = Effect.fnUntraced(function* (
   computer: ComputerName,
   { onStatus, ...answers }: CallAnswers & { readonly onStatus?: OnCallStatus | undefined }
 ): Effect.fn.Return<OnCallStatus, never, Scope.Scope> {
+  if (answers.onInput === undefined && answers.onApproval === undefined) return onStatus ?? (() => Effect.void)
   // A call waits for one approval at a time.
   const current = yield* FiberHandle.make<void>()
   const answer = (status: CallStatus): Effect.Effect<unknown> => {

@@ -7,7 +7,10 @@ import { makeRequestId } from "../../shared/tracing.ts"
 import type { AgentError } from "../AgentErrors.ts"
 import type { AgentRequests, ToolRequest } from "../AgentRequests.ts"
 import type { OnCallStatus } from "../callStatuses.ts"
-import type { TaskStatus, ToolTask } from "./toolTasks.ts"
+import type { ToolTask } from "./toolTasks.ts"
+
+const isInterrupted = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
 /** Makes tasks of calls to Computers that do not run tasks: they run as long as this Agent, whose scope ends them. */
 export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentRequests["callTool"]) {
@@ -24,24 +27,17 @@ export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentReques
         return Effect.andThen(touch, request.onStatus?.(status) ?? Effect.void)
       })
     const fiber = yield* FiberMap.run(running, id, Effect.ensuring(callTool({ ...request, onStatus }), touch))
-    const stateNow = (): TaskStatus["state"] => {
-      const exit = fiber.pollUnsafe()
-      if (exit === undefined) return "working"
-      return Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "completed"
-    }
     return {
       id,
       computer: request.computer,
       endsWithAgent: true,
-      status: Effect.sync(() => ({
-        tool: request.tool,
-        state: stateNow(),
-        createdAt,
-        updatedAt,
-        ...definedOnly({ latest })
-      })),
+      status: Effect.sync(() => {
+        const exit = fiber.pollUnsafe()
+        const state = exit === undefined ? "working" : isInterrupted(exit) ? "cancelled" : "completed"
+        return { tool: request.tool, state, createdAt, updatedAt, ...definedOnly({ latest }) }
+      }),
       result: Effect.flatMap(Fiber.await(fiber), (exit) =>
-        Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.succeed(toolCancelled()) : exit
+        isInterrupted(exit) ? Effect.succeed(toolCancelled()) : exit
       ),
       cancel: FiberMap.remove(running, id)
     }

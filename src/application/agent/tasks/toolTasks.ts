@@ -1,4 +1,4 @@
-import { Clock, Data, Duration, Effect, Result, type Scope } from "effect"
+import { Clock, Data, Duration, Effect, Result, type Scope, Struct } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
@@ -11,7 +11,7 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { McpSessionError } from "../../ports/McpSession.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
-import { type AgentError, BadReply } from "../AgentErrors.ts"
+import { type AgentError, BadReply, checkReply } from "../AgentErrors.ts"
 import type { CallStatuses, OnCallStatus } from "../callStatuses.ts"
 import type { ComputerName } from "../../../domain/model/ids.ts"
 
@@ -24,13 +24,8 @@ export class TaskLost extends Data.TaggedError("TaskLost")<{
   readonly message: string
 }> {}
 
-/** The state of a task. Times are in milliseconds of the epoch. */
-export interface TaskStatus {
-  /** The name of the tool at its Computer. */
-  readonly tool: string
-  readonly state: "working" | "completed" | "cancelled"
-  readonly createdAt: number
-  readonly updatedAt: number
+/** The state of a task, and the name of the tool at its Computer. Times are in milliseconds of the epoch. */
+export interface TaskStatus extends Pick<TaskView, "tool" | "state" | "createdAt" | "updatedAt"> {
   /** The latest status of the call: its progress, or why it waits. */
   readonly latest?: CallStatus
 }
@@ -70,10 +65,12 @@ const isAway = (error: AgentError | TaskLost): boolean =>
   error._tag === "ServerTimeout" ||
   (error._tag === "ProtocolError" && awayCodes.includes(error.code))
 
+type TaskMethod = "tasks/get" | "tasks/cancel"
+
 interface TaskParts {
   /** Sends a request to the Computer of the task; the time in whole seconds. */
   readonly send: (
-    method: "tasks/get" | "tasks/cancel",
+    method: TaskMethod,
     params: JsonObject,
     timeout?: number
   ) => Effect.Effect<JsonObject, AgentError | McpSessionError>
@@ -92,25 +89,19 @@ export const makeToolTask = (
     computer,
     id,
     receiver
-  }: {
-    readonly computer: ComputerName
-    readonly id: string
-    readonly receiver: Effect.Effect<OnCallStatus | undefined, never, Scope.Scope>
+  }: Pick<ToolTask, "computer" | "id"> & {
+    readonly receiver: Effect.Effect<OnCallStatus, never, Scope.Scope>
   }
 ): ToolTask => {
-  const request = Effect.fnUntraced(function* (
-    method: "tasks/get" | "tasks/cancel",
-    params: JsonObject,
-    timeout?: number
-  ): Effect.fn.Return<TaskView, AgentError | TaskLost> {
-    const sent = Effect.catchTag(send(method, { id, ...params }, timeout), "McpSessionError", ({ code, message }) =>
-      Effect.fail(code === jsonRpcCodes.invalidParams ? new TaskLost({ computer, message }) : new BadReply({ message }))
+  const request = (method: TaskMethod, params: JsonObject, timeout?: number) =>
+    send(method, { id, ...params }, timeout).pipe(
+      Effect.catchTag("McpSessionError", ({ code, message }) =>
+        Effect.fail(
+          code === jsonRpcCodes.invalidParams ? new TaskLost({ computer, message }) : new BadReply({ message })
+        )
+      ),
+      Effect.flatMap((view) => checkReply(decodeTaskView(view)))
     )
-    return yield* Effect.mapError(
-      Effect.fromResult(decodeTaskView(yield* sent)),
-      (message) => new BadReply({ message })
-    )
-  })
 
   const reportOf = ({ report }: TaskView) =>
     report === undefined ? undefined : Result.getOrUndefined(line.decodeCallStatus(report))
@@ -145,13 +136,7 @@ export const makeToolTask = (
         yield* statuses.receive({ ...report, reqId: listener })
       }
       if (view.state === "cancelled") return toolCancelled()
-      if (view.state === "completed") {
-        const result = Effect.fromResult(parseToolResult(view.result))
-        return yield* Effect.flatMap(
-          Effect.mapError(result, (message) => new BadReply({ message })),
-          restore
-        )
-      }
+      if (view.state === "completed") return yield* restore(yield* checkReply(parseToolResult(view.result)))
     }
   })
 
@@ -160,10 +145,7 @@ export const makeToolTask = (
     computer,
     endsWithAgent: false,
     status: Effect.map(request("tasks/get", {}), (view) => ({
-      tool: view.tool,
-      state: view.state,
-      createdAt: view.createdAt,
-      updatedAt: view.updatedAt,
+      ...Struct.pick(view, ["tool", "state", "createdAt", "updatedAt"]),
       ...definedOnly({ latest: reportOf(view)?.status })
     })),
     // Several may wait for a task: each listens under a separate id.

@@ -1,9 +1,9 @@
-import { Clock, Duration, Effect, Result, type Scope } from "effect"
+import { Array, Clock, Duration, Effect, Result, Struct } from "effect"
 import { Base64 } from "effect/encoding"
 import { hmac } from "@noble/hashes/hmac.js"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex } from "@noble/hashes/utils.js"
-import { asString, type JsonObject } from "../../../domain/json.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { formatBytes, formatCount, formatDuration } from "../../../domain/text/format.ts"
 import {
@@ -18,7 +18,6 @@ import {
 } from "../../../domain/results/resultContent.ts"
 import { nextPageKey, parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
 import { McpSessionError } from "../../ports/McpSession.ts"
-import { errorResult } from "../textResults.ts"
 import { singleLine } from "../../../domain/tools/singleLine.ts"
 import { encodeUtf8 } from "../../../domain/utf8.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
@@ -44,21 +43,11 @@ interface Kept {
   readonly expires: number
 }
 
-interface KeptResults {
-  /** A new id, which cannot be guessed. */
-  readonly newId: () => string
-  /** Keeps a content, and drops the oldest ones. False when it alone is too large. */
-  readonly keep: (id: string, content: ResultContent) => Effect.Effect<boolean>
-  /** Finds a content, or fails with the reason for a person. */
-  readonly find: (id: string) => Effect.Effect<ResultContent, string>
-}
-
 /** The memory of a content: V8 keeps text in up to two bytes per unit. */
 const sizeOf = ({ binaries, text }: ResultContent): number =>
   binaries.reduce((sum, { bytes }) => sum + bytes.length, 2 * text.length)
 
-/** Keeps large results in memory until the scope closes. */
-const makeKeptResults: Effect.Effect<KeptResults, never, Scope.Scope> = Effect.gen(function* () {
+const makeKeptResults = Effect.gen(function* () {
   /** By id, oldest first. */
   const kept = new Map<string, Kept>()
   let keptBytes = 0
@@ -87,7 +76,8 @@ const makeKeptResults: Effect.Effect<KeptResults, never, Scope.Scope> = Effect.g
 
   return {
     newId: () => formatId(String(created++)),
-    keep: Effect.fnUntraced(function* (id, content) {
+    /** Keeps a content, and drops the oldest ones. False when it alone is too large. */
+    keep: Effect.fnUntraced(function* (id: string, content: ResultContent) {
       const size = sizeOf(content)
       if (size > maxBytes) return false
       kept.set(id, { content, size, expires: (yield* Clock.currentTimeMillis) + Duration.toMillis(keepTime) })
@@ -95,13 +85,14 @@ const makeKeptResults: Effect.Effect<KeptResults, never, Scope.Scope> = Effect.g
       dropWhile(() => kept.size > maxCount || keptBytes > maxBytes)
       return true
     }),
-    find: Effect.fnUntraced(function* (id) {
+    /** Finds a content, or fails with the reason for a person. */
+    find: Effect.fnUntraced(function* (id: string) {
       yield* dropExpired
       const found = kept.get(id)
       if (found !== undefined) return found.content
       const isOurs = formatId(id.split("-", 1)[0] ?? "") === id
-      return yield* Effect.fromResult(
-        Result.fail(isOurs ? gone : `There is no result '${singleLine(id, 60)}': the id is not one of this session`)
+      return yield* Effect.fail(
+        isOurs ? gone : `There is no result '${singleLine(id, 60)}': the id is not one of this session`
       )
     })
   }
@@ -116,25 +107,19 @@ const pageEnvelope = 512
 /** Links to binary parts of one result; the text names the others. */
 const maxBinaryLinks = 3
 
-/** Limits the results of an office, and reads the limited ones. */
-export interface LargeResults {
-  /** Gives a result within the budget: unchanged, or its beginning, a summary and links to the whole. */
-  readonly limit: (result: JsonObject) => Effect.Effect<JsonObject>
-  /** Reads a page of a kept result: the tool `result_read`. */
-  readonly read: (params: JsonObject) => Effect.Effect<JsonObject>
-  /** Reads a page by its URI; `undefined` for a URI of another kind. */
-  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> | undefined
-}
-
 const text = (value: string): JsonObject => ({ type: "text", text: value })
+export const textResult = (value: string): JsonObject => ({ content: [text(value)] })
+export const errorResult = (value: string): JsonObject => ({ ...textResult(value), isError: true })
 
-const binaryLinks = ({ binaries }: ResultContent, id: string): ReadonlyArray<JsonObject> =>
-  binaries.slice(0, maxBinaryLinks).map((part, index) => ({
+const linksTo = ({ binaries }: ResultContent, id: string): ReadonlyArray<JsonObject> => [
+  { type: "resource_link", uri: toResultUri({ id, offset: 0 }), name: "whole result", mimeType: "text/plain" },
+  ...binaries.slice(0, maxBinaryLinks).map((part, index) => ({
     type: "resource_link",
     uri: toResultUri({ id, binary: index + 1, offset: 0 }),
     name: `binary part ${index + 1}`,
     description: formatBinary(part)
   }))
+]
 
 /** Keeps items while their sizes fit into `room` together. */
 const takeWithin = <A>(items: ReadonlyArray<A>, room: number): ReadonlyArray<A> => {
@@ -154,35 +139,23 @@ const shorten = (
   const { content: _, structuredContent, ...members } = result
   // Unknown members stay unless they are a large part of the budget themselves.
   const rest = jsonSize(members) > maxBytes / 4 ? definedOnly({ isError: members["isError"] }) : members
-  const links: ReadonlyArray<JsonObject> =
-    id === undefined
-      ? []
-      : [
-          { type: "resource_link", uri: toResultUri({ id, offset: 0 }), name: "whole result", mimeType: "text/plain" },
-          ...binaryLinks(content, id)
-        ]
-  const note = (end: number): JsonObject =>
-    text(
-      `This result exceeds the limit of ${formatBytes(maxBytes)}. Above are its first ${formatCount(end)} characters. ` +
-        `${summarize(result, content, size)} ${
-          id === undefined
-            ? "It is too large to be kept."
-            : `To read on, call result_read with ${JSON.stringify({ id, offset: end })}, or read the linked resource.`
-        }`
-    )
-  const compose = (end: number, blocks: ReadonlyArray<unknown>, structured: object): JsonObject => ({
-    ...rest,
-    content: [text(content.text.slice(0, end)), ...blocks, note(end), ...links],
-    ...structured
-  })
+  const links = id === undefined ? [] : linksTo(content, id)
+  const note = (end: number): JsonObject => {
+    const advice =
+      id === undefined
+        ? "It is too large to be kept."
+        : `To read on, call result_read with ${JSON.stringify({ id, offset: end })}, or read the linked resource.`
+    const shown = `Above are its first ${formatCount(end)} characters. ${summarize(result, content, size)}`
+    return text(`This result exceeds the limit of ${formatBytes(maxBytes)}. ${shown} ${advice}`)
+  }
   // The number of characters in the note is at most that of the whole text.
   const reserved = jsonSize({ ...rest, content: [text(""), note(content.text.length), ...links] })
   const room = Math.max(0, maxBytes - reserved)
   const others = blocksOf(result).filter((block) => (block as JsonObject)["type"] !== "text")
   const blocks = takeWithin(others, room / 2)
   const structured = takeWithin(structuredContent === undefined ? [] : [{ structuredContent }], room / 4)[0] ?? {}
-  const left = maxBytes - reserved - (jsonSize(blocks) + jsonSize(structured))
-  return compose(pageEnd(content.text, 0, left), blocks, structured)
+  const end = pageEnd(content.text, 0, maxBytes - reserved - (jsonSize(blocks) + jsonSize(structured)))
+  return { ...rest, content: [text(content.text.slice(0, end)), ...blocks, note(end), ...links], ...structured }
 }
 
 /** A page of a text: its end, and the offset of the next one unless it is the last. */
@@ -199,60 +172,47 @@ const binaryPage = (whole: Uint8Array, offset: number, maxBytes: number) => {
   return { blob: Base64.encode(whole.subarray(start, end)), next: end < whole.length ? end : undefined }
 }
 
-const toPage = (content: ResultContent, page: ResultPage, maxBytes: number): JsonObject | string => {
+const beyondEnd = (offset: number, total: number) => `The offset ${offset} is beyond the end of the result at ${total}`
+
+const toPage = (content: ResultContent, page: ResultPage, maxBytes: number): Result.Result<JsonObject, string> => {
   const { binary, id, offset } = page
-  const uri = toResultUri(page)
   const part = binary === undefined ? undefined : content.binaries[binary - 1]
-  if (binary !== undefined && part === undefined) return `The result ${id} has no binary part ${binary}`
+  if (binary !== undefined && part === undefined) return Result.fail(`The result ${id} has no binary part ${binary}`)
   const total = part === undefined ? content.text.length : part.bytes.length
-  const metaOf = (next: number | undefined) => ({
-    ...(next !== undefined && { [nextPageKey]: toResultUri({ ...page, offset: next }) }),
-    a2c_total: total
+  if (offset > total) return Result.fail(beyondEnd(offset, total))
+  const { next, ...body } =
+    part === undefined
+      ? Struct.pick(textPage(content.text, offset, maxBytes), ["text", "next"])
+      : binaryPage(part.bytes, offset, maxBytes)
+  return Result.succeed({
+    uri: toResultUri(page),
+    mimeType: part?.mimeType ?? "text/plain",
+    ...body,
+    _meta: {
+      ...(next !== undefined && { [nextPageKey]: toResultUri({ ...page, offset: next }) }),
+      a2c_total: total
+    }
   })
-  if (offset > total) return `The offset ${offset} is beyond the end of the result at ${total}`
-  if (part !== undefined) {
-    const { blob, next } = binaryPage(part.bytes, offset, maxBytes)
-    return { uri, mimeType: part.mimeType, blob, _meta: metaOf(next) }
-  }
-  const { next, text: value } = textPage(content.text, offset, maxBytes)
-  return {
-    uri,
-    mimeType: "text/plain",
-    text: value,
-    _meta: metaOf(next)
-  }
 }
 
-const makeReader =
-  (kept: KeptResults, maxBytes: number): LargeResults["read"] =>
-  (params) => {
-    const { offset = 0 } = params
-    const id = asString(params["id"])
-    if (id === undefined || !Number.isSafeInteger(offset) || Number(offset) < 0) {
-      return Effect.succeed(errorResult("Expected {id, offset}: the id of a result, and characters to skip"))
-    }
-    return Effect.match(kept.find(id), {
-      onFailure: errorResult,
-      onSuccess: ({ text: whole }) => {
-        if (Number(offset) > whole.length) {
-          return errorResult(`The offset ${Number(offset)} is beyond the end of the result at ${whole.length}`)
-        }
-        const { end, next, start, text: page } = textPage(whole, Number(offset), maxBytes)
-        const state = `Characters ${formatCount(start)} to ${formatCount(end)} of ${formatCount(whole.length)}.`
-        const more = next === undefined ? "This is the end." : `Continue with offset ${next}.`
-        return { content: [text(page), text(`${state} ${more}`)] }
-      }
-    })
-  }
+const describePage = (whole: string, offset: number, maxBytes: number): JsonObject => {
+  if (offset > whole.length) return errorResult(beyondEnd(offset, whole.length))
+  const { end, next, start, text: page } = textPage(whole, offset, maxBytes)
+  const state = `Characters ${formatCount(start)} to ${formatCount(end)} of ${formatCount(whole.length)}.`
+  const more = next === undefined ? "This is the end." : `Continue with offset ${next}.`
+  return { content: [text(page), text(`${state} ${more}`)] }
+}
+
+/** Limits the results of an office, and reads the limited ones. */
+export type LargeResults = Effect.Success<ReturnType<typeof makeLargeResults>>
 
 /** Makes the limit of results above `maxResult` bytes of JSON; at least {@link lowestMaxResult}. */
-export const makeLargeResults = Effect.fnUntraced(function* (
-  maxResult: number
-): Effect.fn.Return<LargeResults, never, Scope.Scope> {
+export const makeLargeResults = Effect.fnUntraced(function* (maxResult: number) {
   const maxBytes = Math.max(maxResult, lowestMaxResult)
   const kept = yield* makeKeptResults
   return {
-    limit: Effect.fnUntraced(function* (result) {
+    /** Gives a result within the budget: unchanged, or its beginning, a summary and links to the whole. */
+    limit: Effect.fnUntraced(function* (result: JsonObject) {
       const size = jsonSize(result)
       if (size <= maxBytes) return result
       const id = kept.newId()
@@ -263,14 +223,24 @@ export const makeLargeResults = Effect.fnUntraced(function* (
       const isKept = yield* kept.keep(id, content)
       return shorten(result, { content, id: isKept ? id : undefined, maxBytes, size })
     }),
-    read: makeReader(kept, maxBytes),
-    readResource: (uri) => {
+    /** Reads a page of a kept result: the tool `result_read`. */
+    read: ({ id, offset = 0 }: JsonObject): Effect.Effect<JsonObject> =>
+      typeof id === "string" && typeof offset === "number" && Number.isSafeInteger(offset) && offset >= 0
+        ? Effect.match(kept.find(id), {
+            onFailure: errorResult,
+            onSuccess: ({ text: whole }) => describePage(whole, offset, maxBytes)
+          })
+        : Effect.succeed(errorResult("Expected {id, offset}: the id of a result, and characters to skip")),
+    /** Reads a page by its URI; `undefined` for a URI of another kind. */
+    readResource: (uri: string): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> | undefined => {
       const page = parseResultUri(uri)
       if (page === undefined) return undefined
       return kept.find(page.id).pipe(
-        Effect.map((content) => toPage(content, page, maxBytes)),
-        Effect.flatMap((found) => (typeof found === "string" ? Effect.fail(found) : Effect.succeed([found]))),
-        Effect.mapError((message) => new McpSessionError({ reason: "protocol", code: -32002, message }))
+        Effect.flatMap((content) => Effect.fromResult(toPage(content, page, maxBytes))),
+        Effect.mapBoth({
+          onFailure: (message) => new McpSessionError({ reason: "protocol", code: -32002, message }),
+          onSuccess: Array.of
+        })
       )
     }
   }

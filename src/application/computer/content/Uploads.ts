@@ -4,7 +4,7 @@ import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore, type Scop
 import { Base64 } from "effect/encoding"
 import { isSameCaller, type OfficeCaller } from "../../../domain/approvals/Caller.ts"
 import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
-import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/uploadRules.ts"
+import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/chunks.ts"
 import type { UploadReply } from "../../../domain/model/messages/blobs.ts"
 import type { CallRequest } from "../../../domain/wire/calls.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"

@@ -1,12 +1,8 @@
 import { Clock, Deferred, Duration, Effect, Exit, FiberMap, Redacted, Result, type Scope, Stream } from "effect"
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
-import {
-  type DeviceMessage,
-  makeDeviceMessage,
-  type ServiceOutcome,
-  decodeDeviceMessage
-} from "../../../domain/devices/deviceMessages.ts"
+import { makeDeviceMessage, type ServiceOutcome, decodeDeviceMessage } from "../../../domain/devices/deviceMessages.ts"
 import { parseStatus, tasks, formatCredentials } from "../../../domain/devices/handshake.ts"
+import { failedOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import { decodeUtf8Lossy, encodeUtf8 } from "../../../domain/utf8.ts"
 import { ByteConnector } from "../../ports/ByteLink.ts"
 import { DeviceRejected } from "../AuthenticateDevice.ts"
@@ -45,41 +41,24 @@ const sendResult = (link: FrameLink, callId: string, outcome: ServiceOutcome, ta
   const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
   return sendOutcome(outcome).pipe(
     Effect.catchTag("FrameEncodeError", ({ message }) =>
-      sendOutcome({ success: false, error: `sending the result failed: ${message}` })
+      sendOutcome(failedOutcome(`sending the result failed: ${message}`))
     ),
     // An in-process session can return values that JSON cannot represent.
     Effect.catchDefect((defect) =>
       Effect.andThen(
         Effect.logError("sending result failed", { callId }, defect),
-        sendOutcome({ success: false, error: "internal error" })
+        sendOutcome(failedOutcome("internal error"))
       )
     ),
     Effect.ignore
   )
 }
 
-/** Makes the handler of the messages of the server: it calls the services. */
 const makeServerMessageHandler = Effect.fnUntraced(function* (
   link: FrameLink,
   { limits, services }: DeviceServerOptions
 ) {
   const runningCalls = yield* FiberMap.make<string, void>()
-
-  const onCall = Effect.fnUntraced(function* (
-    { callId, method, params }: Extract<DeviceMessage, { readonly _tag: "Call" }>,
-    task: string
-  ) {
-    if (FiberMap.hasUnsafe(runningCalls, callId)) {
-      return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
-    }
-    if ((yield* FiberMap.size(runningCalls)) >= limits.maxCalls) {
-      const error = `busy: ${limits.maxCalls} calls are in flight`
-      return yield* sendResult(link, callId, { success: false, error }, task)
-    }
-    const answer = Effect.flatMap(services.call(method, params), (outcome) => sendResult(link, callId, outcome, task))
-    return yield* FiberMap.run(runningCalls, callId, answer)
-  })
-
   return Effect.fnUntraced(function* ({ payload, task }: Frame) {
     const decoded = decodeDeviceMessage(payload)
     if (Result.isFailure(decoded)) {
@@ -87,8 +66,16 @@ const makeServerMessageHandler = Effect.fnUntraced(function* (
     }
     const message = decoded.success
     switch (message._tag) {
-      case "Call":
-        return yield* onCall(message, task)
+      case "Call": {
+        const { callId, method, params } = message
+        if (FiberMap.hasUnsafe(runningCalls, callId)) {
+          return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
+        }
+        const reply = (outcome: ServiceOutcome) => sendResult(link, callId, outcome, task)
+        return (yield* FiberMap.size(runningCalls)) >= limits.maxCalls
+          ? yield* reply(failedOutcome(`busy: ${limits.maxCalls} calls are in flight`))
+          : yield* FiberMap.run(runningCalls, callId, Effect.flatMap(services.call(method, params), reply))
+      }
       case "Registered":
         if (message.faults.length === 0) return
         return yield* Effect.logWarning("device server rejected services", { errors: message.faults })
@@ -107,18 +94,6 @@ const registerServices = (
   /** Resolves with the reply to AUTH; some servers send none. */
   authenticated: Effect.Effect<void>
 ) => {
-  const authenticate = Effect.gen(function* () {
-    if (token === undefined && name === undefined) return
-    const options = new Map(name === undefined ? [] : [["name", name] as const])
-    const credentials = { token: token === undefined ? "" : Redacted.value(token), options }
-    const text = yield* Effect.mapError(
-      Effect.fromResult(formatCredentials(credentials)),
-      (message) => new DeviceRejected({ message })
-    )
-    yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text) })
-    yield* Effect.timeoutOption(authenticated, authTimeout)
-  })
-
   const register = (offered: Parameters<typeof makeDeviceMessage.register>[0]) =>
     link.sendMcp(makeDeviceMessage.register(offered)).pipe(
       Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
@@ -128,9 +103,17 @@ const registerServices = (
       )
     )
 
-  return authenticate.pipe(
-    Effect.andThen(Stream.runForEach(services.changes, register)),
-    Effect.andThen(Effect.never),
+  return Effect.gen(function* () {
+    if (token !== undefined || name !== undefined) {
+      const options = new Map(name === undefined ? [] : [["name", name] as const])
+      const text = formatCredentials({ token: token === undefined ? "" : Redacted.value(token), options })
+      if (Result.isFailure(text)) return yield* new DeviceRejected({ message: text.failure })
+      yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text.success) })
+      yield* Effect.timeoutOption(authenticated, authTimeout)
+    }
+    yield* Stream.runForEach(services.changes, register)
+    return yield* Effect.never
+  }).pipe(
     Effect.catchTags({
       ByteLinkClosed: () => Effect.never,
       FrameEncodeError: ({ message }) =>
@@ -184,18 +167,13 @@ export const serveDeviceServer = Effect.fnUntraced(function* (
     }
   })
 
-  const receive = link
-    .receive({
-      onFrame,
-      onInvalid: (reason) => Effect.logDebug("invalid frame from device server", { reason })
-    })
-    .pipe(
-      // A server closes right after a rejection: the rejection counts, even when the close is noticed first.
-      Effect.tap(() => (Deferred.isDoneUnsafe(rejected) ? Deferred.await(rejected) : Effect.void)),
-      Effect.map((reason) =>
-        lastServerError === undefined ? reason : `${reason}; last error of the server: ${lastServerError}`
-      )
-    )
+  const receive = Effect.gen(function* () {
+    const onInvalid = (reason: string) => Effect.logDebug("invalid frame from device server", { reason })
+    const reason = yield* link.receive({ onFrame, onInvalid })
+    // A server closes right after a rejection: the rejection counts, even when the close is noticed first.
+    if (Deferred.isDoneUnsafe(rejected)) return yield* Deferred.await(rejected)
+    return lastServerError === undefined ? reason : `${reason}; last error of the server: ${lastServerError}`
+  })
 
   const registering = registerServices(link, options, Deferred.await(authenticated))
   return yield* Effect.raceAllFirst([receive, registering, heartbeatLoop, Deferred.await(rejected)])

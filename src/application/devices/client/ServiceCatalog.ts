@@ -8,10 +8,8 @@ import type { McpSession } from "../../ports/McpSession.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 
-interface ToolService extends DeviceService {
-  /** Name of the tool in the session. */
-  readonly toolName: string
-}
+/** A service, and the name of its tool in the session. */
+type ToolService = DeviceService & { readonly toolName: string }
 
 export type ServiceCatalog = Effect.Success<ReturnType<typeof makeServiceCatalog>>
 
@@ -32,9 +30,6 @@ const toServices = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, ToolS
   return services
 }
 
-const hasSameServices = (one: ReadonlyMap<string, ToolService>, other: ReadonlyMap<string, ToolService>) =>
-  JSON.stringify([...one]) === JSON.stringify([...other])
-
 /** Exposes the tools of a session as services of a device, and follows their changes until the scope closes. */
 export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSession, callTimeout: Duration.Duration) {
   const check = yield* makeParamsCheck
@@ -45,7 +40,9 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSessi
     Effect.flatMap((tools) => {
       const services = toServices(tools)
       return SubscriptionRef.updateSome(current, (before) =>
-        before !== undefined && hasSameServices(before, services) ? Option.none() : Option.some(services)
+        before !== undefined && JSON.stringify([...before]) === JSON.stringify([...services])
+          ? Option.none()
+          : Option.some(services)
       )
     }),
     Effect.tapError(({ message }) => Effect.logWarning("listing tools failed", { reason: message })),
@@ -65,9 +62,6 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSessi
     Effect.forkScoped
   )
 
-  const timeoutOutcome = (name: string) =>
-    failedOutcome(`'${name}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`)
-
   return {
     /** Services by name: the current ones, then every change. */
     changes: Stream.filter(SubscriptionRef.changes(current), (services) => services !== undefined),
@@ -79,9 +73,10 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSessi
       if (errors.length > 0) {
         return failedOutcome(`'${name}' was not called: invalid parameters. ${errors.join("; ")}`)
       }
+      const late = `'${name}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`
       return yield* session.callTool(service.toolName, params).pipe(
         Effect.match({ onSuccess: toolResultToOutcome, onFailure: ({ message }) => failedOutcome(message) }),
-        Effect.timeoutOrElse({ duration: callTimeout, orElse: () => Effect.succeed(timeoutOutcome(name)) }),
+        Effect.timeoutOrElse({ duration: callTimeout, orElse: () => Effect.succeed(failedOutcome(late)) }),
         Effect.catchDefect((defect) =>
           Effect.as(Effect.logError("service call failed", { service: name }, defect), failedOutcome("internal error"))
         )

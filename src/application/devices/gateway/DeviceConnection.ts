@@ -1,7 +1,11 @@
 import { Clock, Deferred, Duration, Effect, Exit, Result, Scope } from "effect"
+import { decodeDeviceMessage, makeDeviceMessage } from "../../../domain/devices/deviceMessages.ts"
 import { parseCredentials, parseStatus } from "../../../domain/devices/handshake.ts"
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
+import { decodeServices, maxNameLength } from "../../../domain/devices/serviceDefinitions.ts"
+import { failedOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
 import type { BufferLimit } from "../../shared/BufferLimit.ts"
@@ -10,9 +14,8 @@ import type { GatewayLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { AuthThrottle } from "../../shared/AuthThrottle.ts"
 import type { ParamsCheck } from "../../shared/paramsCheck.ts"
-import { makeDeviceCalls, makeFaultLog } from "./DeviceCalls.ts"
-import { makeMessageHandler } from "./deviceMessageHandler.ts"
-import type { DeviceEntry, DeviceRegistry } from "./DeviceRegistry.ts"
+import { makeDeviceCalls } from "./DeviceCalls.ts"
+import { type DeviceEntry, type DeviceRegistry, recordFault } from "./DeviceRegistry.ts"
 
 /** Handles frames other than MCP messages, such as the voice and text of a dialogue. */
 export type OnDeviceFrame = (
@@ -25,13 +28,12 @@ export type OnDeviceFrame = (
 export interface GatewayContext {
   readonly registry: DeviceRegistry
   readonly limits: GatewayLimits
-  /** Undefined when the gateway admits every device. */
   readonly authenticate: AuthenticateDevice | "allowAll"
   readonly acknowledgeRegistration: boolean
   readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
-  /** Limits the frames that devices have not read, or have sent in part. */
   readonly checkParams: ParamsCheck
+  /** Limits the frames that devices have not read, or have sent in part. */
   readonly buffers: BufferLimit<BufferedConnection>
 }
 
@@ -65,144 +67,180 @@ const closings = {
 /** How long a device has to close its end after DISCONNECT. */
 const disconnectTimeout = "2 seconds"
 
+/** Errors that the reply to one registration has; the rest is counted. */
+const maxReportedErrors = 10
+
 /** True for a name that can be part of a tool's name: 1 to 64 visible characters, no spaces at the ends. */
 export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
-type DeviceState = Effect.Success<ReturnType<typeof makeDeviceState>>
-
-/** Makes the state of one connection: its device once it is admitted, its violations, and why it closes. */
-const makeDeviceState = Effect.fnUntraced(function* (
-  { authThrottle, checkParams, limits, registry }: GatewayContext,
-  { remoteAddress }: ByteLink,
-  link: FrameLink,
+/** One connection, and its device once that is admitted. */
+interface Connection extends GatewayContext {
+  readonly remoteAddress: string
+  readonly link: FrameLink
+  readonly close: (closing: Closing) => void
   /** Holds a slot of the throttle until the device is authenticated. */
-  pendingAuth: Scope.Closeable
-) {
-  const closed = yield* Deferred.make<Closing>()
-  const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
-  let violations = newViolationBudget(yield* Clock.currentTimeMillis)
-  let admitted: DeviceEntry | undefined
+  readonly pendingAuth: Scope.Closeable
+  violations: ReturnType<typeof newViolationBudget>
+  admitted?: DeviceEntry
+  /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
+  hasPresentedToken: boolean
+  hasRegistered: boolean
+}
 
-  return {
-    close,
-    closed: Deferred.await(closed),
-    admitted: () => admitted,
-    /** Counts a rejection, and logs it until the throttle blocks the address. */
-    onRejected: Effect.fnUntraced(function* (reason: string) {
-      const now = yield* Clock.currentTimeMillis
-      if (!authThrottle.isBlocked(remoteAddress, now))
-        yield* Effect.logInfo("device rejected", { remoteAddress, reason })
-      authThrottle.recordRejection(remoteAddress, now)
-    }),
-    onViolation: Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
-      const device = admitted?.device.name
-      yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
-      admitted?.faults.record(`${violation}: ${reason}`)
-      violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
-      if (isExhausted(violations)) close(closings.violations)
-    }),
-    admit: Effect.fnUntraced(function* (requestedName: string | undefined) {
-      const trimmed = requestedName?.trim() ?? ""
-      const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
-      const faults = makeFaultLog(yield* Clock.Clock)
-      const entry: DeviceEntry = {
-        device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
-        calls: yield* makeDeviceCalls(name, link, limits, { check: checkParams, faults }),
-        faults,
-        evict: () => close(closings.takeover)
-      }
-      admitted = entry
-      yield* Scope.close(pendingAuth, Exit.void)
-      yield* Effect.addFinalizer(() => {
-        entry.calls.failAll("the gateway closes")
-        return registry.remove(entry)
-      })
-      yield* registry.add(entry)
-      return entry
-    })
+/** Counts a rejection, and logs it until the throttle blocks the address. */
+const onRejected = Effect.fnUntraced(function* ({ authThrottle, remoteAddress }: Connection, reason: string) {
+  const now = yield* Clock.currentTimeMillis
+  if (!authThrottle.isBlocked(remoteAddress, now)) yield* Effect.logInfo("device rejected", { remoteAddress, reason })
+  authThrottle.recordRejection(remoteAddress, now)
+})
+
+const onViolation = Effect.fnUntraced(function* (connection: Connection, violation: string, reason: string, size = 0) {
+  const { admitted, close, remoteAddress, violations } = connection
+  yield* Effect.logDebug("device violation", { device: admitted?.device.name, remoteAddress, violation, reason })
+  if (admitted !== undefined) yield* recordFault(admitted, `${violation}: ${reason}`)
+  connection.violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
+  if (isExhausted(connection.violations)) close(closings.violations)
+})
+
+const admit = Effect.fnUntraced(function* (connection: Connection, requestedName = "") {
+  const { checkParams, close, limits, link, pendingAuth, registry, remoteAddress } = connection
+  const trimmed = requestedName.trim()
+  const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
+  const recordFailure = (text: string) => recordFault(entry, text)
+  const entry: DeviceEntry = {
+    device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
+    calls: yield* makeDeviceCalls(name, link, limits, checkParams, recordFailure),
+    faults: [],
+    evict: () => close(closings.takeover)
+  }
+  connection.admitted = entry
+  yield* Scope.close(pendingAuth, Exit.void)
+  yield* Effect.addFinalizer(() => {
+    entry.calls.failAll("the gateway closes")
+    return registry.remove(entry)
+  })
+  yield* registry.add(entry)
+  return entry
+})
+
+const onAuth = Effect.fnUntraced(function* (connection: Connection, payload: Uint8Array) {
+  const { admitted, authenticate, authThrottle, close, link, remoteAddress } = connection
+  if (admitted !== undefined) {
+    return yield* Effect.logDebug("repeated auth ignored", { device: admitted.device.name, remoteAddress })
+  }
+  // Checked again here: one peer can open many connections before its first rejection.
+  if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close(closings.throttled)
+  connection.hasPresentedToken = true
+  const credentials = parseCredentials(decodeUtf8Lossy(payload))
+  const outcome = yield* Effect.result(
+    authenticate === "allowAll"
+      ? Effect.succeed<{ readonly name?: string }>({})
+      : authenticate({ ...credentials, remoteAddress })
+  )
+  if (Result.isFailure(outcome)) {
+    const { message } = outcome.failure
+    yield* onRejected(connection, message)
+    yield* link.sendStatus("auth", "ERROR", message)
+    return close(closings.rejected)
+  }
+  yield* admit(connection, outcome.success.name ?? credentials.options.get("name"))
+  return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
+})
+
+const onStatus = Effect.fnUntraced(function* ({ close, link }: Connection, payload: Uint8Array) {
+  const { kind } = parseStatus(decodeUtf8Lossy(payload))
+  if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
+  if (kind !== "DISCONNECT") return
+  const closeLater = Effect.map(Effect.sleep(disconnectTimeout), () => close(closings.disconnected))
+  yield* Effect.forkScoped(closeLater, { startImmediately: true })
+  yield* link.sendStatus("status", "INFO", "DISCONNECT")
+})
+
+const onRegister = Effect.fnUntraced(function* (
+  connection: Connection,
+  entry: DeviceEntry,
+  definitions: JsonObject,
+  duplicates: ReadonlyArray<string>
+) {
+  const { errors: invalidDefinitions, services } = decodeServices(definitions, connection.limits.maxServices)
+  const errors = [
+    ...invalidDefinitions,
+    ...duplicates.map((name) => `${JSON.stringify(name.slice(0, maxNameLength))}: registered more than once`)
+  ]
+  const omitted = errors.length > maxReportedErrors ? [`and ${errors.length - maxReportedErrors} more`] : []
+  const reported = [...errors.slice(0, maxReportedErrors), ...omitted]
+  const device = entry.device.name
+  if (errors.length > 0) {
+    yield* Effect.logWarning("invalid service definitions", { device, errors: reported })
+    yield* onViolation(connection, "invalid_registration", `invalid service definitions: ${reported.join("; ")}`)
+  }
+  if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
+    yield* connection.registry.updateServices(entry, services)
+    // Only the first one: a device may change its services as often as it likes.
+    const log = connection.hasRegistered ? Effect.logDebug : Effect.logInfo
+    connection.hasRegistered = true
+    yield* log("device registered", { device, services: services.size })
+  }
+  if (connection.acknowledgeRegistration)
+    yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.registered(services.size, reported)))
+})
+
+/** Handles an MCP frame of an admitted device: a registration, a result, or a call. */
+const onMessage = Effect.fnUntraced(function* (connection: Connection, entry: DeviceEntry, { payload, task }: Frame) {
+  const decoded = decodeDeviceMessage(payload)
+  if (Result.isFailure(decoded)) return yield* onViolation(connection, "invalid_message", decoded.failure)
+  const message = decoded.success
+  const device = entry.device.name
+  switch (message._tag) {
+    case "Register":
+      return yield* onRegister(connection, entry, message.definitions, message.duplicates)
+    case "Result": {
+      const { callId, outcome } = message
+      if (entry.calls.complete(callId, outcome)) return
+      return yield* Effect.logDebug("result for unknown call", { device, callId })
+    }
+    case "Call": {
+      const outcome = failedOutcome(`The gateway has no service '${message.method}'`)
+      return yield* Effect.ignore(connection.link.sendMcp(makeDeviceMessage.result(message.callId, outcome), task))
+    }
+    case "Registered":
+    case "Unknown":
+      return yield* Effect.logDebug("unexpected message", { device, message })
   }
 })
 
-/** Makes the function that authenticates a device, and tells whether it has presented a token. */
-const makeAuthentication = (
-  { authenticate, authThrottle }: GatewayContext,
-  { remoteAddress }: ByteLink,
-  link: FrameLink,
-  { admit, admitted, close, onRejected }: DeviceState
-) => {
-  /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
-  let hasPresentedToken = false
-  const onAuth = Effect.fnUntraced(function* (payload: Uint8Array) {
-    const entry = admitted()
-    if (entry !== undefined) {
-      return yield* Effect.logDebug("repeated auth ignored", { device: entry.device.name, remoteAddress })
-    }
-    // Checked again here: one peer can open many connections before its first rejection.
-    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close(closings.throttled)
-    hasPresentedToken = true
-    const credentials = parseCredentials(decodeUtf8Lossy(payload))
-    const outcome = yield* Effect.result(
-      authenticate === "allowAll"
-        ? Effect.succeed<{ readonly name?: string }>({})
-        : authenticate({ ...credentials, remoteAddress })
-    )
-    if (Result.isFailure(outcome)) {
-      const { message } = outcome.failure
-      yield* onRejected(message)
-      yield* link.sendStatus("auth", "ERROR", message)
-      return close(closings.rejected)
-    }
-    yield* admit(outcome.success.name ?? credentials.options.get("name"))
-    return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
-  })
-  return { onAuth, hasPresentedToken: () => hasPresentedToken }
-}
-
-/** Makes the handler of the frames of one device. */
-const makeFrameHandler = (
-  context: GatewayContext,
-  link: FrameLink,
-  { admit, admitted, close, onViolation }: DeviceState,
-  onAuth: (payload: Uint8Array) => Effect.Effect<void, never, Scope.Scope>
-) => {
-  const { authenticate, onFrame } = context
-  const handleMessage = makeMessageHandler({ ...context, link, onViolation })
-
-  const onStatus = Effect.fnUntraced(function* (payload: Uint8Array) {
-    const { kind } = parseStatus(decodeUtf8Lossy(payload))
-    if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
-    if (kind !== "DISCONNECT") return
-    const closeLater = Effect.map(Effect.sleep(disconnectTimeout), () => close(closings.disconnected))
-    yield* Effect.forkScoped(closeLater, { startImmediately: true })
-    yield* link.sendStatus("status", "INFO", "DISCONNECT")
-  })
-
-  return Effect.fnUntraced(function* (frame: Frame) {
-    if (frame.type === "auth") return yield* onAuth(frame.payload)
-    const known = admitted()
-    if (known === undefined && authenticate !== "allowAll") {
-      return yield* onViolation("unauthenticated", "the first frame must be AUTH")
-    }
-    const entry = known ?? (yield* admit(undefined))
-    const device = entry.device.name
-    if (frame.type === "mcp") return yield* handleMessage(entry, frame)
-    if (frame.type === "status") yield* onStatus(frame.payload)
-    if (onFrame === undefined) return
-    yield* Effect.catchCause(
-      onFrame(device, frame, (reply) => Effect.ignore(link.send(reply))),
-      (cause) => Effect.logError("frame handler failed", { device }, cause)
-    )
-  })
-}
+const handleFrame = Effect.fnUntraced(function* (connection: Connection, frame: Frame) {
+  const { admitted, authenticate, link, onFrame } = connection
+  if (frame.type === "auth") return yield* onAuth(connection, frame.payload)
+  if (admitted === undefined && authenticate !== "allowAll") {
+    return yield* onViolation(connection, "unauthenticated", "the first frame must be AUTH")
+  }
+  const entry = admitted ?? (yield* admit(connection))
+  const device = entry.device.name
+  if (frame.type === "mcp") return yield* onMessage(connection, entry, frame)
+  if (frame.type === "status") yield* onStatus(connection, frame.payload)
+  if (onFrame === undefined) return
+  yield* Effect.catchCause(
+    onFrame(device, frame, (reply) => Effect.ignore(link.send(reply))),
+    (cause) => Effect.logError("frame handler failed", { device }, cause)
+  )
+})
 
 /** Gives the reason to close a connection that receives nothing for too long. */
-const awaitIdle = Effect.fnUntraced(function* (link: FrameLink, limits: GatewayLimits) {
+const awaitIdle = Effect.fnUntraced(function* ({ limits, link }: Connection) {
   const idleMillis = Duration.toMillis(limits.idleTimeout)
   while (true) {
     const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
     if (left <= 0) return closings.idleTimeout
     yield* Effect.sleep(Duration.millis(left))
   }
+})
+
+/** Gives the reason to close a connection without a token. */
+const awaitAuthTimeout = Effect.fnUntraced(function* (connection: Connection) {
+  if (connection.authenticate === "allowAll") return yield* Effect.never
+  yield* Effect.sleep(connection.limits.authTimeout)
+  return connection.hasPresentedToken ? yield* Effect.never : closings.authTimeout
 })
 
 /** Serves one device until it disconnects or the gateway closes the connection. */
@@ -213,14 +251,14 @@ export const serveDevice = Effect.fnUntraced(function* (
   const { authenticate, authThrottle, buffers, limits } = context
   const { remoteAddress } = bytes
   const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
-  const buffered: BufferedConnection = { link, closeForBuffers: () => state.close(closings.buffers) }
+  const closed = yield* Deferred.make<Closing>()
+  const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
+  const buffered: BufferedConnection = { link, closeForBuffers: () => close(closings.buffers) }
   yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(buffered)))
-  if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
-    return yield* Effect.logDebug("device throttled", { remoteAddress })
-  }
+  const now = yield* Clock.currentTimeMillis
+  if (authThrottle.isBlocked(remoteAddress, now)) return yield* Effect.logDebug("device throttled", { remoteAddress })
   const scope = yield* Effect.scope
   const pendingAuth = yield* Scope.fork(scope)
-  const state: DeviceState = yield* makeDeviceState(context, bytes, link, pendingAuth)
   if (authenticate !== "allowAll") {
     if (!authThrottle.acquirePending(remoteAddress)) {
       return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
@@ -228,33 +266,28 @@ export const serveDevice = Effect.fnUntraced(function* (
     const releasePending = Effect.sync(() => authThrottle.releasePending(remoteAddress))
     yield* Scope.addFinalizer(pendingAuth, releasePending)
   }
-  const { hasPresentedToken, onAuth } = makeAuthentication(context, bytes, link, state)
-  const handleFrame = makeFrameHandler(context, link, state, onAuth)
-  const authTimeout = Effect.gen(function* () {
-    if (authenticate === "allowAll") return yield* Effect.never
-    yield* Effect.sleep(limits.authTimeout)
-    return hasPresentedToken() ? yield* Effect.never : closings.authTimeout
-  })
+  const flags = { hasPresentedToken: false, hasRegistered: false }
+  const violations = newViolationBudget(now)
+  const connection: Connection = { ...context, ...flags, remoteAddress, link, close, pendingAuth, violations }
 
+  const received = link.receive({
+    onFrame: (frame) => Scope.provide(handleFrame(connection, frame), scope),
+    onInvalid: (violation, size) => onViolation(connection, violation, "invalid frame", size)
+  })
   const { statusKind, reason } = yield* Effect.raceAllFirst<Effect.Effect<Closing, never, Scope.Scope>>([
-    link
-      .receive({
-        onFrame: (frame) => Scope.provide(handleFrame(frame), scope),
-        onInvalid: (violation, size) => state.onViolation(violation, "invalid frame", size)
-      })
-      .pipe(Effect.map((linkReason) => ({ reason: linkReason }))),
-    state.closed,
-    awaitIdle(link, limits),
-    authTimeout
+    Effect.map(received, (linkReason) => ({ reason: linkReason })),
+    Deferred.await(closed),
+    awaitIdle(connection),
+    awaitAuthTimeout(connection)
   ])
-  const entry = state.admitted()
-  if (entry === undefined) {
+  const { admitted } = connection
+  if (admitted === undefined) {
     // A rejected token has been counted already; it closes the connection without a status.
-    if (statusKind !== undefined && authenticate !== "allowAll") yield* state.onRejected(reason)
+    if (statusKind !== undefined && authenticate !== "allowAll") yield* onRejected(connection, reason)
     yield* Effect.logDebug("unauthenticated connection closed", { remoteAddress, reason })
   } else {
-    entry.calls.failAll(reason)
-    yield* Effect.logInfo("device disconnected", { device: entry.device.name, remoteAddress, reason })
+    admitted.calls.failAll(reason)
+    yield* Effect.logInfo("device disconnected", { device: admitted.device.name, remoteAddress, reason })
   }
   if (statusKind !== undefined) yield* link.sendStatus("status", statusKind, reason)
 }, Effect.scoped)

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Scope, Stream } from "effect"
 import { ByteListener } from "../../ports/ByteLink.ts"
-import type { McpSession } from "../../ports/McpSession.ts"
+import { type McpSession, McpSessionError } from "../../ports/McpSession.ts"
 import type { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import type { ListenError } from "../../ports/Transport.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
@@ -9,8 +9,18 @@ import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeAuthThrottle } from "../../shared/AuthThrottle.ts"
 import { type BufferedConnection, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
-import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
-import { makeGatewaySession, makeDeviceSession } from "./deviceSessions.ts"
+import {
+  type Device,
+  makeDeviceRegistry,
+  type DeviceRegistry,
+  type DeviceEntry,
+  type RegisteredService
+} from "./DeviceRegistry.ts"
+import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import type { InspectedPart } from "../../../domain/page/Inspection.ts"
+import { toolNotFoundError, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
+import { withParts } from "../../shared/page/partsResource.ts"
 
 export interface DeviceGatewayOptions {
   /** Address to listen on; `127.0.0.1` by default, which only this machine reaches. */
@@ -94,7 +104,109 @@ const make = Effect.fnUntraced(function* ({
     deviceSession: (name) =>
       Effect.sync(() => {
         const entry = registry.entries.get(name)
-        return entry === undefined ? undefined : makeDeviceSession(registry, entry)
+        return entry && makeDeviceSession(registry, entry)
       })
   }
 })
+
+const pageSize = 1000
+
+const toMcpTool = (name: string, { description, parameters }: DeviceService): JsonObject => ({
+  name,
+  description,
+  inputSchema: parameters
+})
+
+const pageAt = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
+  const start = Number(cursor)
+  if (!Number.isInteger(start) || start < 0 || start > items.length) {
+    return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
+  }
+  const end = start + pageSize
+  const nextCursor = end < items.length ? String(end) : undefined
+  return Effect.succeed({ items: items.slice(start, end), nextCursor })
+}
+
+/** Makes the tools of a session. Another reference of their source means that they have changed. */
+const makeToolMembers = (
+  registry: DeviceRegistry,
+  source: () => unknown,
+  list: () => ReadonlyArray<JsonObject>,
+  find: (tool: string) => RegisteredService | undefined
+): Pick<McpSession, "listTools" | "callTool" | "watch"> => ({
+  listTools: (cursor) => Effect.suspend(() => pageAt(list(), cursor)),
+  callTool: (tool, params) =>
+    Effect.suspend(() => {
+      const found = find(tool)
+      const service = found?.entry.device.services.get(found.service)
+      return found === undefined || service === undefined
+        ? Effect.fail(toolNotFoundError(tool))
+        : found.entry.calls.call(found.service, service, params)
+    }),
+  watch: ({ tools }) =>
+    Effect.map(registry.changes, (changes) => {
+      if (!tools) return Stream.never
+      let last = source()
+      return changes.pipe(
+        Stream.filter(() => last !== (last = source())),
+        Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
+      )
+    })
+})
+
+const describeDevice = ({ device, faults }: DeviceEntry): InspectedPart => ({
+  kind: "device",
+  name: device.name,
+  state: "connected",
+  reason: `from ${device.remoteAddress} since ${new Date(device.connectedAt).toISOString()}`,
+  offers: [...device.services.keys()],
+  faults
+})
+
+/** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
+const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
+  let cached: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
+  const list = () => {
+    const tools = registry.tools()
+    if (cached?.of !== tools) {
+      const items = [...tools].map(([tool, { entry, service }]) => ({
+        ...toMcpTool(tool, entry.device.services.get(service) ?? { description: "", parameters: {} }),
+        _meta: { a2c_device: entry.device.name, a2c_service: service }
+      }))
+      cached = { of: tools, items }
+    }
+    return cached.items
+  }
+  return {
+    ...withParts(
+      toolsOnlySession(
+        "a2c-devices",
+        "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
+      ),
+      () => [...registry.entries.values()].map(describeDevice)
+    ),
+    ...makeToolMembers(registry, registry.tools, list, (tool) => registry.tools().get(tool)),
+    ping: Effect.void,
+    closed: Effect.never
+  }
+}
+
+/** Exposes the services of one device as an MCP peer. The session ends with the connection of the device. */
+const makeDeviceSession = (registry: DeviceRegistry, entry: DeviceEntry): McpSession => {
+  const closedError = (reason: string) =>
+    new McpSessionError({ reason: "closed", message: `the device disconnected: ${reason}` })
+  return {
+    ...toolsOnlySession(entry.device.name),
+    ...makeToolMembers(
+      registry,
+      () => entry.device.services,
+      () => [...entry.device.services].map(([service, definition]) => toMcpTool(service, definition)),
+      (service) => ({ entry, service })
+    ),
+    ping: Effect.suspend(() => {
+      const reason = entry.calls.disconnectReason()
+      return reason === undefined ? Effect.void : Effect.fail(closedError(reason))
+    }),
+    closed: Effect.map(entry.calls.disconnected, closedError)
+  }
+}

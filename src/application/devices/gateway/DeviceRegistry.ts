@@ -1,8 +1,9 @@
-import { Duration, Effect, PubSub, Stream } from "effect"
+import { Clock, Duration, Effect, PubSub, Stream } from "effect"
 import { exposedName } from "../../../domain/tools/exposedNames.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
-import type { DeviceCalls, FaultLog } from "./DeviceCalls.ts"
+import { type InspectedFault, maxFaults, maxFaultLength } from "../../../domain/page/Inspection.ts"
+import type { DeviceCalls } from "./DeviceCalls.ts"
 
 export interface Device {
   readonly name: string
@@ -15,10 +16,17 @@ export interface Device {
 export interface DeviceEntry {
   device: Device
   readonly calls: DeviceCalls
-  readonly faults: FaultLog
+  /** The latest faults, for operators; the oldest one first. */
+  faults: ReadonlyArray<InspectedFault>
   /** Closes the connection after a session takeover. */
   readonly evict: () => void
 }
+
+export const recordFault = (entry: DeviceEntry, text: string): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (at) => {
+    const fault = { at, text: text.slice(0, maxFaultLength).toWellFormed() }
+    entry.faults = [...entry.faults, fault].slice(-maxFaults)
+  })
 
 export interface RegisteredService {
   readonly entry: DeviceEntry
@@ -59,38 +67,32 @@ export const makeDeviceRegistry = Effect.gen(function* () {
 
   return {
     /** Adds a device. A device with the same name is evicted: after a reconnect, the old connection is stale. */
-    add: (entry: DeviceEntry): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const { name, remoteAddress } = entry.device
-        const previous = entries.get(name)
-        entries.set(name, entry)
-        previous?.evict()
-        const fields = { device: name, remoteAddress }
-        const logged =
-          previous === undefined
-            ? Effect.logInfo("device connected", fields)
-            : Effect.logWarning("device session taken over", fields)
-        return Effect.andThen(notifyChanged(previous !== undefined && previous.device.services.size > 0), logged)
-      }),
-    updateServices: (entry: DeviceEntry, services: Device["services"]): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        entry.device = { ...entry.device, services }
-        return entries.get(entry.device.name) === entry ? notifyChanged(true) : Effect.void
-      }),
-    remove: (entry: DeviceEntry): Effect.Effect<void> =>
-      Effect.suspend(() => {
-        const { name, services } = entry.device
-        if (entries.get(name) !== entry) return Effect.void
-        entries.delete(name)
-        lowestFreeNumber = 1
-        return notifyChanged(services.size > 0)
-      }),
+    add: Effect.fnUntraced(function* (entry: DeviceEntry) {
+      const { name: device, remoteAddress } = entry.device
+      const previous = entries.get(device)
+      entries.set(device, entry)
+      previous?.evict()
+      yield* notifyChanged(previous !== undefined && previous.device.services.size > 0)
+      yield* previous === undefined
+        ? Effect.logInfo("device connected", { device, remoteAddress })
+        : Effect.logWarning("device session taken over", { device, remoteAddress })
+    }),
+    updateServices: Effect.fnUntraced(function* (entry: DeviceEntry, services: Device["services"]) {
+      entry.device = { ...entry.device, services }
+      if (entries.get(entry.device.name) === entry) yield* notifyChanged(true)
+    }),
+    remove: Effect.fnUntraced(function* (entry: DeviceEntry) {
+      const { name, services } = entry.device
+      if (entries.get(name) !== entry) return
+      entries.delete(name)
+      lowestFreeNumber = 1
+      yield* notifyChanged(services.size > 0)
+    }),
     /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
     nextFreeName: (): string => {
       while (entries.has(`device-${lowestFreeNumber}`)) lowestFreeNumber++
       return `device-${lowestFreeNumber}`
     },
-    /** By name of the device. */
     entries: entries as ReadonlyMap<string, DeviceEntry>,
     /** Services of all devices by tool name; the same map until one changes. */
     tools: (): ReadonlyMap<string, RegisteredService> => (tools ??= collectTools()),

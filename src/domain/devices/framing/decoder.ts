@@ -94,16 +94,15 @@ const rejectFrame = (scan: ScanState, reason: InvalidFrameReason, resumeAt: numb
 }
 
 const emitFrame = (bytes: Uint8Array, scan: ScanState, header: Header, end: number): void => {
-  const { bracketed, sequence, size, task, type } = header
+  const { bracketed, size, ...fields } = header
   const payload = bytes.subarray(scan.frameStart + size, end)
   if (scan.garbage > 0) scan.events.push({ _tag: "Garbage", bytes: scan.garbage })
-  scan.events.push({ _tag: "Frame", frame: { type, task, sequence, payload }, bracketed })
+  scan.events.push({ _tag: "Frame", frame: { ...fields, payload }, bracketed })
   scan.garbage = 0
   scan.frameStart = end + endMarker.length
   scan.partial = undefined
 }
 
-/** Finds the next header; undefined when more bytes are needed. */
 const findHeader = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings): PartialFrame | undefined => {
   for (;;) {
     const start = findStartMarker(bytes, scan.frameStart)
@@ -128,20 +127,12 @@ const scanChunk = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings
       { offset: scan.frameStart + partial.offset, mode: partial.mode },
       lastEndOffset
     )
-    switch (outcome) {
-      case "end":
-        emitFrame(bytes, scan, header, offset)
-        break
-      case "start":
-        rejectFrame(scan, "unterminated", offset)
-        break
-      case "tooLarge":
-        rejectFrame(scan, "too_large", offset)
-        break
-      case "incomplete":
-        scan.partial = { header, offset: offset - scan.frameStart, mode }
-        return
+    if (outcome === "incomplete") {
+      scan.partial = { header, offset: offset - scan.frameStart, mode }
+      return
     }
+    if (outcome === "end") emitFrame(bytes, scan, header, offset)
+    else rejectFrame(scan, outcome === "start" ? "unterminated" : "too_large", offset)
   }
 }
 

@@ -1,5 +1,5 @@
 import { Record } from "effect"
-import { type FrameType, frameTypes } from "./frame.ts"
+import { type Frame, type FrameType, frameTypes } from "./frame.ts"
 
 /** First byte of both markers. */
 export const hashByte = 0x23
@@ -83,10 +83,7 @@ export const matchNestedHeader = (bytes: Uint8Array, at: number): Match => {
   return match
 }
 
-export interface Header {
-  readonly type: FrameType
-  readonly task: string
-  readonly sequence: number
+export interface Header extends Omit<Frame, "payload"> {
   readonly bracketed: boolean
   /** In bytes, including the start marker. */
   readonly size: number

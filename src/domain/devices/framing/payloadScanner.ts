@@ -45,22 +45,18 @@ const scanPlainPayload = (
   }
 }
 
-/** A `#` outside a string is not JSON, so both markers are valid. */
-const classifyOutsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
-  const end = matchMarker(bytes, at, endMarker)
+/**
+ * A `#` outside a string is not JSON, so both markers are valid. Inside a string both are content, except a start marker
+ * with a type byte: types are control characters.
+ */
+const classifyHash = (bytes: Uint8Array, at: number, isOutside: boolean): PayloadMatch["outcome"] | "no" => {
+  const end = isOutside ? matchMarker(bytes, at, endMarker) : "no"
   if (end === "yes") return "end"
   const start = matchMarker(bytes, at, startMarker)
-  if (start === "yes") return "start"
-  return end === "incomplete" || start === "incomplete" ? "incomplete" : "no"
-}
-
-/** Both markers inside a string are content, except a start marker with a type byte: types are control characters. */
-const classifyInsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
-  const start = matchMarker(bytes, at, startMarker)
-  if (start === "no") return "no"
   const type = bytes[at + startMarker.length]
-  if (start === "incomplete" || type === undefined) return "incomplete"
-  return isTypeByte(type) ? "start" : "no"
+  if (start === "yes" && isOutside) return "start"
+  if (start === "yes" && type !== undefined) return isTypeByte(type) ? "start" : "no"
+  return start !== "no" || end === "incomplete" ? "incomplete" : "no"
 }
 
 const scanJsonPayload = (
@@ -75,8 +71,7 @@ const scanJsonPayload = (
   for (; offset < end; offset++) {
     const byte = bytes[offset] ?? 0
     if (byte === hashByte) {
-      const outcome =
-        mode === "outsideString" ? classifyOutsideString(bytes, offset) : classifyInsideString(bytes, offset)
+      const outcome = classifyHash(bytes, offset, mode === "outsideString")
       if (outcome !== "no") return { outcome, offset, mode }
       if (mode === "escape") mode = "insideString"
     } else if (mode === "outsideString") {

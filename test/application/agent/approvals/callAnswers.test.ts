@@ -46,7 +46,8 @@ const prompting = Effect.fnUntraced(function* (isQuestion: boolean, fetched: Eff
     )
   const receive = yield* answerStatuses(
     {
-      getApprovals: (_, { approvalId: id }) => Effect.as(fetched, [view("other", isQuestion), view(id, isQuestion)]),
+      getApprovals: (_, { approvalId: id = "" } = {}) =>
+        Effect.as(fetched, [view("other", isQuestion), view(id, isQuestion)]),
       decideApproval: (_, id) => Effect.succeed(view(id, isQuestion))
     },
     "pc",
@@ -125,7 +126,7 @@ describe("a call whose program answers some of what it waits for", () => {
       const requested: Array<string> = []
       const receive = yield* answerStatuses(
         {
-          getApprovals: (_, { approvalId: id }) => Effect.sync(() => (requested.push(id), [])),
+          getApprovals: (_, { approvalId: id = "" } = {}) => Effect.sync(() => (requested.push(id), [])),
           decideApproval: (_, id) => Effect.succeed(view(id, isQuestion))
         },
         "pc",
@@ -147,7 +148,7 @@ describe("a question of a call", () => {
     let withdrawn = 0
     const receive = yield* answerStatuses(
       {
-        getApprovals: (_, { approvalId: id }) => Effect.succeed([view(id, true)]),
+        getApprovals: (_, { approvalId: id = "" } = {}) => Effect.succeed([view(id, true)]),
         decideApproval: (_, id, answer) =>
           Effect.suspend(() => {
             sent.push(answer)
