@@ -8,6 +8,9 @@ const Url = Schema.String.check(Schema.isMaxLength(2048))
 /** One hour. */
 const maxTimeoutSeconds = 3600
 
+/** Beside each endpoint: takes the task and the session of a call with its parameters. */
+export const executionPath = "/execute"
+
 /** The body of `POST {endpoint}/execute`, as later versions of Automata have it. */
 export const ExecutionRequest = Schema.Struct({
   task: Schema.Struct({ task_id: Name, user_id: Name, account_id: Name, platform: Name, action: Name }),

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { executionPath } from "./packExecution.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
@@ -35,7 +36,9 @@ const endpointError = (endpoint: string): string | undefined => {
   if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
   if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
   if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
-  if (endpoint.endsWith("/execute")) return "the endpoint must not end with '/execute': each endpoint has such a path"
+  if (endpoint.endsWith(executionPath)) {
+    return `the endpoint must not end with '${executionPath}': each endpoint has such a path`
+  }
   if (/[?#]/.test(endpoint))
     return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
   if (endpoint.split("/").some((part) => part === "." || part === "..")) {

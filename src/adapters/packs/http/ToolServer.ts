@@ -8,6 +8,7 @@ import {
   checkTokenOption,
   type AccessDenied
 } from "../../auth/AccessPolicy.ts"
+import { executionPath } from "../../../domain/packs/packExecution.ts"
 import { basicPassword } from "../../auth/secrets.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
@@ -62,9 +63,6 @@ const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   const password = basicPassword(headers.authorization ?? "")
   return password === undefined ? headers : { ...headers, "x-api-key": password }
 }
-
-/** Beside each endpoint: takes the task and the session of a call with its parameters. */
-const executionPath = "/execute"
 
 const withoutToken = (access: AccessPolicy): AccessPolicy => ({ ...access, token: "allowAll" })
 

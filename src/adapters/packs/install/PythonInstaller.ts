@@ -63,13 +63,21 @@ const findInterpreter = Effect.fnUntraced(function* (command: string) {
 const interpreterIn = (environment: string): string => join(environment, "bin", "python")
 
 /** The reason in the output of pip, or of uv. */
-const errorStart = /^(ERROR: |error: |\s+(×|╰─▶|├─▶|cause:) )/
+const errorStart = /^(ERROR: |error: |\s+(×|╰─▶|├─▶|cause:|Caused by:) )/
+
+/** The last attempt of pip, which then says of an index that it cannot reach that it has no such package. */
+const brokenConnection = /^WARNING: Retrying \(Retry\(total=0,.* connection broken by '(.*)': /
+
+/** What surrounds the text of an exception: `NewConnectionError('<object at 0x7f>: Failed to establish …')`. */
+const exceptionSyntax = /\w+(?:Error|Disconnected)\((?:<[^>]*>, )?(?:\d+, )?["']?|<[^>]*>: |(?<=\.)',(?= )|["']\)+$/g
 
 const wheelsOnly = "only wheels are installed: --allow-scripts also builds packages"
 
 const reasonOf = (errors: ReadonlyArray<string>): string => {
+  const [broken] = errors.flatMap((line) => brokenConnection.exec(line)?.slice(1) ?? [])
+  if (broken !== undefined) return `the index of packages cannot be reached: ${broken.replaceAll(exceptionSyntax, "")}`
   const lines = errors.map((line) => line.replace(errorStart, "").trim()).filter((line) => line !== "")
-  const reason = lines.slice(0, 2).join("; ")
+  const reason = [...new Set([...lines.slice(0, 2), ...lines.slice(-1)])].join("; ")
   return /no usable wheels|\(from versions: (?!none)/.test(reason) ? `${reason} (${wheelsOnly})` : reason
 }
 
@@ -102,7 +110,7 @@ const makeEnvironments = Effect.fnUntraced(function* ({
       onLine: (line: string) => Effect.Effect<void>
     ) {
       const python = interpreterIn(made)
-      const isError = (line: string) => errorStart.test(line)
+      const isError = (line: string) => errorStart.test(line) || brokenConnection.test(line)
       const run = (command: string, ...args: ReadonlyArray<string>) =>
         runInstaller({ command, args, folder: environments, isError, reasonOf, timeout }, onLine)
       const hasUv = yield* findUv

@@ -1,6 +1,8 @@
+import { Array, Schema } from "effect"
 import { sanitizeName } from "../../tools/exposedNames.ts"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { embedSchema } from "./embedSchema.ts"
+import { executionPath, ExecutionRequest } from "../packExecution.ts"
 import type { PackRoute } from "../PackManifest.ts"
 
 const stringSchema = { type: "string" }
@@ -123,6 +125,8 @@ interface Operation {
   readonly id: string
   readonly pack: OpenApiPack
   readonly route: PackRoute
+  /** Takes the parameters as the payload of an execution. */
+  readonly isExecution: boolean
 }
 
 const hostOperationIds = { "/": "getServerInfo", "/health": "getHealth", "/tools": "listTools" } as const
@@ -135,16 +139,19 @@ const operationIdOf = (endpoint: string): string =>
 
 /** Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. */
 const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
-  const routes = new Map<string, Omit<Operation, "id">>()
-  for (const pack of packs) {
-    for (const route of pack.routes) {
-      if (!routes.has(route.endpoint)) routes.set(route.endpoint, { pack, route })
-    }
-  }
-  const ids = [...routes.keys()].map(operationIdOf)
+  const routes = packs.flatMap((pack) => pack.routes.map((route) => ({ pack, route, isExecution: false })))
+  const calls = Array.dedupeWith(routes, (one, other) => one.route.endpoint === other.route.endpoint)
+  const executions = calls.map(({ pack, route }) => ({
+    pack,
+    route: { ...route, endpoint: `${route.endpoint}${executionPath}`, useForm: false },
+    isExecution: true
+  }))
+  const operations = [...calls, ...executions]
+  const ids = operations.map(({ route }) => operationIdOf(route.endpoint))
   const isShared = (id: string) =>
     ids.indexOf(id) !== ids.lastIndexOf(id) || Object.values<string>(hostOperationIds).includes(id)
-  return [...routes].map(([endpoint, operation]) => {
+  return operations.map((operation) => {
+    const { endpoint } = operation.route
     const id = operationIdOf(endpoint)
     // A path is not a valid name, so `sanitizeName` always adds the hash.
     return { ...operation, id: isShared(id) ? sanitizeName(endpoint, maxOperationIdLength) : id }
@@ -162,8 +169,17 @@ const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
   }
 }
 
-const paramsSchemaOf = ({ id, route: { files, params, useForm } }: Operation): JsonObject => {
-  const schema = embedSchema({ type: "object", ...params }, `#/components/schemas/${paramsSchemaName(id)}`)
+const executionSchema = Schema.toJsonSchemaDocument(ExecutionRequest).schema
+
+const paramsSchemaOf = ({ id, isExecution, route }: Operation): JsonObject => {
+  const { files, params, requiresSession, useForm } = route
+  const own = `#/components/schemas/${paramsSchemaName(id)}`
+  if (isExecution) {
+    const payload = embedSchema({ type: "object", ...params }, `${own}/properties/payload`)
+    const required = ["task", "payload", ...(requiresSession === true ? ["session"] : [])]
+    return { ...executionSchema, properties: { ...asObject(executionSchema["properties"]), payload }, required }
+  }
+  const schema = embedSchema({ type: "object", ...params }, own)
   const properties = asObject(schema["properties"])
   if (!useForm || Object.keys(files).length === 0) return schema
   const forms = Object.entries(files).map(([name, { multiple }]) => [name, formFileSchema(properties[name], multiple)])
@@ -179,13 +195,13 @@ const contentTypesOf = ({ files, useForm }: PackRoute): ReadonlyArray<string> =>
 const joinParagraphs = (...texts: ReadonlyArray<string>): string =>
   [...new Set(texts.map((text) => text.trim()))].filter((text) => text !== "").join("\n\n")
 
-const describeOperation = ({ id, pack, route }: Operation, requiresKey: boolean): JsonObject => {
+const describeOperation = ({ id, isExecution, pack, route }: Operation, requiresKey: boolean): JsonObject => {
   const tool = pack.tools.find(({ name }) => name === route.tool) ?? {}
   const content = contentTypesOf(route).map((type) => [type, { schema: schemaRef(paramsSchemaName(id)) }])
   return {
     operationId: id,
     tags: [pack.name],
-    summary: stringOrEmpty(tool["title"]) || route.tool,
+    summary: `${stringOrEmpty(tool["title"]) || route.tool}${isExecution ? " with a task" : ""}`,
     description: stringOrEmpty(tool["description"]) || pack.description,
     requestBody: { required: true, content: Object.fromEntries(content) },
     responses: toolCallResponses(requiresKey),
