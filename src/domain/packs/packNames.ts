@@ -52,8 +52,7 @@ const capitalize = (word: string): string => {
 
 const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
-const formatAlternatives = (names: ReadonlyArray<string>): string =>
-  [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))].filter((part) => part !== "").join(" or ")
+const alternatives = new Intl.ListFormat("en-GB", { type: "disjunction" })
 
 /** Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
@@ -95,7 +94,7 @@ const isPackIndicator = (file: string): boolean =>
 
 /** Names the missing file, and the file that probably has the wrong name. */
 const missingFileError = (name: string, files: ReadonlyArray<string>, present: ReadonlyArray<string>): string => {
-  const missing = `its folder has no ${formatAlternatives(files)}`
+  const missing = `its folder has no ${alternatives.format(files.map((file) => `'${file}'`))}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
     const advice = extensionAdvice.get(extension)

@@ -29,28 +29,26 @@ const reservedEndpoints: ReadonlySet<string> = new Set([
 const maxEndpointLength = 256
 const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
-const endpointError = (endpoint: string): string | undefined => {
-  if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
-  if (reservedEndpoints.has(endpoint))
-    return "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
-  if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
-  if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
-  if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
-  if (endpoint.endsWith(executionPath)) {
-    return `the endpoint must not end with '${executionPath}': each endpoint has such a path`
-  }
-  if (/[?#]/.test(endpoint))
-    return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
-  if (endpoint.split("/").some((part) => part === "." || part === "..")) {
-    return "the endpoint contains '.' or '..' as a segment: it must be absolute"
-  }
-  if (endpoint.includes("%")) return "the endpoint contains '%': write every character unescaped"
-  if (/[{}:*]/.test(endpoint))
-    return "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"
-  return /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\u{10ffff}-]/u.test(endpoint) || !endpoint.isWellFormed()
-    ? "the endpoint contains a space or another character that is invalid in a path"
-    : undefined
-}
+const invalidEndpoints: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
+  [/^(?!\/)/, `the endpoint must start with '/': ${endpointHint}`],
+  [new RegExp(`^.{${maxEndpointLength + 1}}`, "s"), `the endpoint is longer than ${maxEndpointLength} characters`],
+  [/\/\//, "the endpoint contains '//': segments must not be empty"],
+  [/\/$/, "the endpoint must not end with '/'"],
+  [new RegExp(`${executionPath}$`), `the endpoint must not end with '${executionPath}': each endpoint has such a path`],
+  [/[?#]/, `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`],
+  [/(^|\/)\.\.?(\/|$)/, "the endpoint contains '.' or '..' as a segment: it must be absolute"],
+  [/%/, "the endpoint contains '%': write every character unescaped"],
+  [/[{}:*]/, "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"],
+  [
+    /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\ud7ff\ue000-\u{10ffff}-]/u,
+    "the endpoint contains a space or another character that is invalid in a path"
+  ]
+]
+
+const endpointError = (endpoint: string): string | undefined =>
+  reservedEndpoints.has(endpoint)
+    ? "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
+    : invalidEndpoints.find(([pattern]) => pattern.test(endpoint))?.[1]
 
 const maxQuotedLength = 64
 const maxRoutes = 256

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Duration, Effect, Schema, SchemaIssue, Semaphore } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
 import type { HostedRoute } from "../../../application/packs/PackTable.ts"
-import { PackTimeoutError } from "../../../application/packs/RunningPack.ts"
+import { withCallTimeout } from "../../../application/packs/RunningPack.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { ExecutionRequest } from "../../../domain/packs/packExecution.ts"
 import { problemsFromStandardIssues } from "../../../domain/packs/params/paramsProblems.ts"
@@ -117,12 +117,7 @@ export const makeToolCallHandler = (
       const read = isExecution ? readExecution : readParams
       const { params, timeout = Number.POSITIVE_INFINITY } = yield* read(hosted, makePendingRequest(request, response))
       yield* suspendSocketTimeout
-      const result = yield* Effect.timeoutOrElse(host.call(hosted, params), {
-        duration: Duration.seconds(timeout),
-        orElse: () =>
-          Effect.fail(new PackTimeoutError({ message: `The tool did not answer within ${timeout} seconds` }))
-      })
-      return resultReply(result)
+      return resultReply(yield* withCallTimeout(Duration.seconds(timeout))(host.call(hosted, params)))
     }).pipe(
       Effect.scoped,
       Effect.catchTags({

@@ -13,7 +13,7 @@ const maxErrorLines = 50
 export const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
 
 /** A program that installs packages. */
-export interface Installer {
+interface Installer {
   readonly command: string
   readonly args: ReadonlyArray<string>
   /** The working folder. */
@@ -58,10 +58,8 @@ export const runInstaller = (
 ): Effect.Effect<void, PackInstallError, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.timeoutOrElse(run(installer, onLine), {
     duration: installer.timeout,
-    orElse: () =>
-      Effect.fail(
-        installFailed(
-          `${installer.command} timed out after ${Duration.format(Duration.fromInputUnsafe(installer.timeout))}`
-        )
-      )
+    orElse: () => {
+      const timeout = Duration.format(Duration.fromInputUnsafe(installer.timeout))
+      return Effect.fail(installFailed(`${installer.command} timed out after ${timeout}`))
+    }
   })

@@ -3,8 +3,7 @@ import { PackError, type PackSource } from "../../../application/ports/packs/Pac
 import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { type DeclaredRoute, findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
-import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
+import { findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
 import { type CompileSchema, makeParamsValidator, type ParamsValidator } from "./ParamsValidator.ts"
 
 type Method = (...args: ReadonlyArray<unknown>) => unknown
@@ -76,19 +75,13 @@ export const bindMethods = (instance: unknown, name: string) => {
   return Result.succeed({ getRouteConfig, listTools, callTool, dispose: findMethod(instance, ["dispose"]) })
 }
 
-export interface ToolValidator extends ParamsValidator {
-  readonly files: PackRoute["files"]
-}
-
 interface PackDeclaration {
   readonly manifest: PackManifest
   /** Validators by tool. */
-  readonly tools: ReadonlyMap<string, ToolValidator>
+  readonly tools: ReadonlyMap<string, ParamsValidator>
 }
 
 const maxTools = 256
-
-const anyObjectSchema: JsonObject = { type: "object" }
 
 /** Parses the result of `listTools()`: each tool once, by name, and warnings about the rest. */
 const parseListings = (given: unknown) => {
@@ -118,11 +111,6 @@ const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonOb
   })
 }
 
-const withFileParams = (parameters: ParamsValidator): ToolValidator => ({
-  ...parameters,
-  files: fileParamsOf(parameters.schema)
-})
-
 const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
@@ -133,39 +121,35 @@ const parseDeclaration = (
     const { errors, routes: declared, warnings: routeWarnings } = parseRoutes(name, declaredRoutes)
     const [listings, listWarnings] = yield* parseListings(declaredTools)
     const warnings = [...errors, ...routeWarnings, ...listWarnings]
-    const tools = new Map<string, ToolValidator>()
+    const makeValidator = (what: string, where: string, params: unknown, listed?: JsonObject) =>
+      Result.gen(function* () {
+        const made = makeParamsValidator(params, compile, listed)
+        const parameters = yield* Result.mapError(made, (reason) => `${what}: ${reason}`)
+        if (parameters.warning !== undefined) warnings.push(`${where}: ${parameters.warning}`)
+        return parameters
+      })
+    const tools = new Map<string, ParamsValidator>()
     const listedSchemas = new Map<string, JsonObject>()
     for (const [tool, listing] of listings) {
       // Automata uses `input_schema`.
       const schema = listing["inputSchema"] ?? listing["input_schema"] ?? undefined
       if (schema === undefined) continue
-      const parameters = yield* Result.mapError(
-        makeParamsValidator(schema, compile),
-        (reason) => `inputSchema of the tool '${tool}': ${reason}`
-      )
-      warnings.push(...parameters.warnings.map((warning) => `tool '${tool}': ${warning}`))
+      const parameters = yield* makeValidator(`inputSchema of the tool '${tool}'`, `tool '${tool}'`, schema)
       listedSchemas.set(tool, parameters.schema)
-      tools.set(tool, withFileParams(parameters))
+      tools.set(tool, parameters)
     }
     const routes: Array<PackRoute> = []
-    const firstRouteOfTool = new Map<string, DeclaredRoute>()
     for (const route of declared) {
       const { endpoint, params, requiresSession, tool } = route
-      const parameters = yield* Result.mapError(
-        makeParamsValidator(params, compile, listedSchemas.get(tool)),
-        (reason) => `params of the route ${endpoint}: ${reason}`
-      )
-      const validator = withFileParams(parameters)
-      const { files, schema } = validator
-      warnings.push(...validator.warnings.map((warning) => `route ${endpoint}: ${warning}`))
+      const what = `params of the route ${endpoint}`
+      const parameters = yield* makeValidator(what, `route ${endpoint}`, params, listedSchemas.get(tool))
+      const { files, schema } = parameters
       // Files require a form.
       const useForm = route.useForm || Object.keys(files).length > 0
       routes.push({ endpoint, tool, useForm, params: schema, files, ...definedOnly({ requiresSession }) })
-      const first = firstRouteOfTool.get(tool)
-      if (first === undefined) {
-        firstRouteOfTool.set(tool, route)
-        tools.set(tool, validator)
-      } else if (first.params !== params) {
+      const first = declared.find((one) => one.tool === tool) ?? route
+      if (first === route) tools.set(tool, parameters)
+      else if (first.params !== params) {
         warnings.push(
           `routes ${first.endpoint} and ${endpoint} call the tool '${tool}' with different parameters; ` +
             `those of ${first.endpoint} are used: give each its own 'toolName'`
@@ -174,9 +158,10 @@ const parseDeclaration = (
     }
     const offered: Array<JsonObject> = []
     for (const [tool, listing] of listings) {
-      const inputSchema = listedSchemas.get(tool) ?? tools.get(tool)?.schema ?? anyObjectSchema
+      const parameters = tools.get(tool) ?? (yield* makeParamsValidator({ type: "object" }, compile))
+      tools.set(tool, parameters)
+      const inputSchema = listedSchemas.get(tool) ?? parameters.schema
       offered.push({ ...(yield* toPlainListing(tool, listing)), inputSchema })
-      if (!tools.has(tool)) tools.set(tool, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
     }
     if (tools.size === 0) {
       const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
