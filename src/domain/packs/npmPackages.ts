@@ -7,12 +7,6 @@ export interface PackageSpec {
   readonly hint: string | undefined
 }
 
-interface ParsedPackages {
-  /** As the installer takes them, sorted, without duplicates. */
-  readonly specs: ReadonlyArray<string>
-  readonly hints: ReadonlyArray<string>
-}
-
 /** Limit of npm. */
 const maxNameLength = 214
 const maxRangeLength = 128
@@ -77,11 +71,14 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   return Result.succeed({ name, spec, hint })
 }
 
-/** Parses all dependencies of a pack, of npm unless `parse` is of another registry, or lists every error in one line. */
+/**
+ * Parses all dependencies of a pack, of npm unless `parse` is of another registry, or lists every error in one line.
+ * The specs are as the installer takes them, sorted, without duplicates.
+ */
 export const parsePackages = (
   given: ReadonlyArray<string>,
   parse: (text: string) => Result.Result<PackageSpec, string> = parsePackage
-): Result.Result<ParsedPackages, string> => {
+): Result.Result<{ readonly specs: ReadonlyArray<string>; readonly hints: ReadonlyArray<string> }, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []
   if (given.length > maxPackages) errors.push(`there are more than ${maxPackages} packages`)

@@ -24,16 +24,9 @@ export const ExecutionRequest = Schema.Struct({
   )
 })
 
-/** What a Python pack learns of an execution, by the names of its `ExecutionContext`. */
-export interface PackExecution {
-  readonly task_id: string
-  readonly user_id: string
-  readonly account_id: string
-  readonly platform: string
-  readonly action: string
-  readonly session_id?: string
-  readonly cdp_url?: string
-  /** In seconds. */
-  readonly timeout?: number
-  readonly retry?: number
-}
+type Execution = typeof ExecutionRequest.Type
+
+/** What a Python pack learns of an execution, by the names of its `ExecutionContext`; the timeout is in seconds. */
+export type PackExecution = Execution["task"] &
+  Partial<NonNullable<Execution["session"]>> &
+  NonNullable<Execution["options"]>

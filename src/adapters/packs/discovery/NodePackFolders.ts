@@ -122,17 +122,14 @@ const findEntry = async (folder: string, name: string): Promise<PackFolderEntry 
 }
 
 const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
-  const found: Array<PackFolderEntry> = []
+  const found: Array<PackFolderEntry | undefined> = []
   const present = await readdir(folder).catch((error) => {
     if (isNotFound(error)) return []
     throw error
   })
   const names = present.filter((name) => !isExcluded(name)).toSorted()
-  for (const name of names.slice(0, maxEntries)) {
-    const entry = await findEntry(folder, name)
-    if (entry !== undefined) found.push(entry)
-  }
-  return found
+  for (const name of names.slice(0, maxEntries)) found.push(await findEntry(folder, name))
+  return found.filter((entry) => entry !== undefined)
 }
 
 /**

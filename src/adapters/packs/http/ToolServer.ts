@@ -17,7 +17,7 @@ import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
-import { type HttpReply, responseClosed, sendReply } from "../../http/messages/sendReply.ts"
+import { responseClosed, sendReply } from "../../http/messages/sendReply.ts"
 import { emptyToolReply, toolErrorReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
@@ -53,10 +53,8 @@ const challenge = { "WWW-Authenticate": "Bearer" }
 /** Makes a browser ask for the key. */
 const passwordChallenge = { "WWW-Authenticate": 'Basic realm="The password is the API key", charset="UTF-8"' }
 
-const accessDeniedReply = (
-  { message, status }: AccessDenied,
-  headers: Record<string, string> = challenge
-): HttpReply => (status === 401 ? toolErrorReply(401, "Invalid API key", headers) : toolErrorReply(403, message))
+const accessDeniedReply = ({ message, status }: AccessDenied, headers: Record<string, string> = challenge) =>
+  status === 401 ? toolErrorReply(401, "Invalid API key", headers) : toolErrorReply(403, message)
 
 /** The headers with the password of a browser as the key. Pages only: a browser adds it to every later request. */
 const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {

@@ -1,9 +1,10 @@
-import { Array, Schema } from "effect"
+import { Array, Record, Schema } from "effect"
 import { sanitizeName } from "../../tools/exposedNames.ts"
-import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { embedSchema } from "./embedSchema.ts"
 import { executionPath, ExecutionRequest } from "../packExecution.ts"
 import type { PackRoute } from "../PackManifest.ts"
+import { replaceFileParams } from "../params/embeddedFile.ts"
 
 const stringSchema = { type: "string" }
 const anyObjectSchema = { type: "object" }
@@ -96,14 +97,19 @@ const errorDescriptions: { readonly [status: string]: string } = {
   504: "The tool timed out"
 }
 
-const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
-  Object.fromEntries(statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")]))
+const { 401: unauthorized, ...failures } = Record.map(errorDescriptions, (text) => jsonResponse(text, "Error"))
 
-const toolCallResponses = (requiresKey: boolean): JsonObject => ({
+const toolCallResponses: JsonObject = {
   200: jsonResponse("Result of the tool", "ToolResult"),
   422: jsonResponse("The parameters are invalid", "ValidationError"),
-  ...errorResponses(...(requiresKey ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
-})
+  ...failures
+}
+
+/** A client can send the key in either way. */
+const security = [{ apiKey: [] }, { bearer: [] }]
+
+const withKey = (requiresKey: boolean, responses: JsonObject): JsonObject =>
+  requiresKey ? { responses: { ...responses, 401: unauthorized }, security } : { responses }
 
 export interface OpenApiHost {
   readonly version: string
@@ -160,15 +166,6 @@ const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Ope
 
 const paramsSchemaName = (id: string): string => `params.${id}`
 
-const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
-  const file = { type: "string", format: "binary" }
-  const described = isJsonObject(schema) && typeof schema["description"] === "string"
-  return {
-    ...(multiple ? { type: "array", items: file } : file),
-    ...(described && { description: schema["description"] })
-  }
-}
-
 const executionSchema = Schema.toJsonSchemaDocument(ExecutionRequest).schema
 
 const paramsSchemaOf = ({ id, isExecution, route }: Operation): JsonObject => {
@@ -180,10 +177,7 @@ const paramsSchemaOf = ({ id, isExecution, route }: Operation): JsonObject => {
     return { ...executionSchema, properties: { ...asObject(executionSchema["properties"]), payload }, required }
   }
   const schema = embedSchema({ type: "object", ...params }, own)
-  const properties = asObject(schema["properties"])
-  if (!useForm || Object.keys(files).length === 0) return schema
-  const forms = Object.entries(files).map(([name, { multiple }]) => [name, formFileSchema(properties[name], multiple)])
-  return { ...schema, properties: { ...properties, ...Object.fromEntries(forms) } }
+  return useForm ? replaceFileParams(schema, files, { type: "string", format: "binary" }) : schema
 }
 
 const contentTypesOf = ({ files, useForm }: PackRoute): ReadonlyArray<string> => {
@@ -204,13 +198,9 @@ const describeOperation = ({ id, isExecution, pack, route }: Operation, requires
     summary: `${stringOrEmpty(tool["title"]) || route.tool}${isExecution ? " with a task" : ""}`,
     description: stringOrEmpty(tool["description"]) || pack.description,
     requestBody: { required: true, content: Object.fromEntries(content) },
-    responses: toolCallResponses(requiresKey),
-    ...(requiresKey && { security })
+    ...withKey(requiresKey, toolCallResponses)
   }
 }
-
-/** A client can send the key in either way. */
-const security = [{ apiKey: [] }, { bearer: [] }]
 
 const securitySchemes = {
   apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
@@ -218,20 +208,15 @@ const securitySchemes = {
 }
 
 const hostPaths = (requiresKey: boolean): JsonObject => {
-  const isUp = (operationId: string, summary: string, schema: string) => ({
-    get: { operationId, summary, responses: { 200: jsonResponse("The server is up", schema) } }
+  const page = (operationId: string, summary: string, responses: JsonObject) => ({
+    get: { operationId, summary, ...responses }
   })
+  const isUp = (schema: string) => ({ responses: { 200: jsonResponse("The server is up", schema) } })
+  const listing = withKey(requiresKey, { 200: jsonResponse("Tools and packs", "ToolList") })
   return {
-    "/": isUp(hostOperationIds["/"], "Returns the version of the server and the number of tools", "ServerInfo"),
-    "/health": isUp(hostOperationIds["/health"], "Returns the health of the server", "Health"),
-    "/tools": {
-      get: {
-        operationId: hostOperationIds["/tools"],
-        summary: "Lists all tools and packs",
-        responses: { 200: jsonResponse("Tools and packs", "ToolList"), ...(requiresKey && errorResponses(401)) },
-        ...(requiresKey && { security })
-      }
-    }
+    "/": page(hostOperationIds["/"], "Returns the version of the server and the number of tools", isUp("ServerInfo")),
+    "/health": page(hostOperationIds["/health"], "Returns the health of the server", isUp("Health")),
+    "/tools": page(hostOperationIds["/tools"], "Lists all tools and packs", listing)
   }
 }
 
