@@ -53,13 +53,10 @@ export interface PackLogLine {
 
 /** Writes log lines of a pack to the host's log, with the name of the pack. */
 export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
-  Effect.contextWith((context) =>
-    Effect.succeed(({ fields, level, message }) =>
-      Effect.runSyncWith(context)(
-        Effect.logWithLevel(level)(message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
-      )
-    )
-  )
+  Effect.map(Effect.context<never>(), (context) => ({ fields, level, message }) => {
+    const line = Effect.logWithLevel(level)(message)
+    Effect.runSyncWith(context)(Effect.annotateLogs(line, { ...fields, pack: name }))
+  })
 
 export interface PackRuntime {
   readonly enter: EnterPackCode
@@ -76,8 +73,7 @@ const unusable = (message: string): PackError => new PackError({ reason: "unusab
 
 /** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
-  const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
-  const value = Result.isSuccess(text) ? parseJsonOrThrow(text.success) : {}
+  const value = Result.getOrUndefined(Result.try(() => parseJsonOrThrow(JSON.stringify(fields))))
   return typeof value === "object" && value !== null ? { ...value } : {}
 }
 
@@ -109,13 +105,13 @@ const instantiatePack = Effect.fnUntraced(function* (
   { className }: PackSource,
   { enter, log }: PackRuntime
 ): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
-  const { getInstance, name } = yield* inspectPack(() => locatePack(module, className))
+  const getInstance = yield* inspectPack(() => locatePack(module, className))
   // An instance can have a method `then`, so the constructor's result is not awaited.
   const instance = yield* Effect.try({
     try: () => enter(getInstance),
-    catch: (error) => unusable(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+    catch: (error) => unusable(`the constructor of ${className} failed: ${thrownMessage(error)}`)
   })
-  const methods = yield* inspectPack(() => bindMethods(instance, name))
+  const methods = yield* inspectPack(() => bindMethods(instance, className))
   const { dispose } = methods
   if (dispose === undefined) return methods
   const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))

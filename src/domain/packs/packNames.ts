@@ -75,10 +75,8 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
   })
 }
 
-const splitToolFile = (file: string): readonly [name: string, extension: string] | undefined => {
-  const [, name, extension] = /^(.+)_tool\.([A-Za-z]+)$/.exec(file) ?? []
-  return name === undefined || extension === undefined ? undefined : [name, extension]
-}
+const splitToolFile = (file: string): ReadonlyArray<string> | undefined =>
+  /^(.+)_tool\.([A-Za-z]+)$/.exec(file)?.slice(1)
 
 /** For files that look like a tool. */
 const extensionAdvice: ReadonlyMap<string, string> = new Map([
@@ -131,15 +129,8 @@ const packFromFile = (file: string): PackCandidate | undefined => {
   const advice = extensionAdvice.get(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
   if (!moduleExtensions.includes(extension)) return undefined
-  return {
-    name,
-    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({
-      className,
-      file,
-      language: "node" as const,
-      warnings
-    }))
-  }
+  const ofFile = ({ className, warnings }: PackName) => ({ className, file, language: "node" as const, warnings })
+  return { name, outcome: Result.map(parsePackName(name), ofFile) }
 }
 
 /**

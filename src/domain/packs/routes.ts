@@ -3,16 +3,9 @@ import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { executionPath } from "./packExecution.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
+interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
   /** A schema of any supported kind; never undefined. */
   readonly params: unknown
-}
-
-export interface ParsedRoutes {
-  readonly routes: ReadonlyArray<DeclaredRoute>
-  /** Errors of ignored routes. */
-  readonly errors: ReadonlyArray<string>
-  readonly warnings: ReadonlyArray<string>
 }
 
 const reservedEndpoints: ReadonlySet<string> = new Set([
@@ -112,8 +105,9 @@ const formatRouteLabel = (entry: unknown, index: number): string => {
     : `route ${index + 1}`
 }
 
-const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRoutes => {
+const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>) => {
   const routes = new Map<string, DeclaredRoute>()
+  /** Of ignored routes. */
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
@@ -136,8 +130,8 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
  * Parses the result of `getRouteConfig()`: one route or a list, with names of this package or of the seed (seed 004
  * §2.2). An invalid route does not affect the others.
  */
-export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
-  const failedWith = (error: string): ParsedRoutes => ({ routes: [], errors: [error], warnings: [] })
+export const parseRoutes = (pack: string, given: unknown): ReturnType<typeof parseRouteList> => {
+  const failedWith = (error: string) => ({ routes: [], errors: [error], warnings: [] })
   if (!Array.isArray(given) && !isObjectLike(given)) {
     return failedWith("getRouteConfig() must return a route, {endpoint, params}, or a list of routes")
   }
@@ -169,15 +163,11 @@ export const findRouteMismatches = (
     ...routes.flatMap(({ endpoint, params, tool }) => {
       const entry = listed.get(tool)
       if (entry === undefined) {
-        return [
-          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
-        ]
+        return `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
       }
-      const names = differingParameters(params, entry["inputSchema"])
-        .map((name) => `'${name}'`)
-        .join(", ")
+      const names = differingParameters(params, entry["inputSchema"]).map((name) => `'${name}'`)
       const both = `route ${endpoint} and the listed tool '${tool}'`
-      return names === "" ? [] : [`${both} have different parameters; only one of them has ${names}`]
+      return names.length === 0 ? [] : `${both} have different parameters; only one of them has ${names.join(", ")}`
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))

@@ -4,11 +4,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type Duration, Effect, Layer } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import { PackInstaller, type PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
-import { thrownMessage } from "../execution/runPackCode.ts"
+import { PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
 import { asObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { splitSpec } from "../../../domain/packs/npmPackages.ts"
-import { installFailed, runInstaller } from "./runInstaller.ts"
+import { fileOperation, installFailed, runInstaller } from "./runInstaller.ts"
 
 /** Member of a generated `package.json`; the installer never overwrites other manifests. */
 const generatedMarker = { generatedBy: "a2c-smcp" } as const
@@ -78,11 +77,6 @@ export interface NpmOptions {
 }
 
 const maxReasonLines = 2
-
-const fileOperation =
-  (problem: string) =>
-  <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
-    Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
 
 const readFolder = fileOperation("reading the installed packages failed")
 const writeFolder = fileOperation("writing to the folder of the pack failed")

@@ -6,8 +6,7 @@ import { Effect, Layer, Semaphore } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
-import { thrownMessage } from "../execution/runPackCode.ts"
-import { installFailed, runInstaller } from "./runInstaller.ts"
+import { fileOperation, installFailed, runInstaller } from "./runInstaller.ts"
 import type { NpmOptions } from "./NpmInstaller.ts"
 
 export interface PythonOptions extends Pick<NpmOptions, "allowScripts" | "timeout"> {
@@ -76,11 +75,7 @@ const reasonOf = (errors: ReadonlyArray<string>): string => {
   return /no usable wheels|\(from versions: (?!none)/.test(reason) ? `${reason} (${wheelsOnly})` : reason
 }
 
-const fileWork = <A>(work: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: work,
-    catch: (error) => installFailed(`writing the environment failed: ${thrownMessage(error)}`)
-  })
+const fileWork = fileOperation("writing the environment failed")
 
 type OnLine = Parameters<PackInstaller["Service"]["install"]>[1]
 

@@ -1,6 +1,7 @@
 import { Duration, Effect, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
+import { thrownMessage } from "../execution/runPackCode.ts"
 import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
 
 const shutdownTimeout = "2 seconds"
@@ -11,6 +12,12 @@ const maxLineLength = 500
 const maxErrorLines = 50
 
 export const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
+
+/** Makes a function that runs work on files, and names the problem when it fails. */
+export const fileOperation =
+  (problem: string) =>
+  <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
+    Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
 
 /** A program that installs packages. */
 interface Installer {

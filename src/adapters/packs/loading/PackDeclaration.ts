@@ -10,23 +10,20 @@ type Method = (...args: ReadonlyArray<unknown>) => unknown
 
 export type PackMethods = Result.Result.Success<ReturnType<typeof bindMethods>>
 
-/** An exported class or instance; `getInstance` runs the constructor of a class. */
-interface PackExport {
-  readonly name: string
-  readonly getInstance: () => unknown
-}
-
 const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
   ["listTools", "list_tools"],
   ["callTool", "call_tool"]
 ] as const
 
+const memberOf = (holder: unknown, name: string): unknown =>
+  Predicate.hasProperty(holder, name) ? holder[name] : undefined
+
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
 const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
   for (const name of names) {
-    const method = Predicate.hasProperty(instance, name) ? instance[name] : undefined
+    const method = memberOf(instance, name)
     if (isMethod(method)) return (...args) => Reflect.apply(method, instance, args)
   }
   return undefined
@@ -39,26 +36,19 @@ const isClass = (value: unknown): value is new () => unknown =>
 const isInstance = (value: unknown): boolean =>
   typeof value === "object" && requiredMethods.some((names) => findMethod(value, names) !== undefined)
 
-const toPackExport = (value: unknown, name: string): PackExport | undefined => {
-  if (isClass(value)) return { name, getInstance: () => new value() }
-  return isInstance(value) ? { name, getInstance: () => value } : undefined
-}
-
 const formatNames = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "nothing" : names.map((name) => `'${name}'`).join(", ")
 
 /**
  * Finds the pack among the exports of a module: by the name of its class, or as the default export. CommonJS exports
- * are members of the default export.
+ * are members of the default export. The result gives the instance; it runs the constructor of a class.
  */
-export const locatePack = (module: object, className: string): Result.Result<PackExport, string> => {
-  const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
-  for (const holder of [module, fallback]) {
-    const found = Predicate.hasProperty(holder, className) ? toPackExport(holder[className], className) : undefined
-    if (found !== undefined) return Result.succeed(found)
+export const locatePack = (module: object, className: string): Result.Result<() => unknown, string> => {
+  const fallback = memberOf(module, "default")
+  for (const value of [memberOf(module, className), memberOf(fallback, className), fallback]) {
+    if (isClass(value)) return Result.succeed(() => new value())
+    if (isInstance(value)) return Result.succeed(() => value)
   }
-  const found = toPackExport(fallback, className)
-  if (found !== undefined) return Result.succeed(found)
   const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
     `class '${className}' not found: the module exports ${formatNames(names)}. Export the class under this name or as the default`
@@ -73,12 +63,6 @@ export const bindMethods = (instance: unknown, name: string) => {
     return Result.fail(`${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`)
   }
   return Result.succeed({ getRouteConfig, listTools, callTool, dispose: findMethod(instance, ["dispose"]) })
-}
-
-interface PackDeclaration {
-  readonly manifest: PackManifest
-  /** Validators by tool. */
-  readonly tools: ReadonlyMap<string, ParamsValidator>
 }
 
 const maxTools = 256
@@ -111,12 +95,13 @@ const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonOb
   })
 }
 
+/** Parses the results of `getRouteConfig()` and `listTools()`. */
 const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
   declaredTools: unknown,
   compile: CompileSchema
-): Result.Result<PackDeclaration, string> =>
+) =>
   Result.gen(function* () {
     const { errors, routes: declared, warnings: routeWarnings } = parseRoutes(name, declaredRoutes)
     const [listings, listWarnings] = yield* parseListings(declaredTools)
@@ -167,20 +152,13 @@ const parseDeclaration = (
       const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
-    return {
-      manifest: { routes, tools: offered, warnings: [...warnings, ...findRouteMismatches(routes, offered)] },
-      tools
-    }
+    const allWarnings = [...warnings, ...findRouteMismatches(routes, offered)]
+    return { manifest: { routes, tools: offered, warnings: allWarnings } satisfies PackManifest, tools }
   })
 
-/** Builds the declaration of a pack from the results of its methods. Fails for a pack without tools. */
-export const decodeDeclaration = (
-  source: PackSource,
-  declaredRoutes: unknown,
-  declaredTools: unknown,
-  compile: CompileSchema
-): Effect.Effect<PackDeclaration, PackError> =>
-  Effect.suspend(() => Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))).pipe(
+/** Builds the manifest of a pack and the validators of its tools. Fails for a pack without tools. */
+export const decodeDeclaration = (...declared: Parameters<typeof parseDeclaration>) =>
+  Effect.suspend(() => Effect.fromResult(parseDeclaration(...declared))).pipe(
     // Getters of foreign objects can throw.
     Effect.catchDefect(() => Effect.fail("its declaration cannot be read")),
     Effect.mapError((message) => new PackError({ reason: "unusable", message }))

@@ -4,7 +4,7 @@ import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
-import { type FileParams, fileParamsOf, resolveRef } from "../../../domain/schemas/jsonSchema.ts"
+import { type FileParams, fileParamsOf, unescapePointerSegment } from "../../../domain/schemas/jsonSchema.ts"
 import { errorsFor } from "../../../domain/validation.ts"
 import {
   problemsFromKeywordIssues,
@@ -43,7 +43,9 @@ const addFileTypes = (node: unknown): unknown => {
 /** Inlines a top-level reference: MCP requires an object there. */
 const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
-  const target = typeof $ref === "string" && /^#\/\$defs\/[^/]+$/.test($ref) ? resolveRef(schema, $ref) : undefined
+  const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
+  const target =
+    name === undefined ? undefined : asObject(schema["$defs"])[unescapePointerSegment(decodeURIComponent(name))]
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 

@@ -6,78 +6,62 @@ import { executionPath, ExecutionRequest } from "../packExecution.ts"
 import type { PackRoute } from "../PackManifest.ts"
 import { replaceFileParams } from "../params/embeddedFile.ts"
 
-const stringSchema = { type: "string" }
-const anyObjectSchema = { type: "object" }
+const text = { type: "string" }
+const binary = { type: "string", contentEncoding: "base64" }
+const anyObject = { type: "object" }
 
-const objectSchema = (
-  properties: JsonObject,
-  required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => ({ type: "object", properties, required })
+const listSchema = (items: JsonObject): JsonObject => ({ type: "array", items })
 
-const contentBlockSchema = (
-  type: string,
-  properties: JsonObject,
-  required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => objectSchema({ type: { const: type }, ...properties }, ["type", ...required])
+/** All members are required but the optional ones. */
+const objectSchema = (properties: JsonObject, ...optional: ReadonlyArray<string>): JsonObject => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties).filter((name) => !optional.includes(name))
+})
 
-const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
+const blockSchema = (type: string, properties: JsonObject, ...optional: ReadonlyArray<string>): JsonObject =>
+  objectSchema({ type: { const: type }, ...properties }, ...optional)
 
 const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-const responseSchemas: { readonly [name: string]: JsonObject } = {
-  TextContent: contentBlockSchema("text", { text: stringSchema }),
-  ImageContent: contentBlockSchema("image", binaryProperties),
-  AudioContent: contentBlockSchema("audio", binaryProperties),
-  EmbeddedResource: contentBlockSchema("resource", {
-    resource: objectSchema(
-      { uri: stringSchema, mimeType: stringSchema, text: stringSchema, blob: binaryProperties.data },
-      ["uri"]
-    )
+const contentSchemas = {
+  TextContent: blockSchema("text", { text }),
+  ImageContent: blockSchema("image", { data: binary, mimeType: text }),
+  AudioContent: blockSchema("audio", { data: binary, mimeType: text }),
+  EmbeddedResource: blockSchema("resource", {
+    resource: objectSchema({ uri: text, mimeType: text, text, blob: binary }, "mimeType", "text", "blob")
   }),
-  ResourceLink: contentBlockSchema("resource_link", { uri: stringSchema, name: stringSchema, mimeType: stringSchema }, [
-    "uri",
-    "name"
-  ]),
+  ResourceLink: blockSchema("resource_link", { uri: text, name: text, mimeType: text }, "mimeType")
+}
+
+const responseSchemas: { readonly [name: string]: JsonObject } = {
+  ...contentSchemas,
   ToolResult: objectSchema(
     {
       content: {
-        type: "array",
-        description: "Content blocks of the result, as in MCP",
-        items: {
-          oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(schemaRef)
-        }
+        ...listSchema({ oneOf: Object.keys(contentSchemas).map(schemaRef) }),
+        description: "Content blocks of the result, as in MCP"
       },
-      structuredContent: { ...anyObjectSchema, description: "Structured result, when the tool returns one" },
+      structuredContent: { ...anyObject, description: "Structured result, when the tool returns one" },
       isError: { type: "boolean", description: "True when the tool reports a failure" }
     },
-    ["content"]
+    "structuredContent",
+    "isError"
   ),
-  Error: objectSchema({ detail: stringSchema }),
+  Error: objectSchema({ detail: text }),
   ValidationError: objectSchema({
-    detail: {
-      type: "array",
-      items: objectSchema({
-        loc: { type: "array", items: { anyOf: [stringSchema, { type: "integer" }] } },
-        msg: stringSchema,
-        type: stringSchema
-      })
-    }
+    detail: listSchema(objectSchema({ loc: listSchema({ anyOf: [text, { type: "integer" }] }), msg: text, type: text }))
   }),
-  ServerInfo: objectSchema({
-    message: stringSchema,
-    version: stringSchema,
-    tools_count: { type: "integer", minimum: 0 }
-  }),
+  ServerInfo: objectSchema({ message: text, version: text, tools_count: { type: "integer", minimum: 0 } }),
   Health: objectSchema({ status: { const: "healthy" } }),
   ToolList: objectSchema(
     {
-      tools: {
-        type: "array",
-        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, ["name"])
-      },
-      packs: { type: "array", items: objectSchema({ name: stringSchema, status: stringSchema }) }
+      tools: listSchema(
+        objectSchema({ name: text, description: text, inputSchema: anyObject }, "description", "inputSchema")
+      ),
+      packs: listSchema(objectSchema({ name: text, status: text }))
     },
-    ["tools"]
+    "packs"
   )
 }
 
@@ -97,7 +81,7 @@ const errorDescriptions: { readonly [status: string]: string } = {
   504: "The tool timed out"
 }
 
-const { 401: unauthorized, ...failures } = Record.map(errorDescriptions, (text) => jsonResponse(text, "Error"))
+const { 401: unauthorized, ...failures } = Record.map(errorDescriptions, (one) => jsonResponse(one, "Error"))
 
 const toolCallResponses: JsonObject = {
   200: jsonResponse("Result of the tool", "ToolResult"),
