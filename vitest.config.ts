@@ -88,7 +88,7 @@ const processes = [
   "test/adapters/mcp/publish/oddSessions.test.ts",
   "test/adapters/packs/install/{NpmInstaller,PythonInstaller}.test.ts",
   "test/adapters/packs/NodePackLoader.test.ts",
-  "test/adapters/packs/python/{badPacks,contract,differential,office,reloads}.test.ts",
+  "test/adapters/packs/python/{badPacks,contract,differential,document,office,reloads,uv}.test.ts",
   "test/adapters/packs/uploads.test.ts",
   "test/adapters/process/{CommandInput,gcTuning}.test.ts",
   "test/adapters/proxies.test.ts",

@@ -463,10 +463,15 @@ describe("a2c tools", () => {
 
   it.live("requires a key from the environment or a .env file, and rejects requests without it", () =>
     Effect.gen(function* () {
-      const open = yield* node([sourceCli, "tools", "serve", examples, "--host", "0.0.0.0", "--port", "0"])
-      const [code, , stderr] = yield* ended(open)
-      assert.strictEqual(code, 1)
-      assert.match(stderr, /AUTOMATA_API_KEY/)
+      for (const [flags, env] of [
+        [["--host", "0.0.0.0"], {}],
+        [[], { HOST: "0.0.0.0" }]
+      ] as const) {
+        const open = yield* node([sourceCli, "tools", "serve", examples, ...flags, "--port", "0"], env)
+        const [code, , stderr] = yield* ended(open)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /AUTOMATA_API_KEY/)
+      }
       const spy = yield* folderWith({
         "spy/spy_tool.mjs": toolSaying("spy", 'return String(process.env["AUTOMATA_API_KEY"])')
       })

@@ -1,16 +1,9 @@
 import { Effect, Result, type Scope } from "effect"
-import type { McpProgress } from "../../application/ports/McpSession.ts"
 import { type LoadedPack, type PackCall, PackError, type PackSource } from "../../application/ports/packs/PackLoader.ts"
-import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "./author/BaseMcpTool.ts"
+import type { LogFields, ToolContext, ToolLogger } from "./author/BaseMcpTool.ts"
 import { openToolFiles, toParams, writeEmbeddedFiles } from "./execution/toolFiles.ts"
-import {
-  bindMethods,
-  decodeDeclaration,
-  locatePack,
-  type PackMethods,
-  type ToolValidator
-} from "./loading/PackDeclaration.ts"
-import type { CompileSchema } from "./loading/ParamsValidator.ts"
+import { bindMethods, decodeDeclaration, locatePack, type PackMethods } from "./loading/PackDeclaration.ts"
+import type { CompileSchema, ParamsValidator } from "./loading/ParamsValidator.ts"
 import {
   type EnterPackCode,
   invalidParamsError,
@@ -22,23 +15,11 @@ import {
 import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { isKnownContentBlock } from "../../domain/model/ContentBlock.ts"
 
-const isText = (value: unknown): value is string => typeof value === "string"
-
 const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
   Array.isArray(value) && value.every(isKnownContentBlock)
 
-const toJson = (value: unknown): Result.Result<unknown, string> =>
-  Result.try({
-    try: (): unknown => {
-      const text: string | undefined = JSON.stringify(value)
-      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
-      return parseJsonOrThrow(text)
-    },
-    catch: thrownMessage
-  })
-
 const toResult = (value: unknown): JsonObject => {
-  if (isText(value)) return { content: [{ type: "text", text: value }] }
+  if (typeof value === "string") return { content: [{ type: "text", text: value }] }
   if (isKnownContentBlock(value)) return { content: [value] }
   if (isContentBlockList(value)) return { content: value }
   if (isJsonObject(value) && isContentBlockList(value["content"])) return value
@@ -53,7 +34,15 @@ const toResult = (value: unknown): JsonObject => {
  * the value is not JSON.
  */
 const toCallToolResult = (value: unknown): Result.Result<JsonObject, string> =>
-  value === undefined ? Result.succeed({ content: [] }) : Result.map(toJson(value), toResult)
+  Result.try({
+    try: () => {
+      if (value === undefined) return { content: [] }
+      const text: string | undefined = JSON.stringify(value)
+      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
+      return toResult(parseJsonOrThrow(text))
+    },
+    catch: thrownMessage
+  })
 
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
@@ -64,13 +53,10 @@ export interface PackLogLine {
 
 /** Writes log lines of a pack to the host's log, with the name of the pack. */
 export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
-  Effect.contextWith((context) =>
-    Effect.succeed(({ fields, level, message }) =>
-      Effect.runSyncWith(context)(
-        Effect.logWithLevel(level)(message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
-      )
-    )
-  )
+  Effect.map(Effect.context<never>(), (context) => ({ fields, level, message }) => {
+    const line = Effect.logWithLevel(level)(message)
+    Effect.runSyncWith(context)(Effect.annotateLogs(line, { ...fields, pack: name }))
+  })
 
 export interface PackRuntime {
   readonly enter: EnterPackCode
@@ -87,8 +73,7 @@ const unusable = (message: string): PackError => new PackError({ reason: "unusab
 
 /** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
-  const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
-  const value = Result.isSuccess(text) ? parseJsonOrThrow(text.success) : {}
+  const value = Result.getOrUndefined(Result.try(() => parseJsonOrThrow(JSON.stringify(fields))))
   return typeof value === "object" && value !== null ? { ...value } : {}
 }
 
@@ -98,19 +83,9 @@ const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
   return { debug: write("Debug"), info: write("Info"), warn: write("Warn"), error: write("Error") }
 }
 
-/** Undefined when the report is invalid. */
-const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
-  Number.isFinite(progress)
-    ? { progress, ...(Number.isFinite(total) && { total }), ...(typeof message === "string" && { message }) }
-    : undefined
-
-const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call: PackCall) {
-  const given = yield* toParams(tool.schema, tool.files, call)
-  const opened = yield* Effect.mapError(
-    openToolFiles(tool.files, call),
-    ({ message }) => new PackError({ reason: "failed", message })
-  )
-  return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
+const prepareArguments = Effect.fnUntraced(function* ({ check, files, schema }: ParamsValidator, call: PackCall) {
+  const params = { ...(yield* toParams(schema, files, call)), ...(yield* openToolFiles(files, call)) }
+  return yield* Effect.mapError(check(params), invalidParamsError)
 })
 
 /** Calls a method while the pack loads. */
@@ -130,13 +105,13 @@ const instantiatePack = Effect.fnUntraced(function* (
   { className }: PackSource,
   { enter, log }: PackRuntime
 ): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
-  const { getInstance, name } = yield* inspectPack(() => locatePack(module, className))
+  const getInstance = yield* inspectPack(() => locatePack(module, className))
   // An instance can have a method `then`, so the constructor's result is not awaited.
   const instance = yield* Effect.try({
     try: () => enter(getInstance),
-    catch: (error) => unusable(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+    catch: (error) => unusable(`the constructor of ${className} failed: ${thrownMessage(error)}`)
   })
-  const methods = yield* inspectPack(() => bindMethods(instance, name))
+  const methods = yield* inspectPack(() => bindMethods(instance, className))
   const { dispose } = methods
   if (dispose === undefined) return methods
   const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))
@@ -175,12 +150,16 @@ export const startPack = Effect.fnUntraced(function* (
     const params = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
     const value = yield* withProgress(onProgress, (onReport) => {
       const controller = new AbortController()
-      const progress = (given: ToolProgress): void => {
-        const report = toMcpProgress(given)
-        if (report !== undefined) onReport(report)
+      const context: ToolContext = {
+        signal: controller.signal,
+        logger: makeToolLogger(log),
+        progress: ({ message, progress, total }) => {
+          if (!Number.isFinite(progress)) return
+          const isText = typeof message === "string"
+          onReport({ progress, ...(Number.isFinite(total) && { total }), ...(isText && { message }) })
+        },
+        config: source.config
       }
-      const { signal } = controller
-      const context: ToolContext = { signal, logger: makeToolLogger(log), progress, config: source.config }
       return runPackCode(enter, () => methods.callTool(request.tool, params, context)).pipe(
         Effect.onInterrupt(() => Effect.sync(() => enter(() => controller.abort()))),
         Effect.mapError((thrown) => toPackError(thrown.value))

@@ -99,10 +99,24 @@ const findPacks = Effect.fnUntraced(function* ({ scan }: PackFolders["Service"],
   return packs
 })
 
-/** Makes the packs of a host by their paths, and the table of what they offer. */
-const makeHostedPacks = Effect.gen(function* () {
-  const table = yield* SubscriptionRef.make(makePackTable([]))
+/** Makes the table of all packs, and the effect that scans the folders and starts, replaces and ends packs. */
+const makeHostedPacks = Effect.fnUntraced(function* ({
+  folders: roots,
+  isolate = false,
+  limits,
+  memory = defaultMemoryMiB
+}: PackHostOptions) {
+  const folders = yield* PackFolders
+  const { load } = yield* PackLoader
+  const { install } = yield* PackInstaller
+  // Acquired before the supervisors, so it closes after them: they could start more packs.
+  const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) => Scope.close(scope, Exit.void))
+  const supervisors = yield* FiberMap.make<string, void>()
+  const supervise = yield* FiberMap.runtime(supervisors)<never>()
   const draining = yield* FiberSet.make<void>()
+  const table = yield* SubscriptionRef.make(makePackTable([]))
+  const defaults = { isolate, memory, limits: { ...defaultLimits, ...limits } }
+  /** By their paths. */
   const packs = new Map<string, HostedPack>()
   let order: ReadonlyArray<string> = []
 
@@ -110,111 +124,77 @@ const makeHostedPacks = Effect.gen(function* () {
     SubscriptionRef.set(table, makePackTable(order.flatMap((path) => packs.get(path) ?? [])))
   )
   const drain = (pack: RunningPack | undefined) =>
-    pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(draining, pack.drain))
+    pack === undefined ? Effect.void : FiberSet.run(draining, pack.drain)
 
-  return {
-    table,
-    publish,
-    versionOf: (path: string) => packs.get(path)?.version,
-    /** Sets the order of the packs, and gives the paths of those that are not in it. */
-    arrange: (paths: ReadonlyArray<string>): ReadonlyArray<string> => {
-      order = paths
-      return [...packs.keys()].filter((path) => !paths.includes(path))
-    },
-    /** Adds a pack, or replaces the known version of one, which takes calls until this one is loaded. */
-    add: (version: string, view: PackView) =>
-      void packs.set(view.path, { version, view, running: packs.get(view.path)?.running }),
-    /** Changes the status of a pack, unless the host has found a newer version meanwhile. */
-    setStatus: (path: string, version: string, status: PackStatus, running?: RunningPack) =>
-      Effect.suspend(() => {
-        const pack = packs.get(path)
-        if (pack?.version !== version) return drain(running)
-        const current = isPending(status) ? pack.running : running
-        packs.set(path, { ...pack, view: { ...pack.view, status }, running: current })
-        return Effect.andThen(publish, pack.running === current ? Effect.void : drain(pack.running))
-      }),
-    remove: (path: string) =>
-      Effect.suspend(() => {
-        const running = packs.get(path)?.running
-        packs.delete(path)
-        return drain(running)
-      })
-  }
-})
-
-/** Makes the function that starts a pack, or replaces the known version of one, and the one that ends a pack. */
-const makePackStarter = Effect.fnUntraced(function* ({
-  isolate = false,
-  limits,
-  memory = defaultMemoryMiB
-}: PackHostOptions) {
-  const { load } = yield* PackLoader
-  const { install } = yield* PackInstaller
-  // Acquired before the supervisors, so it closes after them: they could start more packs.
-  const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) => Scope.close(scope, Exit.void))
-  const supervisors = yield* FiberMap.make<string, void>()
-  const supervise = yield* FiberMap.runtime(supervisors)<never>()
-  const hosted = yield* makeHostedPacks
-  const defaults = { isolate, memory, limits: { ...defaultLimits, ...limits } }
-
+  /** Starts a pack, or replaces the known version of one, which takes calls until this one is loaded. */
   const startPack = Effect.fnUntraced(function* (entry: PackFolderEntry, { name, outcome }: PackCandidate) {
     const { path, version } = entry
-    const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
     const resolved = Result.flatMap(outcome, (files) => resolvePack(entry, name, files, defaults))
     const { description = "", usage = "" } = Result.isSuccess(resolved) ? resolved.success.config : {}
-    hosted.add(version, { ...view, description, usage })
+    const view: PackView = { name, path, description, usage, status: { _tag: "Loading" } }
+    packs.set(path, { version, view, running: packs.get(path)?.running })
     yield* FiberMap.remove(supervisors, path)
-    const onStatus = (status: PackStatus, running?: RunningPack) => {
-      const set = hosted.setStatus(path, version, status, running)
-      if (status._tag === "Failed") {
-        return Effect.andThen(Effect.logWarning("pack failed", { pack: name, reason: status.reason }), set)
+    const onStatus = Effect.fnUntraced(function* (status: PackStatus, running?: RunningPack) {
+      if (status._tag === "Failed") yield* Effect.logWarning("pack failed", { pack: name, reason: status.reason })
+      if (status._tag === "Ready") {
+        const counts = { tools: status.tools.length, routes: status.routes.length }
+        yield* Effect.logDebug("pack ready", { pack: name, ...counts })
       }
-      if (status._tag !== "Ready") return set
-      const counts = { tools: status.tools.length, routes: status.routes.length }
-      return Effect.andThen(Effect.logDebug("pack ready", { pack: name, ...counts }), set)
-    }
+      const pack = packs.get(path)
+      // The host has found a newer version meanwhile.
+      if (pack?.version !== version) return yield* drain(running)
+      const current = isPending(status) ? pack.running : running
+      packs.set(path, { ...pack, view: { ...pack.view, status }, running: current })
+      yield* publish
+      if (pack.running !== current) yield* drain(pack.running)
+    }, Effect.asVoid)
     if (Result.isFailure(resolved)) return yield* onStatus({ _tag: "Failed", reason: resolved.failure })
     if (!resolved.success.config.enabled) return yield* onStatus({ _tag: "Disabled" })
     supervise(path, supervisePack(resolved.success, { install, load, onStatus, packScope }))
   })
-  const endPack = (path: string) => Effect.andThen(FiberMap.remove(supervisors, path), hosted.remove(path))
-  return { endPack, hosted, startPack }
+
+  const scan = Effect.gen(function* () {
+    const found = yield* findPacks(folders, roots)
+    order = [...found.keys()]
+    for (const [path] of packs) {
+      if (found.has(path)) continue
+      yield* FiberMap.remove(supervisors, path)
+      const running = packs.get(path)?.running
+      packs.delete(path)
+      yield* drain(running)
+    }
+    for (const [path, [entry, candidate]] of found) {
+      if (packs.get(path)?.version !== entry.version) yield* startPack(entry, candidate)
+    }
+    yield* publish
+  })
+  return { scan, table }
 })
 
 const make = Effect.fnUntraced(function* (
   options: PackHostOptions
 ): Effect.fn.Return<PackHost["Service"], never, PackFolders | PackLoader | PackInstaller | Scope.Scope> {
   const { folders: roots, watch = true } = options
-  const folders = yield* PackFolders
-  const { endPack, hosted, startPack } = yield* makePackStarter(options)
+  const { scan, table: tableRef } = yield* makeHostedPacks(options)
+  const table = () => SubscriptionRef.getUnsafe(tableRef)
   const scanLock = yield* Semaphore.make(1)
-  const table = () => SubscriptionRef.getUnsafe(hosted.table)
-
-  const scan = Effect.gen(function* () {
-    const packs = yield* findPacks(folders, roots)
-    for (const path of hosted.arrange([...packs.keys()])) yield* endPack(path)
-    for (const [path, [entry, candidate]] of packs) {
-      if (hosted.versionOf(path) !== entry.version) yield* startPack(entry, candidate)
-    }
-    yield* hosted.publish
-  })
   const scanSafely = Effect.catch(scanLock.withPermit(scan), ({ message }) =>
     Effect.logWarning("scanning packs failed", { reason: message })
   )
-  const allLoaded = SubscriptionRef.changes(hosted.table).pipe(
+  const allLoaded = SubscriptionRef.changes(tableRef).pipe(
     Stream.filter(({ views }) => !views.some(({ status }) => isPending(status))),
     Stream.runHead
   )
 
   if (watch) {
     const { refresh } = yield* makeRefresher(scanDebounce)
-    const changes = yield* folders.watch(roots)
+    const changes = yield* (yield* PackFolders).watch(roots)
     yield* Effect.forkScoped(Stream.runForEach(changes, () => refresh("packs", scanSafely)))
   }
 
   return {
     packs: Effect.sync(() => table().views),
-    changes: Stream.map(SubscriptionRef.changes(hosted.table), ({ views }) => views),
+    changes: Stream.map(SubscriptionRef.changes(tableRef), ({ views }) => views),
     route: (endpoint) => table().routes.get(endpoint),
     routes: () => [...table().routes.values()],
     call: ({ route: { endpoint, tool } }, call, onProgress = () => Effect.void) =>
@@ -224,7 +204,7 @@ const make = Effect.fnUntraced(function* (
           ? Effect.fail(new PackError({ reason: "unknown_tool", message: `No tool at ${endpoint} any more` }))
           : running.call({ ...call, tool }, onProgress)
       }),
-    session: yield* makePackSession(hosted.table),
+    session: yield* makePackSession(tableRef),
     rescan: Effect.asVoid(Effect.andThen(scanSafely, allLoaded))
   }
 })

@@ -85,17 +85,13 @@ export const supervisePack = Effect.fnUntraced(function* (
   const onFailed = (reason: string) => onStatus({ _tag: "Failed", reason })
 
   if (packages.length > 0 || language === "python") yield* onStatus({ _tag: "Installing" })
-  const installing = install({ folder, language, packages }, (line) =>
-    Effect.logInfo("installer output", { pack: name, line })
-  )
-  const installed = yield* Effect.result(installing)
+  const onLine = (line: string) => Effect.logInfo("installer output", { pack: name, line })
+  const installed = yield* Effect.result(install({ folder, language, packages }, onLine))
   if (Result.isFailure(installed)) return yield* onFailed(installed.failure.message)
   const source: PackSource = { ...resolved, ...installed.success }
 
-  const loadTimedOut = () => {
-    const message = `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`
-    return Effect.fail(new PackError({ reason: "unusable", message }))
-  }
+  const message = `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`
+  const loadTimedOut = () => new PackError({ reason: "unusable", message })
   // Uninterruptible from loading to the report: otherwise no component owns the loaded pack.
   const loadPack = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {

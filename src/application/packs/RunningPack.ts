@@ -4,6 +4,18 @@ import type { LoadedPack, PackError } from "../ports/packs/PackLoader.ts"
 
 export class PackTimeoutError extends Data.TaggedError("PackTimeoutError")<{ readonly message: string }> {}
 
+/** Fails a call that takes longer. */
+export const withCallTimeout =
+  (duration: Duration.Duration) =>
+  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | PackTimeoutError, R> =>
+    Effect.timeoutOrElse(call, {
+      duration,
+      orElse: () => {
+        const message = `The tool did not answer within ${Duration.toSeconds(duration)} seconds`
+        return Effect.fail(new PackTimeoutError({ message }))
+      }
+    })
+
 /** The queue of a pack is full. */
 export class PackBusyError extends Data.TaggedError("PackBusyError")<{ readonly message: string }> {}
 
@@ -37,10 +49,6 @@ export const makeRunningPack = (
   const maxCalls = Math.min(concurrency + maxQueued, Number.MAX_SAFE_INTEGER)
   const slots = Semaphore.makeUnsafe(maxCalls)
 
-  const timeoutError = () => {
-    const seconds = Duration.toSeconds(timeout)
-    return Effect.fail(new PackTimeoutError({ message: `The tool did not answer within ${seconds} seconds` }))
-  }
   const busyError = () => new PackBusyError({ message: `Pack '${name}' is busy: try again later` })
 
   return {
@@ -49,7 +57,7 @@ export const makeRunningPack = (
       running
         .withPermit(loaded.call(call, onProgress))
         .pipe(
-          Effect.timeoutOrElse({ duration: timeout, orElse: timeoutError }),
+          withCallTimeout(timeout),
           slots.withPermitsIfAvailable(1),
           Effect.flatMap(Option.match({ onNone: busyError, onSome: Effect.succeed }))
         ),

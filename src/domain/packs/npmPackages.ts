@@ -7,12 +7,6 @@ export interface PackageSpec {
   readonly hint: string | undefined
 }
 
-export interface ParsedPackages {
-  /** As the installer takes them, sorted, without duplicates. */
-  readonly specs: ReadonlyArray<string>
-  readonly hints: ReadonlyArray<string>
-}
-
 /** Limit of npm. */
 const maxNameLength = 214
 const maxRangeLength = 128
@@ -57,13 +51,9 @@ const rangeError = (range: string): string | undefined => {
 }
 
 /** Splits `name@range`, or `name==1.2.3` as in Python; the name can begin with a scope. */
-const splitSpec = (text: string): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
-  const python = text.indexOf("==")
-  if (python > 0) return { name: text.slice(0, python), range: text.slice(python + 2), isPython: true }
-  const at = text.indexOf("@", 1)
-  return at === -1
-    ? { name: text, isPython: false }
-    : { name: text.slice(0, at), range: text.slice(at + 1), isPython: false }
+export const splitSpec = (text: string): { readonly name: string; readonly range: string | undefined } => {
+  const [, name = text, range] = /^(?!==)(.+?)==(.*)$/.exec(text) ?? /^(.[^@]*)@(.*)$/.exec(text) ?? []
+  return { name, range }
 }
 
 /** Accepts packages of the npm registry only, and no text that npm or a shell could interpret otherwise. */
@@ -71,19 +61,24 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   const text = given.trim()
   const forbidden = forbiddenPatterns.find(([pattern]) => pattern.test(text))
   if (forbidden !== undefined) return Result.fail(forbidden[1])
-  const { isPython, name, range } = splitSpec(text)
+  const { name, range } = splitSpec(text)
   const error = nameError(name) ?? (range === undefined ? undefined : rangeError(range))
   if (error !== undefined) return Result.fail(error)
   const spec = range === undefined ? name : `${name}@${range}`
-  const hint = isPython ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI` : undefined
+  const hint = text.includes("==", 1)
+    ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI`
+    : undefined
   return Result.succeed({ name, spec, hint })
 }
 
-/** Parses all dependencies of a pack, of npm unless `parse` is of another registry, or lists every error in one line. */
+/**
+ * Parses all dependencies of a pack, of npm unless `parse` is of another registry, or lists every error in one line.
+ * The specs are as the installer takes them, sorted, without duplicates.
+ */
 export const parsePackages = (
   given: ReadonlyArray<string>,
   parse: (text: string) => Result.Result<PackageSpec, string> = parsePackage
-): Result.Result<ParsedPackages, string> => {
+): Result.Result<{ readonly specs: ReadonlyArray<string>; readonly hints: ReadonlyArray<string> }, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []
   if (given.length > maxPackages) errors.push(`there are more than ${maxPackages} packages`)

@@ -8,6 +8,9 @@ const Url = Schema.String.check(Schema.isMaxLength(2048))
 /** One hour. */
 const maxTimeoutSeconds = 3600
 
+/** Beside each endpoint: takes the task and the session of a call with its parameters. */
+export const executionPath = "/execute"
+
 /** The body of `POST {endpoint}/execute`, as later versions of Automata have it. */
 export const ExecutionRequest = Schema.Struct({
   task: Schema.Struct({ task_id: Name, user_id: Name, account_id: Name, platform: Name, action: Name }),
@@ -21,16 +24,9 @@ export const ExecutionRequest = Schema.Struct({
   )
 })
 
-/** What a Python pack learns of an execution, by the names of its `ExecutionContext`. */
-export interface PackExecution {
-  readonly task_id: string
-  readonly user_id: string
-  readonly account_id: string
-  readonly platform: string
-  readonly action: string
-  readonly session_id?: string
-  readonly cdp_url?: string
-  /** In seconds. */
-  readonly timeout?: number
-  readonly retry?: number
-}
+type Execution = typeof ExecutionRequest.Type
+
+/** What a Python pack learns of an execution, by the names of its `ExecutionContext`; the timeout is in seconds. */
+export type PackExecution = Execution["task"] &
+  Partial<NonNullable<Execution["session"]>> &
+  NonNullable<Execution["options"]>

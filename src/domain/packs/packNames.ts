@@ -52,8 +52,7 @@ const capitalize = (word: string): string => {
 
 const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
-const formatAlternatives = (names: ReadonlyArray<string>): string =>
-  [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))].filter((part) => part !== "").join(" or ")
+const alternatives = new Intl.ListFormat("en-GB", { type: "disjunction" })
 
 /** Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
@@ -76,10 +75,8 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
   })
 }
 
-const splitToolFile = (file: string): readonly [name: string, extension: string] | undefined => {
-  const [, name, extension] = /^(.+)_tool\.([A-Za-z]+)$/.exec(file) ?? []
-  return name === undefined || extension === undefined ? undefined : [name, extension]
-}
+const splitToolFile = (file: string): ReadonlyArray<string> | undefined =>
+  /^(.+)_tool\.([A-Za-z]+)$/.exec(file)?.slice(1)
 
 /** For files that look like a tool. */
 const extensionAdvice: ReadonlyMap<string, string> = new Map([
@@ -95,7 +92,7 @@ const isPackIndicator = (file: string): boolean =>
 
 /** Names the missing file, and the file that probably has the wrong name. */
 const missingFileError = (name: string, files: ReadonlyArray<string>, present: ReadonlyArray<string>): string => {
-  const missing = `its folder has no ${formatAlternatives(files)}`
+  const missing = `its folder has no ${alternatives.format(files.map((file) => `'${file}'`))}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
     const advice = extensionAdvice.get(extension)
@@ -132,15 +129,8 @@ const packFromFile = (file: string): PackCandidate | undefined => {
   const advice = extensionAdvice.get(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
   if (!moduleExtensions.includes(extension)) return undefined
-  return {
-    name,
-    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({
-      className,
-      file,
-      language: "node" as const,
-      warnings
-    }))
-  }
+  const ofFile = ({ className, warnings }: PackName) => ({ className, file, language: "node" as const, warnings })
+  return { name, outcome: Result.map(parsePackName(name), ofFile) }
 }
 
 /**

@@ -1,17 +1,11 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { executionPath } from "./packExecution.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
+interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm" | "requiresSession"> {
   /** A schema of any supported kind; never undefined. */
   readonly params: unknown
-}
-
-export interface ParsedRoutes {
-  readonly routes: ReadonlyArray<DeclaredRoute>
-  /** Errors of ignored routes. */
-  readonly errors: ReadonlyArray<string>
-  readonly warnings: ReadonlyArray<string>
 }
 
 const reservedEndpoints: ReadonlySet<string> = new Set([
@@ -28,26 +22,26 @@ const reservedEndpoints: ReadonlySet<string> = new Set([
 const maxEndpointLength = 256
 const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
-const endpointError = (endpoint: string): string | undefined => {
-  if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
-  if (reservedEndpoints.has(endpoint))
-    return "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
-  if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
-  if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
-  if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
-  if (endpoint.endsWith("/execute")) return "the endpoint must not end with '/execute': each endpoint has such a path"
-  if (/[?#]/.test(endpoint))
-    return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
-  if (endpoint.split("/").some((part) => part === "." || part === "..")) {
-    return "the endpoint contains '.' or '..' as a segment: it must be absolute"
-  }
-  if (endpoint.includes("%")) return "the endpoint contains '%': write every character unescaped"
-  if (/[{}:*]/.test(endpoint))
-    return "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"
-  return /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\u{10ffff}-]/u.test(endpoint) || !endpoint.isWellFormed()
-    ? "the endpoint contains a space or another character that is invalid in a path"
-    : undefined
-}
+const invalidEndpoints: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
+  [/^(?!\/)/, `the endpoint must start with '/': ${endpointHint}`],
+  [new RegExp(`^.{${maxEndpointLength + 1}}`, "s"), `the endpoint is longer than ${maxEndpointLength} characters`],
+  [/\/\//, "the endpoint contains '//': segments must not be empty"],
+  [/\/$/, "the endpoint must not end with '/'"],
+  [new RegExp(`${executionPath}$`), `the endpoint must not end with '${executionPath}': each endpoint has such a path`],
+  [/[?#]/, `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`],
+  [/(^|\/)\.\.?(\/|$)/, "the endpoint contains '.' or '..' as a segment: it must be absolute"],
+  [/%/, "the endpoint contains '%': write every character unescaped"],
+  [/[{}:*]/, "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"],
+  [
+    /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\ud7ff\ue000-\u{10ffff}-]/u,
+    "the endpoint contains a space or another character that is invalid in a path"
+  ]
+]
+
+const endpointError = (endpoint: string): string | undefined =>
+  reservedEndpoints.has(endpoint)
+    ? "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
+    : invalidEndpoints.find(([pattern]) => pattern.test(endpoint))?.[1]
 
 const maxQuotedLength = 64
 const maxRoutes = 256
@@ -111,8 +105,9 @@ const formatRouteLabel = (entry: unknown, index: number): string => {
     : `route ${index + 1}`
 }
 
-const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRoutes => {
+const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>) => {
   const routes = new Map<string, DeclaredRoute>()
+  /** Of ignored routes. */
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
@@ -135,8 +130,8 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
  * Parses the result of `getRouteConfig()`: one route or a list, with names of this package or of the seed (seed 004
  * §2.2). An invalid route does not affect the others.
  */
-export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
-  const failedWith = (error: string): ParsedRoutes => ({ routes: [], errors: [error], warnings: [] })
+export const parseRoutes = (pack: string, given: unknown): ReturnType<typeof parseRouteList> => {
+  const failedWith = (error: string) => ({ routes: [], errors: [error], warnings: [] })
   if (!Array.isArray(given) && !isObjectLike(given)) {
     return failedWith("getRouteConfig() must return a route, {endpoint, params}, or a list of routes")
   }
@@ -168,15 +163,11 @@ export const findRouteMismatches = (
     ...routes.flatMap(({ endpoint, params, tool }) => {
       const entry = listed.get(tool)
       if (entry === undefined) {
-        return [
-          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
-        ]
+        return `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
       }
-      const names = differingParameters(params, entry["inputSchema"])
-        .map((name) => `'${name}'`)
-        .join(", ")
+      const names = differingParameters(params, entry["inputSchema"]).map((name) => `'${name}'`)
       const both = `route ${endpoint} and the listed tool '${tool}'`
-      return names === "" ? [] : [`${both} have different parameters; only one of them has ${names}`]
+      return names.length === 0 ? [] : `${both} have different parameters; only one of them has ${names.join(", ")}`
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))

@@ -21,7 +21,7 @@ describe("documentation page", () => {
         })
         page.on("request", (request) => requests.add(new URL(request.url()).origin))
         yield* Effect.promise(() => page.goto(`${url}/docs`, { waitUntil: "load" }))
-        const operation = page.locator(".opblock-post", { hasText: "/tools/echo" })
+        const operation = page.locator(".opblock-post", { has: page.locator('[data-path="/tools/echo"]') })
         yield* Effect.promise(() => operation.waitFor())
         yield* Effect.promise(async () => {
           await page.locator("button.authorize").first().click()

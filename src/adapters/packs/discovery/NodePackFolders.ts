@@ -74,9 +74,6 @@ const fingerprint = async (path: string): Promise<string> => {
   return version.digest("hex").slice(0, 32)
 }
 
-/** In order of priority. */
-const configFileNames = ["config.yaml", "config.yml"] as const
-
 /** In characters. */
 const maxConfigLength = 256 * 1024
 
@@ -85,7 +82,7 @@ const maxEntries = 1000
 const isNotFound = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
 
 const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<PackFolderEntry["config"]> => {
-  const name = configFileNames.find((one) => files.includes(one))
+  const name = ["config.yaml", "config.yml"].find((one) => files.includes(one))
   if (name === undefined) return undefined
   const text = await readFile(join(folder, name), "utf8")
   if (text.length > maxConfigLength) return Result.fail(`it is longer than ${maxConfigLength} characters`)
@@ -122,17 +119,14 @@ const findEntry = async (folder: string, name: string): Promise<PackFolderEntry 
 }
 
 const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
-  const found: Array<PackFolderEntry> = []
+  const found: Array<PackFolderEntry | undefined> = []
   const present = await readdir(folder).catch((error) => {
     if (isNotFound(error)) return []
     throw error
   })
   const names = present.filter((name) => !isExcluded(name)).toSorted()
-  for (const name of names.slice(0, maxEntries)) {
-    const entry = await findEntry(folder, name)
-    if (entry !== undefined) found.push(entry)
-  }
-  return found
+  for (const name of names.slice(0, maxEntries)) found.push(await findEntry(folder, name))
+  return found.filter((entry) => entry !== undefined)
 }
 
 /**

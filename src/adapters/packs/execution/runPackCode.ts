@@ -78,12 +78,9 @@ export const thrownMessage = (thrown: unknown): string =>
 
 const rawMessage = (thrown: unknown): string => {
   if (typeof thrown === "string") return truncate(thrown)
-  if (Predicate.hasProperty(thrown, "message") && typeof thrown.message === "string" && thrown.message !== "") {
-    return truncate(thrown.message)
-  }
-  for (const key of ["_tag", "name"] as const) {
-    const name = Predicate.hasProperty(thrown, key) ? thrown[key] : undefined
-    if (typeof name === "string" && name !== "") return truncate(name)
+  for (const key of ["message", "_tag", "name"] as const) {
+    const text = Predicate.hasProperty(thrown, key) ? thrown[key] : undefined
+    if (typeof text === "string" && text !== "") return truncate(text)
   }
   return thrown === undefined || thrown === null ? "an error without a message" : "an error without a readable message"
 }

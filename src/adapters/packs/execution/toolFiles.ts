@@ -2,8 +2,8 @@ import { openAsBlob } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Data, Effect, Result, type Scope } from "effect"
-import type { PackCall, PackError, PackFile } from "../../../application/ports/packs/PackLoader.ts"
+import { Effect, Result, type Scope } from "effect"
+import { type PackCall, PackError, type PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
 import { findRoundedIntegers, type JsonObject, roundedIntegersProblem } from "../../../domain/json.ts"
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
@@ -67,15 +67,13 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   return problems.length === 0 ? { ...call, params, files } : yield* invalidParamsError(problems)
 })
 
-class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
-
-const openToolFile = ({ contentType, filename, path }: PackFile): Effect.Effect<ToolFile, FileUnavailable> =>
+const openToolFile = ({ contentType, filename, path }: PackFile): Effect.Effect<ToolFile, PackError> =>
   Effect.tryPromise({
     try: async () => {
       const file = new File([await openAsBlob(path)], filename, { type: contentType })
       return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
     },
-    catch: () => new FileUnavailable({ message: `the file ${filename} no longer exists` })
+    catch: () => new PackError({ reason: "failed", message: `the file ${filename} no longer exists` })
   })
 
 /** Finds surplus files, and texts in the place of files. */

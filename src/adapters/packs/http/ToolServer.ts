@@ -8,6 +8,7 @@ import {
   checkTokenOption,
   type AccessDenied
 } from "../../auth/AccessPolicy.ts"
+import { executionPath } from "../../../domain/packs/packExecution.ts"
 import { basicPassword } from "../../auth/secrets.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { isMcpPath, PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
@@ -16,7 +17,7 @@ import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
-import { type HttpReply, responseClosed, sendReply } from "../../http/messages/sendReply.ts"
+import { responseClosed, sendReply } from "../../http/messages/sendReply.ts"
 import { emptyToolReply, toolErrorReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
@@ -52,19 +53,14 @@ const challenge = { "WWW-Authenticate": "Bearer" }
 /** Makes a browser ask for the key. */
 const passwordChallenge = { "WWW-Authenticate": 'Basic realm="The password is the API key", charset="UTF-8"' }
 
-const accessDeniedReply = (
-  { message, status }: AccessDenied,
-  headers: Record<string, string> = challenge
-): HttpReply => (status === 401 ? toolErrorReply(401, "Invalid API key", headers) : toolErrorReply(403, message))
+const accessDeniedReply = ({ message, status }: AccessDenied, headers: Record<string, string> = challenge) =>
+  status === 401 ? toolErrorReply(401, "Invalid API key", headers) : toolErrorReply(403, message)
 
 /** The headers with the password of a browser as the key. Pages only: a browser adds it to every later request. */
 const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {
   const password = basicPassword(headers.authorization ?? "")
   return password === undefined ? headers : { ...headers, "x-api-key": password }
 }
-
-/** Beside each endpoint: takes the task and the session of a call with its parameters. */
-const executionPath = "/execute"
 
 const withoutToken = (access: AccessPolicy): AccessPolicy => ({ ...access, token: "allowAll" })
 

@@ -5,21 +5,16 @@ import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { HttpReply } from "../../http/messages/sendReply.ts"
 
-/** Text of the executable script; the other script holds data. */
-const inlineScript = (html: string): string => {
-  const opening = "<script>"
-  const start = html.indexOf(opening) + opening.length
-  return html.slice(start, html.indexOf("</script", start))
-}
-
 /**
  * Allows the inline script by its hash and requests to the same origin only, so descriptions of packs cannot inject
  * code. Swagger UI needs inline styles.
  */
-const contentSecurityPolicy = (html: string): string =>
-  [
+const contentSecurityPolicy = (html: string): string => {
+  // The executable script; the other one holds data.
+  const [, script = ""] = /<script>(.*?)<\/script/s.exec(html) ?? []
+  return [
     "default-src 'none'",
-    `script-src 'sha256-${hash("sha256", inlineScript(html), "base64")}'`,
+    `script-src 'sha256-${hash("sha256", script, "base64")}'`,
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src data:",
@@ -28,6 +23,7 @@ const contentSecurityPolicy = (html: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'"
   ].join("; ")
+}
 
 /** Makes a self-contained page for an OpenAPI document (2 MB, with Effect's Swagger UI). */
 export const makeDocsPage = Effect.fnUntraced(function* (

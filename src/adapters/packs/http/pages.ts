@@ -69,24 +69,14 @@ export const makePages = Effect.fnUntraced(function* (
   const listing = Effect.map(packs, (all) =>
     toolJsonReply(200, { tools: all.flatMap(listTools), packs: all.map(describePack) })
   )
+  const openApi = Effect.map(document, (current) => toolJsonReply(200, current))
+  const docsPage = Effect.flatMap(document, (current) => Cache.get(docs, JSON.stringify(current)))
   return new Map([
     ["/", page(status)],
     ["/health", page(Effect.succeed(toolJsonReply(200, { status: "healthy" })))],
     ["/tools", page(listing, "key")],
-    [
-      "/openapi.json",
-      page(
-        Effect.map(document, (current) => toolJsonReply(200, current)),
-        docsReaders
-      )
-    ],
-    [
-      "/docs",
-      page(
-        Effect.flatMap(document, (current) => Cache.get(docs, JSON.stringify(current))),
-        docsReaders
-      )
-    ],
+    ["/openapi.json", page(openApi, docsReaders)],
+    ["/docs", page(docsPage, docsReaders)],
     // Browsers request it unasked, and log an error for 404.
     ["/favicon.ico", page(Effect.succeed(emptyToolReply))]
   ])

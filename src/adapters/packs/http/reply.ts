@@ -13,24 +13,19 @@ const defaultHeaders = {
   "X-Content-Type-Options": "nosniff"
 }
 
-export const toolJsonReply = (
-  status: number,
-  value: unknown,
-  headers: Readonly<Record<string, string>> = {}
-): HttpReply => ({
+export const toolJsonReply = (status: number, value: unknown, headers: HttpReply["headers"] = {}): HttpReply => ({
   status,
   headers: { ...defaultHeaders, ...headers },
   body: JSON.stringify(value)
 })
 
-/** Makes an error reply in the form of FastAPI, which clients of the original parse. */
-export const toolErrorReply = (
-  status: number,
-  detail: string | ReadonlyArray<ParamsProblem>,
-  headers: Readonly<Record<string, string>> = {}
-): HttpReply => toolJsonReply(status, { detail }, headers)
+type Detail = string | ReadonlyArray<ParamsProblem>
 
-export const reject = (status: number, detail: string | ReadonlyArray<ParamsProblem>): RequestRejected =>
+/** Makes an error reply in the form of FastAPI, which clients of the original parse. */
+export const toolErrorReply = (status: number, detail: Detail, headers?: HttpReply["headers"]): HttpReply =>
+  toolJsonReply(status, { detail }, headers)
+
+export const reject = (status: number, detail: Detail): RequestRejected =>
   new RequestRejected({ reply: toolErrorReply(status, detail) })
 
 export const rejectParams = (...problem: Parameters<typeof paramsProblem>): RequestRejected =>

@@ -9,7 +9,7 @@ import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { makeTemporaryFolder } from "../execution/toolFiles.ts"
 import { ClientDisconnected, limitedBody, type PendingRequest } from "../../http/messages/limitedBody.ts"
 import { reject, rejectParams, RequestRejected } from "./reply.ts"
-import { checkJsonBody, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
+import { checkJsonBody, isJsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 
 /** Parses a media type and its charset, in lower case; JSON without a header. */
 export const parseContentType = ({ headers }: IncomingMessage) => {
@@ -51,13 +51,13 @@ const parseRequestJson = (text: string): Effect.Effect<unknown, RequestRejected>
   })
 
 /** Checks that parameters are an object that tools can receive; fails with 422. */
-const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRejected> => {
+const checkParams = Effect.fnUntraced(function* (value: unknown) {
   if (!isJsonObject(value)) {
-    return Effect.fail(rejectParams("The parameters must be an object", [], "model_attributes_type"))
+    return yield* rejectParams("The parameters must be an object", [], "model_attributes_type")
   }
   const error = checkJsonBody(value)
-  return error === undefined ? Effect.succeed(value) : Effect.fail(rejectParams(`The parameters are invalid: ${error}`))
-}
+  return error === undefined ? value : yield* rejectParams(`The parameters are invalid: ${error}`)
+})
 
 const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
@@ -152,22 +152,18 @@ const toRejection = (
 ): Effect.Effect<never, RequestRejected | ClientDisconnected> => {
   if (error._tag !== "MultipartError") return Effect.fail(error)
   const { _tag, cause } = error.reason
-  switch (_tag) {
-    case "TooManyParts":
-      return Effect.fail(tooManyParts("parts", maxFiles + maxFields))
-    case "FieldTooLarge":
-      return Effect.fail(reject(413, `A field of the form exceeds the limit of ${maxFieldBytes} bytes`))
-    case "FileTooLarge":
-      return Effect.fail(reject(413, `A file of the form exceeds the limit of ${maxFileBytes} bytes`))
-    case "BodyTooLarge":
-      return Effect.fail(reject(413, "The form is too large"))
-    case "Parse":
-      return Effect.fail(malformedForm)
-    case "InternalError":
-      return cause instanceof RequestRejected || cause instanceof ClientDisconnected
-        ? Effect.fail(cause)
-        : Effect.die(error)
+  if (_tag === "InternalError") {
+    const isOfBody = cause instanceof RequestRejected || cause instanceof ClientDisconnected
+    return isOfBody ? Effect.fail(cause) : Effect.die(error)
   }
+  const rejections = {
+    TooManyParts: tooManyParts("parts", maxFiles + maxFields),
+    FieldTooLarge: reject(413, `A field of the form exceeds the limit of ${maxFieldBytes} bytes`),
+    FileTooLarge: reject(413, `A file of the form exceeds the limit of ${maxFileBytes} bytes`),
+    BodyTooLarge: reject(413, "The form is too large"),
+    Parse: malformedForm
+  }
+  return Effect.fail(rejections[_tag])
 }
 
 /** The parser throws on a part whose headers never end: the client's error. */
@@ -180,11 +176,11 @@ const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A,
 
 /** Collects texts by name; a repeated name makes a list. */
 const collectParams = (fields: Iterable<readonly [string, string]>) => {
-  const params = new Map<string, string | ReadonlyArray<string>>()
-  for (const [name, value] of fields) {
-    const before = params.get(name)
-    params.set(name, before === undefined ? value : [...(typeof before === "string" ? [before] : before), value])
-  }
+  const groups = [...Map.groupBy(fields, ([name]) => name)]
+  const params = groups.map(([name, group]) => [
+    name,
+    group.length === 1 ? group[0]?.[1] : group.map(([, text]) => text)
+  ])
   return checkParams(Object.fromEntries(params))
 }
 
@@ -198,6 +194,7 @@ export const readMultipart = Effect.fnUntraced(function* (
   { maxFileBytes, maxFormBytes, uploadFolder }: FormLimits
 ) {
   const body = bodyStream(pendingRequest, maxFormBytes)
+  const headers = { "content-type": pendingRequest.request.headers["content-type"] ?? "" }
   const fields: Array<readonly [string, string]> = []
   const files = new Map<string, Array<PackFile>>()
   let folder: string | undefined
@@ -215,7 +212,7 @@ export const readMultipart = Effect.fnUntraced(function* (
   }
   const addFile = Effect.fnUntraced(function* (file: Multipart.File) {
     if (file.key === "") return yield* unnamedPart
-    const { [file.key]: param } = Object.hasOwn(fileParams, file.key) ? fileParams : {}
+    const param = Object.hasOwn(fileParams, file.key) ? fileParams[file.key] : undefined
     const before = files.get(file.key) ?? []
     if (param === undefined) return yield* rejectParams("The tool has no file parameter of this name", [file.key])
     if (!param.multiple && before.length > 0) return yield* rejectParams("The tool accepts one file here", [file.key])
@@ -228,12 +225,7 @@ export const readMultipart = Effect.fnUntraced(function* (
     files.set(file.key, [...before, { filename, contentType: file.contentType, size, path }])
   })
 
-  const parts = Stream.pipeThroughChannel(
-    body,
-    Multipart.makeChannel<ClientDisconnected | RequestRejected>({
-      "content-type": pendingRequest.request.headers["content-type"] ?? ""
-    })
-  )
+  const parts = Stream.pipeThroughChannel(body, Multipart.makeChannel<ClientDisconnected | RequestRejected>(headers))
   yield* Stream.runForEach(
     failOnParserDefect(parts),
     (part): Effect.Effect<void, Multipart.MultipartError | RequestRejected | ClientDisconnected, Scope.Scope> =>

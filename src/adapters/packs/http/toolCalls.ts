@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Duration, Effect, Schema, SchemaIssue, Semaphore } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
 import type { HostedRoute } from "../../../application/packs/PackTable.ts"
-import { PackTimeoutError } from "../../../application/packs/RunningPack.ts"
+import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
+import { withCallTimeout } from "../../../application/packs/RunningPack.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { ExecutionRequest } from "../../../domain/packs/packExecution.ts"
 import { problemsFromStandardIssues } from "../../../domain/packs/params/paramsProblems.ts"
@@ -89,11 +90,8 @@ export const makeToolCallHandler = (
     return yield* reject(415, `The parameters must be ${accepted}`)
   })
 
-  const readParams = (hosted: HostedRoute, body: PendingRequest) =>
-    Effect.map(readCallParams(hosted.route, body), (params) => ({ params, timeout: undefined }))
-
-  /** The call in the body of `POST {endpoint}/execute`, and its timeout. */
-  const readExecution = Effect.fnUntraced(function* ({ route }: HostedRoute, body: PendingRequest) {
+  /** The call in the body of `POST {endpoint}/execute`. */
+  const readExecution = Effect.fnUntraced(function* (route: PackRoute, body: PendingRequest) {
     const { params: given } = yield* readJson(body, maxBodyBytes)
     const { options, payload, session, task } = yield* Effect.mapError(decodeExecution(given), ({ issue }) =>
       reject(422, problemsFromStandardIssues(formatIssues(issue).issues, given))
@@ -102,7 +100,7 @@ export const makeToolCallHandler = (
       return yield* rejectParams("This tool needs a session", ["session"], "missing")
     }
     const execution = { ...task, ...session, ...definedOnly({ ...options }) }
-    return { params: { params: payload, form: false, files: {}, execution }, timeout: options?.timeout }
+    return { params: payload, form: false, files: {}, execution }
   })
 
   /** The reply is undefined when the client has disconnected. */
@@ -114,15 +112,12 @@ export const makeToolCallHandler = (
       () => Effect.sync(() => void socket.setTimeout(socketTimeoutMillis))
     )
     return Effect.gen(function* () {
-      const read = isExecution ? readExecution : readParams
-      const { params, timeout = Number.POSITIVE_INFINITY } = yield* read(hosted, makePendingRequest(request, response))
+      const body = makePendingRequest(request, response)
+      const read = isExecution ? readExecution : readCallParams
+      const call: Omit<PackCall, "tool"> = yield* read(hosted.route, body)
       yield* suspendSocketTimeout
-      const result = yield* Effect.timeoutOrElse(host.call(hosted, params), {
-        duration: Duration.seconds(timeout),
-        orElse: () =>
-          Effect.fail(new PackTimeoutError({ message: `The tool did not answer within ${timeout} seconds` }))
-      })
-      return resultReply(result)
+      const { timeout = Number.POSITIVE_INFINITY } = call.execution ?? {}
+      return resultReply(yield* withCallTimeout(Duration.seconds(timeout))(host.call(hosted, call)))
     }).pipe(
       Effect.scoped,
       Effect.catchTags({

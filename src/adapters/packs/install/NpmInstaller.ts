@@ -4,10 +4,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type Duration, Effect, Layer } from "effect"
 import { ChildProcessSpawner } from "effect/process"
-import { PackInstaller, type PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
-import { thrownMessage } from "../execution/runPackCode.ts"
+import { PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
 import { asObject, type JsonObject, parseJson } from "../../../domain/json.ts"
-import { installFailed, type Installer, runInstaller } from "./runInstaller.ts"
+import { splitSpec } from "../../../domain/packs/npmPackages.ts"
+import { fileOperation, installFailed, runInstaller } from "./runInstaller.ts"
 
 /** Member of a generated `package.json`; the installer never overwrites other manifests. */
 const generatedMarker = { generatedBy: "a2c-smcp" } as const
@@ -15,13 +15,7 @@ const generatedMarker = { generatedBy: "a2c-smcp" } as const
 export const isGeneratedManifest = (text: string): boolean =>
   asObject(parseJson(text))["generatedBy"] === generatedMarker.generatedBy
 
-/** Splits `name@range`, where the name can begin with a scope; the range is empty when absent. */
-const splitSpec = (spec: string): { readonly name: string; readonly range: string } => {
-  const at = spec.indexOf("@", 1)
-  return at === -1 ? { name: spec, range: "" } : { name: spec.slice(0, at), range: spec.slice(at + 1) }
-}
-
-const isExactVersion = (range: string): boolean => /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(range)
+const isExactVersion = (range = ""): boolean => /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(range)
 
 /** Hashes a set of packages; order and duplicates do not matter. */
 const hashPackages = (packages: ReadonlyArray<string>): string =>
@@ -51,8 +45,6 @@ const markInstalled = async (folder: string, packages: ReadonlyArray<string>): P
   await writeFile(markerPath(folder), JSON.stringify({ packages: hashPackages(packages), names: packages }))
 }
 
-const clearInstalled = (folder: string): Promise<void> => rm(markerPath(folder), { force: true })
-
 /** CommonJS files need a manifest without `"type": "module"`; ES modules need it, or Node warns. */
 const hasCommonJs = async (folder: string): Promise<boolean> => {
   for (const name of await readdir(folder)) {
@@ -62,24 +54,17 @@ const hasCommonJs = async (folder: string): Promise<boolean> => {
   return false
 }
 
-interface InstallTarget {
-  /** The author's `package.json`, which stays unchanged. */
-  readonly hasOwnManifest: boolean
-  readonly hasNodeModules: boolean
-}
-
-/** Writes the `package.json` of a pack without one. */
-const prepareManifest = async (folder: string, packages: ReadonlyArray<string>): Promise<InstallTarget> => {
+/** Writes the `package.json` of a pack without one. True for one of the author, which stays unchanged. */
+const prepareManifest = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
   const file = join(folder, "package.json")
-  const hasNodeModules = existsSync(join(folder, "node_modules"))
   const existing = await readText(file)
-  if (existing !== undefined && !isGeneratedManifest(existing)) return { hasOwnManifest: true, hasNodeModules }
+  if (existing !== undefined && !isGeneratedManifest(existing)) return true
   const specs = packages.map(splitSpec).toSorted((one, other) => (one.name < other.name ? -1 : 1))
-  const dependencies = Object.fromEntries(specs.map(({ name, range }) => [name, range === "" ? "*" : range]))
+  const dependencies = Object.fromEntries(specs.map(({ name, range }) => [name, range || "*"]))
   const type = (await hasCommonJs(folder)) ? {} : { type: "module" }
   const content = { private: true, ...generatedMarker, ...type, dependencies }
   await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`)
-  return { hasOwnManifest: false, hasNodeModules }
+  return false
 }
 
 export interface NpmOptions {
@@ -93,18 +78,13 @@ export interface NpmOptions {
 
 const maxReasonLines = 2
 
-const fileOperation =
-  (problem: string) =>
-  <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
-    Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
-
 const readFolder = fileOperation("reading the installed packages failed")
 const writeFolder = fileOperation("writing to the folder of the pack failed")
 
 const npmArguments = (
   folder: string,
   packages: ReadonlyArray<string>,
-  { hasNodeModules, hasOwnManifest }: InstallTarget,
+  hasOwnManifest: boolean,
   allowScripts: boolean
 ): ReadonlyArray<string> => [
   "install",
@@ -120,7 +100,7 @@ const npmArguments = (
   "--color=false",
   "--loglevel=http",
   // `--omit=dev` would remove the author's development dependencies.
-  ...(hasOwnManifest && hasNodeModules ? [] : ["--omit=dev"]),
+  ...(hasOwnManifest && existsSync(join(folder, "node_modules")) ? [] : ["--omit=dev"]),
   // A manifest of the author and its lock stay unchanged.
   ...(hasOwnManifest ? ["--no-save", "--no-package-lock", "--", ...packages] : ["--save=true", "--package-lock=true"])
 ]
@@ -145,45 +125,38 @@ const extractReason = (errors: ReadonlyArray<string>): string => {
     .join("; ")
 }
 
-const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: NpmOptions) =>
-  Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
-    PackInstaller.of({
-      install: Effect.fnUntraced(function* ({ folder, packages }, onLine) {
-        if (packages.length === 0) return {}
-        if (yield* readFolder(() => isInstalled(folder, packages))) return {}
-        const target = yield* writeFolder(async () => {
-          await clearInstalled(folder)
-          return prepareManifest(folder, packages)
-        })
-        const args = npmArguments(folder, packages, target, allowScripts)
-        const npm: Installer = {
-          command,
-          args,
-          folder,
-          isError: (line) => /^npm (?:error|ERR!)/.test(line),
-          reasonOf: extractReason,
-          timeout
-        }
-        yield* Effect.provideService(
-          runInstaller(npm, (line) => onLine(line.replace(/^npm http /, ""))),
-          ChildProcessSpawner.ChildProcessSpawner,
-          spawner
-        )
-        yield* writeFolder(() => markInstalled(folder, packages))
-        return {}
-      })
-    })
-  )
-
 /**
  * Installs with `npm` into `node_modules` of the pack. Without a `package.json`, it generates one, and npm writes a
  * lock, so later installs get the same versions. A manifest of the author stays unchanged: its dependencies are
  * installed too, and the additional packages are not locked. Interruption kills npm and its child processes.
  */
-export const layer = (
-  options: NpmOptions = {}
-): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
-  Layer.effect(PackInstaller, make(options))
+export const layer = ({
+  allowScripts = false,
+  command = "npm",
+  timeout = "5 minutes"
+}: NpmOptions = {}): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
+  Layer.effect(
+    PackInstaller,
+    Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({
+      install: Effect.fnUntraced(
+        function* ({ folder, packages }, onLine) {
+          if (packages.length === 0 || (yield* readFolder(() => isInstalled(folder, packages)))) return {}
+          const hasOwnManifest = yield* writeFolder(async () => {
+            await rm(markerPath(folder), { force: true })
+            return prepareManifest(folder, packages)
+          })
+          const args = npmArguments(folder, packages, hasOwnManifest, allowScripts)
+          const isError = (line: string) => /^npm (?:error|ERR!)/.test(line)
+          yield* runInstaller({ command, args, folder, isError, reasonOf: extractReason, timeout }, (line) =>
+            onLine(line.replace(/^npm http /, ""))
+          )
+          yield* writeFolder(() => markInstalled(folder, packages))
+          return {}
+        },
+        Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
+      )
+    }))
+  )
 
 /** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {

@@ -4,10 +4,9 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Layer, Semaphore } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { type InstalledPack, PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
+import { PackInstaller } from "../../../application/ports/packs/PackInstaller.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
-import { thrownMessage } from "../execution/runPackCode.ts"
-import { installFailed, runInstaller } from "./runInstaller.ts"
+import { fileOperation, installFailed, runInstaller } from "./runInstaller.ts"
 import type { NpmOptions } from "./NpmInstaller.ts"
 
 export interface PythonOptions extends Pick<NpmOptions, "allowScripts" | "timeout"> {
@@ -31,22 +30,17 @@ const interpreterTimeout = "10 seconds"
 const describeInterpreter =
   "import json, sys; print(json.dumps({'path': sys.executable, 'version': sys.version_info[:3]}))"
 
-interface Interpreter {
-  readonly path: string
-  readonly version: string
-}
-
 /** Finds the interpreter, and checks its version. */
 const findInterpreter = Effect.fnUntraced(function* (command: string) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const notFound = installFailed(
     `'${command}' cannot be started: Python packs need Python 3.${oldestMinor} or later (--python)`
   )
-  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const output = yield* spawner
     .string(ChildProcess.make(command, ["-c", describeInterpreter], { stdin: "ignore", stderr: "ignore" }))
     .pipe(
-      Effect.mapError(() => notFound),
-      Effect.timeoutOrElse({ duration: interpreterTimeout, orElse: () => notFound })
+      Effect.timeout(interpreterTimeout),
+      Effect.mapError(() => notFound)
     )
   const { path, version } = asObject(parseJson(output))
   if (typeof path !== "string" || !Array.isArray(version)) return yield* notFound
@@ -57,122 +51,99 @@ const findInterpreter = Effect.fnUntraced(function* (command: string) {
       `'${command}' is Python ${text}: Python packs need 3.${oldestMinor} or later, which --python can name`
     )
   }
-  return { path, version: text } satisfies Interpreter
+  return { path, version: text }
 })
 
 const interpreterIn = (environment: string): string => join(environment, "bin", "python")
 
 /** The reason in the output of pip, or of uv. */
-const errorStart = /^(ERROR: |error: |\s+(×|╰─▶|├─▶|cause:) )/
+const errorStart = /^(ERROR: |error: |\s+(×|╰─▶|├─▶|cause:|Caused by:) )/
+
+/** The last attempt of pip, which then says of an index that it cannot reach that it has no such package. */
+const brokenConnection = /^WARNING: Retrying \(Retry\(total=0,.* connection broken by '(.*)': /
+
+/** What surrounds the text of an exception: `NewConnectionError('<object at 0x7f>: Failed to establish …')`. */
+const exceptionSyntax = /\w+(?:Error|Disconnected)\((?:<[^>]*>, )?(?:\d+, )?["']?|<[^>]*>: |(?<=\.)',(?= )|["']\)+$/g
 
 const wheelsOnly = "only wheels are installed: --allow-scripts also builds packages"
 
 const reasonOf = (errors: ReadonlyArray<string>): string => {
+  const [broken] = errors.flatMap((line) => brokenConnection.exec(line)?.slice(1) ?? [])
+  if (broken !== undefined) return `the index of packages cannot be reached: ${broken.replaceAll(exceptionSyntax, "")}`
   const lines = errors.map((line) => line.replace(errorStart, "").trim()).filter((line) => line !== "")
-  const reason = lines.slice(0, 2).join("; ")
+  const reason = [...new Set([...lines.slice(0, 2), ...lines.slice(-1)])].join("; ")
   return /no usable wheels|\(from versions: (?!none)/.test(reason) ? `${reason} (${wheelsOnly})` : reason
 }
 
-const fileWork = <A>(work: () => Promise<A>) =>
-  Effect.tryPromise({
-    try: work,
-    catch: (error) => installFailed(`writing the environment failed: ${thrownMessage(error)}`)
-  })
+const fileWork = fileOperation("writing the environment failed")
 
-/** Makes the function that makes an environment beside its place, so that one which is there is complete. */
-const makeEnvironments = Effect.fnUntraced(function* ({
-  allowScripts = false,
-  environments,
-  timeout = "5 minutes",
-  uv = "uv"
-}: PythonOptions) {
+type OnLine = Parameters<PackInstaller["Service"]["install"]>[1]
+
+/** Makes an environment beside its place, so that one which is there is complete. */
+const makeEnvironment = Effect.fnUntraced(function* (
+  { allowScripts = false, environments, timeout = "5 minutes", uv = "uv" }: PythonOptions,
+  base: string,
+  environment: string,
+  packages: ReadonlyArray<string>,
+  onLine: OnLine
+) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const findUv = spawner.exitCode(ChildProcess.make(uv, ["--version"])).pipe(
-    Effect.map((code) => code === 0),
-    Effect.orElseSucceed(() => false)
-  )
+  const lockFile = `${environment}.lock`
+  const made = `${environment}.new-${randomUUID()}`
+  const python = interpreterIn(made)
+  yield* fileWork(() => mkdir(environments, { recursive: true, mode: 0o700 }))
+  yield* Effect.addFinalizer(() => Effect.ignore(fileWork(() => rm(made, { recursive: true, force: true }))))
+
+  const isError = (line: string) => errorStart.test(line) || brokenConnection.test(line)
+  const run = (command: string, ...args: ReadonlyArray<string>) =>
+    runInstaller({ command, args, folder: environments, isError, reasonOf, timeout }, onLine)
   const wheels = allowScripts ? [] : ["--only-binary", ":all:"]
-
-  /** Runs an installer, and gives the versions of all packages. */
-  const fill = Effect.fnUntraced(
-    function* (
-      base: string,
-      made: string,
-      wanted: ReadonlyArray<string>,
-      onLine: (line: string) => Effect.Effect<void>
-    ) {
-      const python = interpreterIn(made)
-      const isError = (line: string) => errorStart.test(line)
-      const run = (command: string, ...args: ReadonlyArray<string>) =>
-        runInstaller({ command, args, folder: environments, isError, reasonOf, timeout }, onLine)
-      const hasUv = yield* findUv
-      if (hasUv) {
-        yield* run(uv, "venv", "--quiet", "--relocatable", "--python", base, made)
-        yield* run(uv, "pip", "install", "--compile-bytecode", "--python", python, ...wheels, ...wanted)
-      } else {
-        yield* run(base, "-m", "venv", made)
-        const quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
-        yield* run(python, "-m", "pip", "install", ...quiet, ...wheels, ...wanted)
-      }
-      const freeze = hasUv
-        ? ChildProcess.make(uv, ["pip", "freeze", "--python", python])
-        : ChildProcess.make(python, ["-m", "pip", "freeze", "--disable-pip-version-check"])
-      return yield* Effect.mapError(spawner.string(freeze), () => installFailed("listing the packages failed"))
-    },
-    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
-  )
-
-  return Effect.fnUntraced(function* (
-    { path }: Interpreter,
-    environment: string,
-    packages: ReadonlyArray<string>,
-    onLine: (line: string) => Effect.Effect<void>
-  ) {
-    const lockFile = `${environment}.lock`
-    const made = `${environment}.new-${randomUUID()}`
-    yield* fileWork(() => mkdir(environments, { recursive: true, mode: 0o700 }))
-    const filling = Effect.flatMap(
-      fill(path, made, existsSync(lockFile) ? ["-r", lockFile] : packages, onLine),
-      (versions) =>
-        fileWork(async () => {
-          await writeFile(lockFile, versions)
-          await rename(made, environment).catch((error: unknown) => {
-            // Another process was faster.
-            if (!existsSync(environment)) throw error
-          })
-        })
-    )
-    yield* Effect.ensuring(filling, Effect.ignore(fileWork(() => rm(made, { recursive: true, force: true }))))
+  const wanted = [...wheels, ...(existsSync(lockFile) ? ["-r", lockFile] : packages)]
+  const uvCode = spawner.exitCode(ChildProcess.make(uv, ["--version"]))
+  const hasUv = (yield* Effect.orElseSucceed(uvCode, () => undefined)) === 0
+  if (hasUv) {
+    yield* run(uv, "venv", "--quiet", "--relocatable", "--python", base, made)
+    yield* run(uv, "pip", "install", "--compile-bytecode", "--python", python, ...wanted)
+  } else {
+    yield* run(base, "-m", "venv", made)
+    const quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+    yield* run(python, "-m", "pip", "install", ...quiet, ...wanted)
+  }
+  const freeze = hasUv
+    ? ChildProcess.make(uv, ["pip", "freeze", "--python", python])
+    : ChildProcess.make(python, ["-m", "pip", "freeze", "--disable-pip-version-check"])
+  const versions = yield* Effect.mapError(spawner.string(freeze), () => installFailed("listing the packages failed"))
+  yield* fileWork(async () => {
+    await writeFile(lockFile, versions)
+    await rename(made, environment).catch((error: unknown) => {
+      // Another process was faster.
+      if (!existsSync(environment)) throw error
+    })
   })
-})
+}, Effect.scoped)
 
 const make = Effect.fnUntraced(function* (options: PythonOptions) {
   const { environments, install = true, python = "python3" } = options
   const others = yield* PackInstaller
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const makeEnvironment = yield* makeEnvironments(options)
   // Packs with the same packages share an environment, which is made once.
   const lock = yield* Semaphore.make(1)
 
-  const installPython = Effect.fnUntraced(function* (
-    given: ReadonlyArray<string>,
-    onLine: (line: string) => Effect.Effect<void>
-  ): Effect.fn.Return<InstalledPack, ReturnType<typeof installFailed>> {
-    const interpreter = yield* Effect.provideService(
-      findInterpreter(python),
-      ChildProcessSpawner.ChildProcessSpawner,
-      spawner
-    )
-    const packages = [...basePackages, ...given]
-    const key = hash("sha256", [interpreter.path, interpreter.version, ...packages].join("\n")).slice(0, 16)
-    const environment = join(environments, `${interpreter.version}-${key}`)
-    if (!existsSync(environment) && !install) return { interpreter: interpreter.path }
-    const making = Effect.suspend(() =>
-      existsSync(environment) ? Effect.void : makeEnvironment(interpreter, environment, packages, onLine)
-    )
-    if (!existsSync(environment)) yield* lock.withPermits(1)(making)
-    return { interpreter: interpreterIn(environment) }
-  })
+  const installPython = Effect.fnUntraced(
+    function* (given: ReadonlyArray<string>, onLine: OnLine) {
+      const { path, version } = yield* findInterpreter(python)
+      const packages = [...basePackages, ...given]
+      const key = hash("sha256", [path, version, ...packages].join("\n")).slice(0, 16)
+      const environment = join(environments, `${version}-${key}`)
+      if (!existsSync(environment) && !install) return { interpreter: path }
+      const making = Effect.suspend(() =>
+        existsSync(environment) ? Effect.void : makeEnvironment(options, path, environment, packages, onLine)
+      )
+      if (!existsSync(environment)) yield* lock.withPermits(1)(making)
+      return { interpreter: interpreterIn(environment) }
+    },
+    Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
+  )
 
   return PackInstaller.of({
     install: (pack, onLine) =>

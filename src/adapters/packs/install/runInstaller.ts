@@ -1,6 +1,7 @@
 import { Duration, Effect, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { PackInstallError } from "../../../application/ports/packs/PackInstaller.ts"
+import { thrownMessage } from "../execution/runPackCode.ts"
 import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
 
 const shutdownTimeout = "2 seconds"
@@ -12,8 +13,14 @@ const maxErrorLines = 50
 
 export const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
 
+/** Makes a function that runs work on files, and names the problem when it fails. */
+export const fileOperation =
+  (problem: string) =>
+  <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
+    Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
+
 /** A program that installs packages. */
-export interface Installer {
+interface Installer {
   readonly command: string
   readonly args: ReadonlyArray<string>
   /** The working folder. */
@@ -58,10 +65,8 @@ export const runInstaller = (
 ): Effect.Effect<void, PackInstallError, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.timeoutOrElse(run(installer, onLine), {
     duration: installer.timeout,
-    orElse: () =>
-      Effect.fail(
-        installFailed(
-          `${installer.command} timed out after ${Duration.format(Duration.fromInputUnsafe(installer.timeout))}`
-        )
-      )
+    orElse: () => {
+      const timeout = Duration.format(Duration.fromInputUnsafe(installer.timeout))
+      return Effect.fail(installFailed(`${installer.command} timed out after ${timeout}`))
+    }
   })

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawn, type StdioOptions } from "node:child_process"
 import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { Deferred, Duration, Effect, type Scope } from "effect"
+import { Deferred, Effect, Option, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -19,17 +19,12 @@ import { withProgress } from "../execution/runPackCode.ts"
 import { toParams, writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import type { ChildMessage, ParentMessage } from "./child.ts"
 
-interface PackProcessHandlers {
-  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
-  readonly onLogLine: (line: PackLogLine) => void
-  /** Runs once when the process exits unexpectedly, with the reason. */
-  readonly onExit: (reason: string) => void
-}
+type Log = (line: PackLogLine) => void
 
-const ackTimeout = Duration.seconds(1)
+const ackTimeout = "1 second"
 
 /** The 5 seconds of `dispose`, plus a margin. */
-const shutdownTimeout = Duration.seconds(6)
+const shutdownTimeout = "6 seconds"
 
 /** In characters. */
 const maxLineLength = 16_384
@@ -39,8 +34,6 @@ const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`,
 
 /** The program that runs a Python pack, and the folder of what packs import of their host. */
 const pythonScript = fileURLToPath(new URL("../python/runner/pack_runner.py", import.meta.url))
-
-const unloaded = "it was unloaded"
 
 /** The exit code of a Python pack without memory. */
 const outOfMemoryCode = 77
@@ -67,93 +60,70 @@ const exitReason = (code: number | null, signal: string | null, memory: number):
 }
 
 /** Logs the output of the process: the host's stdout can carry MCP. */
-const forwardOutput = (
-  output: Readable | null,
-  level: PackLogLine["level"],
-  onLine: PackProcessHandlers["onLogLine"]
-): void => {
+const forwardOutput = (output: Readable | null, level: PackLogLine["level"], log: Log) =>
   output?.setEncoding("utf8").on("data", (text: string) => {
     for (const line of text.split("\n")) {
-      if (line.trim() !== "") onLine({ level, message: line.slice(0, maxLineLength), fields: {} })
+      if (line.trim() !== "") log({ level, message: line.slice(0, maxLineLength), fields: {} })
     }
   })
-}
 
-const killProcessGroup = ({ pid }: ChildProcess): void => {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, "SIGKILL")
-  } catch {
-    // The process has exited.
-  }
-}
+const killProcessGroup = ({ pid }: ChildProcess): Effect.Effect<void> =>
+  // Throws when the process has exited.
+  Effect.ignore(Effect.try(() => pid !== undefined && process.kill(-pid, "SIGKILL")))
 
 /** Starts the process of a pack; the scope asks it to dispose, then kills it. */
 const spawnPackProcess = Effect.fnUntraced(function* (
   source: PackSource,
-  { onExit, onLogLine, onMessage }: PackProcessHandlers
+  log: Log,
+  onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
 ) {
-  const exited = yield* Deferred.make<void>()
+  /** Why the process has exited. */
+  const exited = yield* Deferred.make<string>()
   const disposed = yield* Deferred.make<void>()
   /** Messages without an acknowledgement, oldest first. */
   const pendingAcks: Array<Deferred.Deferred<void>> = []
+  let isClosing = false
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => startProcess(source)),
-    (started) =>
-      Effect.andThen(
-        Effect.sync(() => killProcessGroup(started)),
-        Deferred.await(exited)
-      )
+    (started) => Effect.andThen(killProcessGroup(started), Deferred.await(exited))
   )
-
-  let isClosing = false
-  const reportExit = (reason: string): void => {
-    if (Deferred.doneUnsafe(exited, Effect.void) && !isClosing) onExit(reason)
-  }
+  const setExited = (reason: string) =>
+    Deferred.doneUnsafe(exited, Effect.succeed(isClosing ? "it was unloaded" : reason))
   child.on("message", (report: ChildMessage) => {
-    if (report.type === "disposed") Deferred.doneUnsafe(disposed, Effect.void)
-    else if (report.type === "ack") {
-      const order = pendingAcks.shift()
-      if (order !== undefined) Deferred.doneUnsafe(order, Effect.void)
-    } else onMessage(report)
+    if (report.type !== "ack" && report.type !== "disposed") return onMessage(report)
+    const done = report.type === "ack" ? pendingAcks.shift() : disposed
+    if (done !== undefined) Deferred.doneUnsafe(done, Effect.void)
   })
-  child.on("error", ({ message }) => reportExit(`its process cannot be started: ${message}`))
-  child.on("exit", (code, signal) => reportExit(exitReason(code, signal, source.memory)))
-  forwardOutput(child.stdout, "Info", onLogLine)
-  forwardOutput(child.stderr, "Warn", onLogLine)
+  child.on("error", ({ message }) => setExited(`its process cannot be started: ${message}`))
+  child.on("exit", (code, signal) => setExited(exitReason(code, signal, source.memory)))
+  forwardOutput(child.stdout, "Info", log)
+  forwardOutput(child.stderr, "Warn", log)
 
   /** Sends a message; does nothing after an exit, which has its own event. */
   const send = (order: ParentMessage): void => void child.send(order, () => undefined)
+  const untilExit = (done: Deferred.Deferred<void>) => Effect.raceFirst(Deferred.await(done), Deferred.await(exited))
 
   /** Sends a message that the process must acknowledge within a second; otherwise it is blocked and gets killed. */
   const sendAcknowledged = Effect.fnUntraced(function* (order: ParentMessage) {
     const acknowledged = yield* Deferred.make<void>()
     pendingAcks.push(acknowledged)
     send(order)
-    yield* Effect.raceFirst(Deferred.await(acknowledged), Deferred.await(exited)).pipe(
-      Effect.timeoutOrElse({
-        duration: ackTimeout,
-        orElse: () =>
-          Effect.sync(() => {
-            reportExit("its process was unresponsive for a second and was killed")
-            killProcessGroup(child)
-          })
-      })
-    )
+    if (Option.isSome(yield* Effect.timeoutOption(untilExit(acknowledged), ackTimeout))) return
+    setExited("its process was unresponsive for a second and was killed")
+    yield* killProcessGroup(child)
   })
 
   send({ type: "start", source })
   // Runs before the finalizer that kills the process.
   yield* Effect.addFinalizer(() => {
     isClosing = true
-    return Effect.interruptible(
-      sendAcknowledged({ type: "dispose" }).pipe(
-        Effect.andThen(Effect.raceFirst(Deferred.await(disposed), Deferred.await(exited))),
-        Effect.timeoutOption(shutdownTimeout)
-      )
+    return sendAcknowledged({ type: "dispose" }).pipe(
+      Effect.andThen(untilExit(disposed)),
+      Effect.timeoutOption(shutdownTimeout),
+      Effect.interruptible
     )
   })
-  return { send, sendAcknowledged }
+  return { exited: Deferred.await(exited), send, sendAcknowledged }
 })
 
 const pythonNames = [
@@ -179,15 +149,11 @@ const toPythonManifest = (source: PackSource, routes: unknown, tools: unknown) =
   )
 
 /** Makes the function that prepares a call for the process: embedded files are on disk, as uploads are. */
-const makePreparation = ({ language }: PackSource, { routes, tools }: PackManifest) => {
-  /** The schema of a tool: that of its first route, or of its listing. */
-  const schemaOf = (tool: string): JsonObject =>
-    routes.find((one) => one.tool === tool)?.params ??
-    asObject(tools.find(({ name }) => name === tool)?.["inputSchema"])
-
+const makePreparation = ({ language }: PackSource, { routes, tools }: PackManifest) =>
   // Files are written by the parent: a killed process does not remove its files.
-  return Effect.fnUntraced(function* (request: PackCall) {
-    const schema = schemaOf(request.tool)
+  Effect.fnUntraced(function* (request: PackCall) {
+    const listed = tools.find(({ name }) => name === request.tool)?.["inputSchema"]
+    const schema = routes.find(({ tool }) => tool === request.tool)?.params ?? asObject(listed)
     const files = fileParamsOf(schema)
     const placed = yield* writeEmbeddedFiles(files, request)
     if (language === "node") return placed
@@ -195,7 +161,6 @@ const makePreparation = ({ language }: PackSource, { routes, tools }: PackManife
     const params = yield* toParams(schema, files, placed)
     return { ...placed, params, multiple: Object.keys(files).filter((name) => files[name]?.multiple === true) }
   })
-}
 
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
@@ -212,65 +177,46 @@ export const loadIsolated = Effect.fnUntraced(function* (
   const scope = yield* Effect.scope
   const log = yield* makePackLog(source.name)
   const ready = yield* Deferred.make<PackManifest, PackError>()
-  const exited = yield* Deferred.make<string>()
   const pendingCalls = new Map<number, PendingCall>()
   let lastId = 0
-  let isUnloaded = false
 
-  const crashed = (message: string) => Effect.fail(new PackError({ reason: "crashed", message }))
-  const setReady = (manifest: Effect.Effect<PackManifest, PackError>) => void Deferred.doneUnsafe(ready, manifest)
-  const failToLoad = (message: string) => setReady(Effect.fail(new PackError({ reason: "unusable", message })))
-
+  const setReady = (manifest: Effect.Effect<PackManifest, PackError>) => Deferred.doneUnsafe(ready, manifest)
   const complete = (id: number, outcome: Effect.Effect<JsonObject, PackError>) => {
     const pending = pendingCalls.get(id)
-    if (pending !== undefined) Deferred.doneUnsafe(pending.result, outcome)
+    return pending !== undefined && Deferred.doneUnsafe(pending.result, outcome)
   }
-  const failCalls = (reason: string) => {
-    for (const id of pendingCalls.keys()) complete(id, crashed(reason))
-  }
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      isUnloaded = true
-      failCalls(unloaded)
-    })
-  )
-
-  const child = yield* spawnPackProcess(source, {
-    onLogLine: log,
-    onMessage: (report) => {
-      switch (report.type) {
-        case "ready":
-          return setReady(Effect.succeed(report.manifest))
-        case "declared":
-          return setReady(toPythonManifest(source, report.routes, report.tools))
-        case "unusable":
-          return failToLoad(report.message)
-        case "log":
-          return log(report.line)
-        case "progress":
-          return pendingCalls.get(report.id)?.onProgress(report.progress)
-        case "result":
-          return complete(report.id, Effect.succeed(report.result))
-        case "error":
-          return complete(report.id, Effect.fail(new PackError(report.failure)))
-      }
-    },
-    onExit: (reason) => {
-      failToLoad(reason)
-      Deferred.doneUnsafe(exited, Effect.succeed(reason))
-      failCalls(reason)
+  const child = yield* spawnPackProcess(source, log, (report) => {
+    switch (report.type) {
+      case "ready":
+        return setReady(Effect.succeed(report.manifest))
+      case "declared":
+        return setReady(toPythonManifest(source, report.routes, report.tools))
+      case "unusable":
+        return setReady(Effect.fail(new PackError({ reason: "unusable", message: report.message })))
+      case "log":
+        return log(report.line)
+      case "progress":
+        return pendingCalls.get(report.id)?.onProgress(report.progress)
+      case "result":
+        return complete(report.id, Effect.succeed(report.result))
+      case "error":
+        return complete(report.id, Effect.fail(new PackError(report.failure)))
     }
   })
+  /** Waits for a message; fails when the process exits before it. */
+  const awaitReply = <A>(reply: Deferred.Deferred<A, PackError>, reason: "unusable" | "crashed") =>
+    Effect.raceFirst(
+      Deferred.await(reply),
+      Effect.flatMap(child.exited, (message) => new PackError({ reason, message }))
+    )
 
-  const runCall: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
-    if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
-    if (isUnloaded) return yield* crashed(unloaded)
+  const runCall = Effect.fnUntraced(function* (request: PackCall, onProgress: Parameters<LoadedPack["call"]>[1]) {
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
     return yield* withProgress(onProgress, (report) => {
       pendingCalls.set(id, { result, onProgress: report })
       child.send({ type: "call", id, call: request })
-      return Deferred.await(result).pipe(
+      return awaitReply(result, "crashed").pipe(
         // The acknowledgement arrives in the background.
         Effect.onInterrupt(() => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)),
         Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
@@ -278,9 +224,12 @@ export const loadIsolated = Effect.fnUntraced(function* (
     })
   })
 
-  const manifest = yield* Deferred.await(ready)
+  const manifest = yield* awaitReply(ready, "unusable")
   const prepare = makePreparation(source, manifest)
-  const call: LoadedPack["call"] = (request, onProgress) =>
-    Effect.scoped(Effect.flatMap(prepare(request), (prepared) => runCall(prepared, onProgress)))
-  return { manifest, call, exited: Deferred.await(exited) }
+  return {
+    manifest,
+    call: (request, onProgress) =>
+      Effect.scoped(Effect.flatMap(prepare(request), (prepared) => runCall(prepared, onProgress))),
+    exited: child.exited
+  }
 })

@@ -13,13 +13,6 @@ const { registerHooks } = nodeModule as Partial<typeof nodeModule>
 
 type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput
 
-interface ModuleLoad {
-  /** URL of its folder, with a trailing slash. */
-  readonly folder: string
-  /** Query string of the modules in its folder: every load gets fresh modules. */
-  readonly urlSuffix: string
-}
-
 /** Packages that packs can import without installing them. */
 const sharedPackages = /^(effect|zod)(\/|$)/
 
@@ -28,7 +21,9 @@ const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.
 
 const require = createRequire(import.meta.url)
 
-const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
+/** True for a module in a folder, other than those installed below it. The URL of the folder ends with a slash. */
+const isOwnModule = (url: string, folder: string): boolean =>
+  url.startsWith(folder) && !url.slice(folder.length).includes("/node_modules/")
 
 const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
@@ -75,10 +70,8 @@ const withoutHooks = "this runtime has no module hooks: run packs in Node or Den
 
 /** Node caches CommonJS modules by file, not by URL. */
 const clearRequireCache = (folder: string): void => {
-  const remembered = require.cache
-  for (const file of Object.keys(remembered)) {
-    const url = pathToFileURL(file).href
-    if (url.startsWith(folder) && !isInNodeModules(url.slice(folder.length))) delete remembered[file]
+  for (const file of Object.keys(require.cache)) {
+    if (isOwnModule(pathToFileURL(file).href, folder)) delete require.cache[file]
   }
 }
 
@@ -87,26 +80,24 @@ const clearRequireCache = (folder: string): void => {
  * its memory permanently.
  */
 export const make = Effect.gen(function* () {
-  const loads = new Map<string, ModuleLoad>()
+  /** URLs of folders by the query string of the modules in them: every load gets fresh modules. */
+  const loads = new Map<string, string>()
   /** Distinguishes the modules of several loaders in one thread. */
   const loaderId = randomBytes(6).toString("hex")
 
   /** Finds the pack of an importing module: by its query string, or by its folder for CommonJS. */
-  const findImporter = (url: string): ModuleLoad | undefined => {
-    const marked = loads.get(/\?load=[\w-]+$/.exec(url)?.[0] ?? "")
-    if (marked !== undefined) return marked
-    const latest = [...loads.values()].findLast(({ folder }) => url.startsWith(folder))
-    return latest === undefined || isInNodeModules(url.slice(latest.folder.length)) ? undefined : latest
-  }
+  const findImporter = (url: string) =>
+    [...loads].find(([urlSuffix]) => url.endsWith(urlSuffix)) ??
+    [...loads].findLast(([, folder]) => isOwnModule(url, folder))
 
   const resolve = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
-    const load = context.parentURL === undefined ? undefined : findImporter(context.parentURL)
-    if (load === undefined) return next(specifier, context)
+    const importer = context.parentURL === undefined ? undefined : findImporter(context.parentURL)
+    if (importer === undefined) return next(specifier, context)
+    const [urlSuffix, folder] = importer
     if (specifier === "a2c-smcp/tools") return next(toolsEntryUrl, context)
     const resolved = resolveWithFallback(specifier, context, next)
-    const isOwn = resolved.url.startsWith(load.folder) && !isInNodeModules(resolved.url.slice(load.folder.length))
     const isMarked = resolved.url.includes("?") || context.conditions.includes("require")
-    return isOwn && !isMarked ? { ...resolved, url: resolved.url + load.urlSuffix } : resolved
+    return isOwnModule(resolved.url, folder) && !isMarked ? { ...resolved, url: resolved.url + urlSuffix } : resolved
   }
 
   yield* Effect.acquireRelease(
@@ -122,7 +113,7 @@ export const make = Effect.gen(function* () {
         const urlSuffix = `?load=${loaderId}-${loads.size + 1}`
         return runPackCode(enter, () => {
           const folderUrl = pathToFileURL(`${realpathSync(folder)}/`).href
-          loads.set(urlSuffix, { folder: folderUrl, urlSuffix })
+          loads.set(urlSuffix, folderUrl)
           clearRequireCache(folderUrl)
           return importModule(pathToFileURL(realpathSync(file)).href + urlSuffix)
         })

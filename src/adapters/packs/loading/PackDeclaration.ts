@@ -3,19 +3,12 @@ import { PackError, type PackSource } from "../../../application/ports/packs/Pac
 import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { type DeclaredRoute, findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
-import { fileParamsOf } from "../../../domain/schemas/jsonSchema.ts"
+import { findRouteMismatches, isObjectLike, parseRoutes } from "../../../domain/packs/routes.ts"
 import { type CompileSchema, makeParamsValidator, type ParamsValidator } from "./ParamsValidator.ts"
 
 type Method = (...args: ReadonlyArray<unknown>) => unknown
 
 export type PackMethods = Result.Result.Success<ReturnType<typeof bindMethods>>
-
-/** An exported class or instance; `getInstance` runs the constructor of a class. */
-interface PackExport {
-  readonly name: string
-  readonly getInstance: () => unknown
-}
 
 const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
@@ -23,11 +16,14 @@ const requiredMethods = [
   ["callTool", "call_tool"]
 ] as const
 
+const memberOf = (holder: unknown, name: string): unknown =>
+  Predicate.hasProperty(holder, name) ? holder[name] : undefined
+
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
 const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
   for (const name of names) {
-    const method = Predicate.hasProperty(instance, name) ? instance[name] : undefined
+    const method = memberOf(instance, name)
     if (isMethod(method)) return (...args) => Reflect.apply(method, instance, args)
   }
   return undefined
@@ -40,26 +36,19 @@ const isClass = (value: unknown): value is new () => unknown =>
 const isInstance = (value: unknown): boolean =>
   typeof value === "object" && requiredMethods.some((names) => findMethod(value, names) !== undefined)
 
-const toPackExport = (value: unknown, name: string): PackExport | undefined => {
-  if (isClass(value)) return { name, getInstance: () => new value() }
-  return isInstance(value) ? { name, getInstance: () => value } : undefined
-}
-
 const formatNames = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "nothing" : names.map((name) => `'${name}'`).join(", ")
 
 /**
  * Finds the pack among the exports of a module: by the name of its class, or as the default export. CommonJS exports
- * are members of the default export.
+ * are members of the default export. The result gives the instance; it runs the constructor of a class.
  */
-export const locatePack = (module: object, className: string): Result.Result<PackExport, string> => {
-  const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
-  for (const holder of [module, fallback]) {
-    const found = Predicate.hasProperty(holder, className) ? toPackExport(holder[className], className) : undefined
-    if (found !== undefined) return Result.succeed(found)
+export const locatePack = (module: object, className: string): Result.Result<() => unknown, string> => {
+  const fallback = memberOf(module, "default")
+  for (const value of [memberOf(module, className), memberOf(fallback, className), fallback]) {
+    if (isClass(value)) return Result.succeed(() => new value())
+    if (isInstance(value)) return Result.succeed(() => value)
   }
-  const found = toPackExport(fallback, className)
-  if (found !== undefined) return Result.succeed(found)
   const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
     `class '${className}' not found: the module exports ${formatNames(names)}. Export the class under this name or as the default`
@@ -76,19 +65,7 @@ export const bindMethods = (instance: unknown, name: string) => {
   return Result.succeed({ getRouteConfig, listTools, callTool, dispose: findMethod(instance, ["dispose"]) })
 }
 
-export interface ToolValidator extends ParamsValidator {
-  readonly files: PackRoute["files"]
-}
-
-interface PackDeclaration {
-  readonly manifest: PackManifest
-  /** Validators by tool. */
-  readonly tools: ReadonlyMap<string, ToolValidator>
-}
-
 const maxTools = 256
-
-const anyObjectSchema: JsonObject = { type: "object" }
 
 /** Parses the result of `listTools()`: each tool once, by name, and warnings about the rest. */
 const parseListings = (given: unknown) => {
@@ -118,54 +95,46 @@ const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonOb
   })
 }
 
-const withFileParams = (parameters: ParamsValidator): ToolValidator => ({
-  ...parameters,
-  files: fileParamsOf(parameters.schema)
-})
-
+/** Parses the results of `getRouteConfig()` and `listTools()`. */
 const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
   declaredTools: unknown,
   compile: CompileSchema
-): Result.Result<PackDeclaration, string> =>
+) =>
   Result.gen(function* () {
     const { errors, routes: declared, warnings: routeWarnings } = parseRoutes(name, declaredRoutes)
     const [listings, listWarnings] = yield* parseListings(declaredTools)
     const warnings = [...errors, ...routeWarnings, ...listWarnings]
-    const tools = new Map<string, ToolValidator>()
+    const makeValidator = (what: string, where: string, params: unknown, listed?: JsonObject) =>
+      Result.gen(function* () {
+        const made = makeParamsValidator(params, compile, listed)
+        const parameters = yield* Result.mapError(made, (reason) => `${what}: ${reason}`)
+        if (parameters.warning !== undefined) warnings.push(`${where}: ${parameters.warning}`)
+        return parameters
+      })
+    const tools = new Map<string, ParamsValidator>()
     const listedSchemas = new Map<string, JsonObject>()
     for (const [tool, listing] of listings) {
       // Automata uses `input_schema`.
       const schema = listing["inputSchema"] ?? listing["input_schema"] ?? undefined
       if (schema === undefined) continue
-      const parameters = yield* Result.mapError(
-        makeParamsValidator(schema, compile),
-        (reason) => `inputSchema of the tool '${tool}': ${reason}`
-      )
-      warnings.push(...parameters.warnings.map((warning) => `tool '${tool}': ${warning}`))
+      const parameters = yield* makeValidator(`inputSchema of the tool '${tool}'`, `tool '${tool}'`, schema)
       listedSchemas.set(tool, parameters.schema)
-      tools.set(tool, withFileParams(parameters))
+      tools.set(tool, parameters)
     }
     const routes: Array<PackRoute> = []
-    const firstRouteOfTool = new Map<string, DeclaredRoute>()
     for (const route of declared) {
       const { endpoint, params, requiresSession, tool } = route
-      const parameters = yield* Result.mapError(
-        makeParamsValidator(params, compile, listedSchemas.get(tool)),
-        (reason) => `params of the route ${endpoint}: ${reason}`
-      )
-      const validator = withFileParams(parameters)
-      const { files, schema } = validator
-      warnings.push(...validator.warnings.map((warning) => `route ${endpoint}: ${warning}`))
+      const what = `params of the route ${endpoint}`
+      const parameters = yield* makeValidator(what, `route ${endpoint}`, params, listedSchemas.get(tool))
+      const { files, schema } = parameters
       // Files require a form.
       const useForm = route.useForm || Object.keys(files).length > 0
       routes.push({ endpoint, tool, useForm, params: schema, files, ...definedOnly({ requiresSession }) })
-      const first = firstRouteOfTool.get(tool)
-      if (first === undefined) {
-        firstRouteOfTool.set(tool, route)
-        tools.set(tool, validator)
-      } else if (first.params !== params) {
+      const first = declared.find((one) => one.tool === tool) ?? route
+      if (first === route) tools.set(tool, parameters)
+      else if (first.params !== params) {
         warnings.push(
           `routes ${first.endpoint} and ${endpoint} call the tool '${tool}' with different parameters; ` +
             `those of ${first.endpoint} are used: give each its own 'toolName'`
@@ -174,28 +143,22 @@ const parseDeclaration = (
     }
     const offered: Array<JsonObject> = []
     for (const [tool, listing] of listings) {
-      const inputSchema = listedSchemas.get(tool) ?? tools.get(tool)?.schema ?? anyObjectSchema
+      const parameters = tools.get(tool) ?? (yield* makeParamsValidator({ type: "object" }, compile))
+      tools.set(tool, parameters)
+      const inputSchema = listedSchemas.get(tool) ?? parameters.schema
       offered.push({ ...(yield* toPlainListing(tool, listing)), inputSchema })
-      if (!tools.has(tool)) tools.set(tool, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
     }
     if (tools.size === 0) {
       const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
-    return {
-      manifest: { routes, tools: offered, warnings: [...warnings, ...findRouteMismatches(routes, offered)] },
-      tools
-    }
+    const allWarnings = [...warnings, ...findRouteMismatches(routes, offered)]
+    return { manifest: { routes, tools: offered, warnings: allWarnings } satisfies PackManifest, tools }
   })
 
-/** Builds the declaration of a pack from the results of its methods. Fails for a pack without tools. */
-export const decodeDeclaration = (
-  source: PackSource,
-  declaredRoutes: unknown,
-  declaredTools: unknown,
-  compile: CompileSchema
-): Effect.Effect<PackDeclaration, PackError> =>
-  Effect.suspend(() => Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))).pipe(
+/** Builds the manifest of a pack and the validators of its tools. Fails for a pack without tools. */
+export const decodeDeclaration = (...declared: Parameters<typeof parseDeclaration>) =>
+  Effect.suspend(() => Effect.fromResult(parseDeclaration(...declared))).pipe(
     // Getters of foreign objects can throw.
     Effect.catchDefect(() => Effect.fail("its declaration cannot be read")),
     Effect.mapError((message) => new PackError({ reason: "unusable", message }))

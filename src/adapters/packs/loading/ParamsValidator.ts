@@ -4,7 +4,7 @@ import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
-import { unescapePointerSegment } from "../../../domain/schemas/jsonSchema.ts"
+import { type FileParams, fileParamsOf, unescapePointerSegment } from "../../../domain/schemas/jsonSchema.ts"
 import { errorsFor } from "../../../domain/validation.ts"
 import {
   problemsFromKeywordIssues,
@@ -18,9 +18,10 @@ import { enterDirectly, runPackCode, thrownMessage } from "../execution/runPackC
 export interface ParamsValidator {
   /** JSON Schema of an object. */
   readonly schema: JsonObject
+  readonly files: FileParams
   /** Decodes arguments, including files; fails with all problems. */
   readonly check: (params: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
-  readonly warnings: ReadonlyArray<string>
+  readonly warning?: string
 }
 
 export type CompileSchema = (schema: JsonObject) => CompiledSchema
@@ -48,14 +49,14 @@ const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 
-const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string> => {
+/** The schema of parameters, and the files among them. */
+const normalizeSchema = (declared: JsonObject): Result.Result<Pick<ParamsValidator, "schema" | "files">, string> => {
   const { $schema: _draft, ...top } = resolveTopLevelRef(declared)
-  const marked = addFileTypes(top)
-  const schema = isJsonObject(marked) ? marked : top
-  const type = schema["type"] ?? "object"
-  return type === "object"
-    ? Result.succeed({ ...schema, type })
-    : Result.fail(`the parameters must be an object, not ${JSON.stringify(type)}`)
+  const marked = asObject(addFileTypes(top))
+  const type = marked["type"] ?? "object"
+  if (type !== "object") return Result.fail(`the parameters must be an object, not ${JSON.stringify(type)}`)
+  const schema = { ...marked, type }
+  return Result.succeed({ schema, files: fileParamsOf(schema) })
 }
 
 /** Requirements of a decoder are unknown and cannot be provided. */
@@ -73,14 +74,13 @@ const validatorFromEffectSchema = (params: Schema.ConstraintDecoder<unknown>): R
     const { definitions, schema } = document
     const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
     return {
-      schema: yield* normalizeSchema({ ...schema, ...$defs }),
+      ...(yield* normalizeSchema({ ...schema, ...$defs })),
       check: (params) =>
         decode(params, { errors: errorsFor(params) }).pipe(
           Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, params)),
           // Transformations of a foreign schema can throw.
           Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))
-        ),
-      warnings: []
+        )
     }
   })
 
@@ -92,34 +92,27 @@ const isStandardSchema = (value: unknown): value is StandardSchemaV1 & Partial<S
 const isIssue = (value: unknown): value is StandardIssue =>
   Predicate.hasProperty(value, "message") && typeof value.message === "string"
 
-const validationOutcome = (
-  outcome: unknown,
-  params: JsonObject
-): Effect.Effect<unknown, ReadonlyArray<ParamsProblem>> => {
-  const issues = Predicate.hasProperty(outcome, "issues") ? outcome.issues : undefined
-  if (Array.isArray(issues)) return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), params))
-  return Effect.succeed(Predicate.hasProperty(outcome, "value") ? outcome.value : undefined)
-}
-
 const validatorFromStandardSchema = (
   params: StandardSchemaV1 & Partial<StandardJSONSchemaV1>,
   listedSchema: JsonObject | undefined
 ): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
     const { jsonSchema, validate, vendor } = params["~standard"]
-    const noSchemaWarning = [`schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`]
+    const warning = `schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`
     const options = { target: "draft-2020-12", libraryOptions: { unrepresentable: "any" } } as const
     const declared = yield* jsonSchema === undefined
       ? Result.succeed(listedSchema ?? {})
       : Result.try({ try: (): JsonObject => jsonSchema.input(options), catch: thrownMessage })
     return {
-      schema: yield* normalizeSchema(declared),
-      check: (params) =>
-        runPackCode(enterDirectly, () => validate(params)).pipe(
-          Effect.mapError(({ value }) => generalProblem(value)),
-          Effect.flatMap((outcome) => validationOutcome(outcome, params))
-        ),
-      warnings: jsonSchema === undefined && listedSchema === undefined ? noSchemaWarning : []
+      ...(yield* normalizeSchema(declared)),
+      check: Effect.fnUntraced(function* (params) {
+        const validation = runPackCode(enterDirectly, () => validate(params))
+        const outcome = yield* Effect.mapError(validation, ({ value }) => generalProblem(value))
+        const issues = Predicate.hasProperty(outcome, "issues") ? outcome.issues : undefined
+        if (Array.isArray(issues)) return yield* Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), params))
+        return Predicate.hasProperty(outcome, "value") ? outcome.value : undefined
+      }),
+      ...(jsonSchema === undefined && listedSchema === undefined && { warning })
     }
   })
 
@@ -134,22 +127,21 @@ const validatorFromJsonSchema = (
   compile: CompileSchema
 ): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
-    const schema = yield* normalizeSchema(declared)
+    const described = yield* normalizeSchema(declared)
     // Compiled as declared, so its `$schema` draft applies.
     const validate = compile({ ...declared, type: "object" })
     if (validate instanceof InvalidSchema) return yield* Result.fail(validate.message)
     return {
-      schema,
+      ...described,
       check: (params) =>
         Effect.suspend(() => {
-          const filled = fillDefaults(schema, params)
+          const filled = fillDefaults(described.schema, params)
           const jsonArgs = Record.map(filled, replaceFilesByName)
           const problems = Result.merge(
             Result.try({ try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs), catch: generalProblem })
           )
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
-        }),
-      warnings: []
+        })
     }
   })
 

@@ -33,31 +33,29 @@ export const make = Effect.gen(function* () {
     return [...guardedPacks].find(({ folder }) => stack.includes(`${pathToFileURL(folder).href}/`))
   }
 
-  const listeners = errorEvents.map((event) => {
-    const listener = (error: unknown): void => {
-      const owner = ownerOf(error)
-      if (owner !== undefined) return owner.onUncaught(thrownMessage(error))
-      if (process.listenerCount(event) > 1) return
-      // Restores the default of Node, which ends the process.
-      release()
-      setImmediate(() => {
-        throw error
-      })
-    }
-    return { event, listener }
-  })
   const reportExit = (code: number): void => ownerOf(new Error("exit"))?.onExit(code)
-  const release = () => {
-    process.off("exit", reportExit)
-    for (const { event, listener } of listeners) process.off(event, listener)
+  const listeners = new Map(
+    errorEvents.map((event) => [
+      event,
+      (error: unknown): void => {
+        const owner = ownerOf(error)
+        if (owner !== undefined) return owner.onUncaught(thrownMessage(error))
+        if (process.listenerCount(event) > 1) return
+        // Restores the default of Node, which ends the process.
+        listen("off")
+        setImmediate(() => {
+          throw error
+        })
+      }
+    ])
+  )
+  const listen = (change: "on" | "off") => {
+    process[change]("exit", reportExit)
+    for (const [event, listener] of listeners) process[change](event, listener)
   }
-
   yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      process.on("exit", reportExit)
-      for (const { event, listener } of listeners) process.on(event, listener)
-    }),
-    () => Effect.sync(release)
+    Effect.sync(() => listen("on")),
+    () => Effect.sync(() => listen("off"))
   )
 
   return {

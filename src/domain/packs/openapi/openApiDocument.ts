@@ -1,80 +1,67 @@
+import { Array, Record, Schema } from "effect"
 import { sanitizeName } from "../../tools/exposedNames.ts"
-import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { embedSchema } from "./embedSchema.ts"
+import { executionPath, ExecutionRequest } from "../packExecution.ts"
 import type { PackRoute } from "../PackManifest.ts"
+import { replaceFileParams } from "../params/embeddedFile.ts"
 
-const stringSchema = { type: "string" }
-const anyObjectSchema = { type: "object" }
+const text = { type: "string" }
+const binary = { type: "string", contentEncoding: "base64" }
+const anyObject = { type: "object" }
 
-const objectSchema = (
-  properties: JsonObject,
-  required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => ({ type: "object", properties, required })
+const listSchema = (items: JsonObject): JsonObject => ({ type: "array", items })
 
-const contentBlockSchema = (
-  type: string,
-  properties: JsonObject,
-  required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => objectSchema({ type: { const: type }, ...properties }, ["type", ...required])
+/** All members are required but the optional ones. */
+const objectSchema = (properties: JsonObject, ...optional: ReadonlyArray<string>): JsonObject => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties).filter((name) => !optional.includes(name))
+})
 
-const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
+const blockSchema = (type: string, properties: JsonObject, ...optional: ReadonlyArray<string>): JsonObject =>
+  objectSchema({ type: { const: type }, ...properties }, ...optional)
 
 const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-const responseSchemas: { readonly [name: string]: JsonObject } = {
-  TextContent: contentBlockSchema("text", { text: stringSchema }),
-  ImageContent: contentBlockSchema("image", binaryProperties),
-  AudioContent: contentBlockSchema("audio", binaryProperties),
-  EmbeddedResource: contentBlockSchema("resource", {
-    resource: objectSchema(
-      { uri: stringSchema, mimeType: stringSchema, text: stringSchema, blob: binaryProperties.data },
-      ["uri"]
-    )
+const contentSchemas = {
+  TextContent: blockSchema("text", { text }),
+  ImageContent: blockSchema("image", { data: binary, mimeType: text }),
+  AudioContent: blockSchema("audio", { data: binary, mimeType: text }),
+  EmbeddedResource: blockSchema("resource", {
+    resource: objectSchema({ uri: text, mimeType: text, text, blob: binary }, "mimeType", "text", "blob")
   }),
-  ResourceLink: contentBlockSchema("resource_link", { uri: stringSchema, name: stringSchema, mimeType: stringSchema }, [
-    "uri",
-    "name"
-  ]),
+  ResourceLink: blockSchema("resource_link", { uri: text, name: text, mimeType: text }, "mimeType")
+}
+
+const responseSchemas: { readonly [name: string]: JsonObject } = {
+  ...contentSchemas,
   ToolResult: objectSchema(
     {
       content: {
-        type: "array",
-        description: "Content blocks of the result, as in MCP",
-        items: {
-          oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(schemaRef)
-        }
+        ...listSchema({ oneOf: Object.keys(contentSchemas).map(schemaRef) }),
+        description: "Content blocks of the result, as in MCP"
       },
-      structuredContent: { ...anyObjectSchema, description: "Structured result, when the tool returns one" },
+      structuredContent: { ...anyObject, description: "Structured result, when the tool returns one" },
       isError: { type: "boolean", description: "True when the tool reports a failure" }
     },
-    ["content"]
+    "structuredContent",
+    "isError"
   ),
-  Error: objectSchema({ detail: stringSchema }),
+  Error: objectSchema({ detail: text }),
   ValidationError: objectSchema({
-    detail: {
-      type: "array",
-      items: objectSchema({
-        loc: { type: "array", items: { anyOf: [stringSchema, { type: "integer" }] } },
-        msg: stringSchema,
-        type: stringSchema
-      })
-    }
+    detail: listSchema(objectSchema({ loc: listSchema({ anyOf: [text, { type: "integer" }] }), msg: text, type: text }))
   }),
-  ServerInfo: objectSchema({
-    message: stringSchema,
-    version: stringSchema,
-    tools_count: { type: "integer", minimum: 0 }
-  }),
+  ServerInfo: objectSchema({ message: text, version: text, tools_count: { type: "integer", minimum: 0 } }),
   Health: objectSchema({ status: { const: "healthy" } }),
   ToolList: objectSchema(
     {
-      tools: {
-        type: "array",
-        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, ["name"])
-      },
-      packs: { type: "array", items: objectSchema({ name: stringSchema, status: stringSchema }) }
+      tools: listSchema(
+        objectSchema({ name: text, description: text, inputSchema: anyObject }, "description", "inputSchema")
+      ),
+      packs: listSchema(objectSchema({ name: text, status: text }))
     },
-    ["tools"]
+    "packs"
   )
 }
 
@@ -94,14 +81,19 @@ const errorDescriptions: { readonly [status: string]: string } = {
   504: "The tool timed out"
 }
 
-const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
-  Object.fromEntries(statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")]))
+const { 401: unauthorized, ...failures } = Record.map(errorDescriptions, (one) => jsonResponse(one, "Error"))
 
-const toolCallResponses = (requiresKey: boolean): JsonObject => ({
+const toolCallResponses: JsonObject = {
   200: jsonResponse("Result of the tool", "ToolResult"),
   422: jsonResponse("The parameters are invalid", "ValidationError"),
-  ...errorResponses(...(requiresKey ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
-})
+  ...failures
+}
+
+/** A client can send the key in either way. */
+const security = [{ apiKey: [] }, { bearer: [] }]
+
+const withKey = (requiresKey: boolean, responses: JsonObject): JsonObject =>
+  requiresKey ? { responses: { ...responses, 401: unauthorized }, security } : { responses }
 
 export interface OpenApiHost {
   readonly version: string
@@ -123,6 +115,8 @@ interface Operation {
   readonly id: string
   readonly pack: OpenApiPack
   readonly route: PackRoute
+  /** Takes the parameters as the payload of an execution. */
+  readonly isExecution: boolean
 }
 
 const hostOperationIds = { "/": "getServerInfo", "/health": "getHealth", "/tools": "listTools" } as const
@@ -135,16 +129,19 @@ const operationIdOf = (endpoint: string): string =>
 
 /** Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. */
 const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
-  const routes = new Map<string, Omit<Operation, "id">>()
-  for (const pack of packs) {
-    for (const route of pack.routes) {
-      if (!routes.has(route.endpoint)) routes.set(route.endpoint, { pack, route })
-    }
-  }
-  const ids = [...routes.keys()].map(operationIdOf)
+  const routes = packs.flatMap((pack) => pack.routes.map((route) => ({ pack, route, isExecution: false })))
+  const calls = Array.dedupeWith(routes, (one, other) => one.route.endpoint === other.route.endpoint)
+  const executions = calls.map(({ pack, route }) => ({
+    pack,
+    route: { ...route, endpoint: `${route.endpoint}${executionPath}`, useForm: false },
+    isExecution: true
+  }))
+  const operations = [...calls, ...executions]
+  const ids = operations.map(({ route }) => operationIdOf(route.endpoint))
   const isShared = (id: string) =>
     ids.indexOf(id) !== ids.lastIndexOf(id) || Object.values<string>(hostOperationIds).includes(id)
-  return [...routes].map(([endpoint, operation]) => {
+  return operations.map((operation) => {
+    const { endpoint } = operation.route
     const id = operationIdOf(endpoint)
     // A path is not a valid name, so `sanitizeName` always adds the hash.
     return { ...operation, id: isShared(id) ? sanitizeName(endpoint, maxOperationIdLength) : id }
@@ -153,21 +150,18 @@ const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Ope
 
 const paramsSchemaName = (id: string): string => `params.${id}`
 
-const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
-  const file = { type: "string", format: "binary" }
-  const described = isJsonObject(schema) && typeof schema["description"] === "string"
-  return {
-    ...(multiple ? { type: "array", items: file } : file),
-    ...(described && { description: schema["description"] })
-  }
-}
+const executionSchema = Schema.toJsonSchemaDocument(ExecutionRequest).schema
 
-const paramsSchemaOf = ({ id, route: { files, params, useForm } }: Operation): JsonObject => {
-  const schema = embedSchema({ type: "object", ...params }, `#/components/schemas/${paramsSchemaName(id)}`)
-  const properties = asObject(schema["properties"])
-  if (!useForm || Object.keys(files).length === 0) return schema
-  const forms = Object.entries(files).map(([name, { multiple }]) => [name, formFileSchema(properties[name], multiple)])
-  return { ...schema, properties: { ...properties, ...Object.fromEntries(forms) } }
+const paramsSchemaOf = ({ id, isExecution, route }: Operation): JsonObject => {
+  const { files, params, requiresSession, useForm } = route
+  const own = `#/components/schemas/${paramsSchemaName(id)}`
+  if (isExecution) {
+    const payload = embedSchema({ type: "object", ...params }, `${own}/properties/payload`)
+    const required = ["task", "payload", ...(requiresSession === true ? ["session"] : [])]
+    return { ...executionSchema, properties: { ...asObject(executionSchema["properties"]), payload }, required }
+  }
+  const schema = embedSchema({ type: "object", ...params }, own)
+  return useForm ? replaceFileParams(schema, files, { type: "string", format: "binary" }) : schema
 }
 
 const contentTypesOf = ({ files, useForm }: PackRoute): ReadonlyArray<string> => {
@@ -179,22 +173,18 @@ const contentTypesOf = ({ files, useForm }: PackRoute): ReadonlyArray<string> =>
 const joinParagraphs = (...texts: ReadonlyArray<string>): string =>
   [...new Set(texts.map((text) => text.trim()))].filter((text) => text !== "").join("\n\n")
 
-const describeOperation = ({ id, pack, route }: Operation, requiresKey: boolean): JsonObject => {
+const describeOperation = ({ id, isExecution, pack, route }: Operation, requiresKey: boolean): JsonObject => {
   const tool = pack.tools.find(({ name }) => name === route.tool) ?? {}
   const content = contentTypesOf(route).map((type) => [type, { schema: schemaRef(paramsSchemaName(id)) }])
   return {
     operationId: id,
     tags: [pack.name],
-    summary: stringOrEmpty(tool["title"]) || route.tool,
+    summary: `${stringOrEmpty(tool["title"]) || route.tool}${isExecution ? " with a task" : ""}`,
     description: stringOrEmpty(tool["description"]) || pack.description,
     requestBody: { required: true, content: Object.fromEntries(content) },
-    responses: toolCallResponses(requiresKey),
-    ...(requiresKey && { security })
+    ...withKey(requiresKey, toolCallResponses)
   }
 }
-
-/** A client can send the key in either way. */
-const security = [{ apiKey: [] }, { bearer: [] }]
 
 const securitySchemes = {
   apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
@@ -202,20 +192,15 @@ const securitySchemes = {
 }
 
 const hostPaths = (requiresKey: boolean): JsonObject => {
-  const isUp = (operationId: string, summary: string, schema: string) => ({
-    get: { operationId, summary, responses: { 200: jsonResponse("The server is up", schema) } }
+  const page = (operationId: string, summary: string, responses: JsonObject) => ({
+    get: { operationId, summary, ...responses }
   })
+  const isUp = (schema: string) => ({ responses: { 200: jsonResponse("The server is up", schema) } })
+  const listing = withKey(requiresKey, { 200: jsonResponse("Tools and packs", "ToolList") })
   return {
-    "/": isUp(hostOperationIds["/"], "Returns the version of the server and the number of tools", "ServerInfo"),
-    "/health": isUp(hostOperationIds["/health"], "Returns the health of the server", "Health"),
-    "/tools": {
-      get: {
-        operationId: hostOperationIds["/tools"],
-        summary: "Lists all tools and packs",
-        responses: { 200: jsonResponse("Tools and packs", "ToolList"), ...(requiresKey && errorResponses(401)) },
-        ...(requiresKey && { security })
-      }
-    }
+    "/": page(hostOperationIds["/"], "Returns the version of the server and the number of tools", isUp("ServerInfo")),
+    "/health": page(hostOperationIds["/health"], "Returns the health of the server", isUp("Health")),
+    "/tools": page(hostOperationIds["/tools"], "Lists all tools and packs", listing)
   }
 }
 

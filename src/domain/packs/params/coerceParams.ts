@@ -7,19 +7,13 @@ import {
   declaredTypes
 } from "../../schemas/jsonSchema.ts"
 
-interface TargetType {
-  readonly types: ReadonlySet<unknown>
-  readonly literals: ReadonlyArray<unknown>
-  readonly subschemas: ReadonlyArray<JsonObject>
-  /** The schema accepts any string, not only literals. */
-  readonly acceptsText: boolean
-  readonly acceptsNull: boolean
-}
+type TargetType = ReturnType<typeof targetTypeOf>
 
-const targetTypeOf = (root: JsonObject, schema: unknown): TargetType => {
+const targetTypeOf = (root: JsonObject, schema: unknown) => {
   const subschemas = collectSubschemas(root, schema, "all")
   const types = new Set(subschemas.flatMap(declaredTypes))
   const literals = subschemas.flatMap(literalValues)
+  /** The schema accepts any string, not only literals. */
   const acceptsText = subschemas.some(
     (part) => declaredTypes(part).includes("string") && literalValues(part).length === 0
   )
@@ -27,26 +21,14 @@ const targetTypeOf = (root: JsonObject, schema: unknown): TargetType => {
 }
 
 /** Boolean words of pydantic, case-insensitive. */
-const trueWords: ReadonlySet<string> = new Set(["true", "1", "on", "yes", "t", "y"])
-const falseWords: ReadonlySet<string> = new Set(["false", "0", "off", "no", "f", "n"])
+const booleanWords: ReadonlyMap<string, boolean> = new Map([
+  ...["true", "1", "on", "yes", "t", "y"].map((word) => [word, true] as const),
+  ...["false", "0", "off", "no", "f", "n"].map((word) => [word, false] as const)
+])
 
-const parseInteger = (text: string): number | undefined => {
-  if (!/^[+-]?\d+(\.0*)?$/.test(text.trim())) return undefined
-  const value = Number(text)
-  // A larger integer would silently lose precision.
-  return Number.isSafeInteger(value) ? value : undefined
-}
-
-const parseNumber = (text: string): number | undefined => {
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text.trim())) return undefined
-  const value = Number(text)
-  return Number.isFinite(value) ? value : undefined
-}
-
-const parseBoolean = (text: string): boolean | undefined => {
-  const word = text.toLowerCase()
-  return trueWords.has(word) ? true : falseWords.has(word) ? false : undefined
-}
+/** The number in a text of this form; undefined when it is not valid. A larger integer would silently lose precision. */
+const parseNumber = (text: string, form: RegExp, isValid: (value: number) => boolean): number | undefined =>
+  form.test(text.trim()) && isValid(Number(text)) ? Number(text) : undefined
 
 const parseBodyJson = (text: string): unknown => {
   const parsed = parseJson(text)
@@ -68,9 +50,9 @@ const coerceText = (
   if (types.has("object") && isJsonObject(json)) return json
   if (types.has("array") && Array.isArray(json)) return json
   const value =
-    (types.has("integer") ? parseInteger(text) : undefined) ??
-    (types.has("number") ? parseNumber(text) : undefined) ??
-    (types.has("boolean") ? parseBoolean(text) : undefined)
+    (types.has("integer") ? parseNumber(text, /^[+-]?\d+(\.0*)?$/, Number.isSafeInteger) : undefined) ??
+    (types.has("number") ? parseNumber(text, /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/, Number.isFinite) : undefined) ??
+    (types.has("boolean") ? booleanWords.get(text.toLowerCase()) : undefined)
   if (value !== undefined) return value
   if (acceptsNull && text.toLowerCase() === "null") return null
   if (!types.has("array")) return text

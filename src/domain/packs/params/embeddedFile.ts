@@ -1,6 +1,6 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../json.ts"
-import { fileParamsOf } from "../../schemas/jsonSchema.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../json.ts"
+import { type FileParams, fileParamsOf } from "../../schemas/jsonSchema.ts"
 
 /** A file inside the arguments of a call: MCP has no attachments. */
 export interface EmbeddedFile {
@@ -70,22 +70,21 @@ const embeddedFileSchema: JsonObject = {
   ]
 }
 
+/** Replaces the file parameters of a schema by another schema of a file; their descriptions stay. */
+export const replaceFileParams = (schema: JsonObject, files: FileParams, file: JsonObject): JsonObject => {
+  if (Object.keys(files).length === 0) return schema
+  const properties = asObject(schema["properties"])
+  const replaced = Object.entries(files).map(([name, { multiple }]) => {
+    const { description } = asObject(Object.hasOwn(properties, name) ? properties[name] : undefined)
+    const type = multiple ? { type: "array", items: file } : file
+    return [name, { ...(typeof description === "string" && { description }), ...type }] as const
+  })
+  return { ...schema, properties: { ...properties, ...Object.fromEntries(replaced) } }
+}
+
 /** Replaces file parameters in a schema by embedded files, for clients without uploads. */
 export const embedFileParams = (schema: JsonObject): JsonObject => {
-  const files = fileParamsOf(schema)
-  const { properties } = schema
-  if (!isJsonObject(properties) || Object.keys(files).length === 0) return schema
-  const entries = Object.entries(properties).map(([name, given]) => {
-    const file = Object.hasOwn(files, name) ? files[name] : undefined
-    if (file === undefined) return [name, given] as const
-    const description = isJsonObject(given) ? given["description"] : undefined
-    return [
-      name,
-      {
-        ...(typeof description === "string" && { description }),
-        ...(file.multiple ? { type: "array", items: embeddedFileSchema } : embeddedFileSchema)
-      }
-    ] as const
-  })
-  return { ...schema, properties: Object.fromEntries(entries) }
+  const properties = asObject(schema["properties"])
+  const own = Object.entries(fileParamsOf(schema)).filter(([name]) => Object.hasOwn(properties, name))
+  return replaceFileParams(schema, Object.fromEntries(own), embeddedFileSchema)
 }

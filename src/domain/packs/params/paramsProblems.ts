@@ -56,17 +56,15 @@ export const problemsFromStandardIssues = (
       : paramsProblem(truncateQuote(message), toLocation(keys, params))
   })
 
-/** Codes of pydantic by expected type and by violated keyword. */
-const typeErrorCodes = new Map([
+/** Codes of pydantic by expected type, or by another violated keyword. */
+const errorCodes = new Map([
   ["string", "string_type"],
   ["integer", "int_type"],
   ["number", "float_type"],
   ["boolean", "bool_type"],
   ["array", "list_type"],
   ["object", "dict_type"],
-  ["null", "none_required"]
-])
-const keywordErrorCodes = new Map([
+  ["null", "none_required"],
   ["minimum", "greater_than_equal"],
   ["exclusiveMinimum", "greater_than"],
   ["maximum", "less_than_equal"],
@@ -84,7 +82,7 @@ const keywordErrorCodes = new Map([
 ])
 
 const errorCodeOf = ({ keyword, params }: KeywordIssue): string =>
-  (keyword === "type" ? typeErrorCodes.get(String(params["type"])) : keywordErrorCodes.get(keyword)) ?? "value_error"
+  errorCodes.get(keyword === "type" ? String(params["type"]) : keyword) ?? "value_error"
 
 /** A schema made by a program can contain values that JSON cannot represent. */
 const formatValue = (value: unknown): string =>
@@ -109,12 +107,8 @@ const formatMessage = (issue: KeywordIssue): string =>
     : formatViolation(issue)
 
 /** Member that an issue refers to when its pointer leads to the parent object. */
-const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
-  const { additionalProperty, missingProperty, unevaluatedProperty } = params
-  return [missingProperty, additionalProperty, unevaluatedProperty]
-    .filter((name) => typeof name === "string")
-    .slice(0, 1)
-}
+const memberNameOf = ({ params: { additionalProperty, missingProperty, unevaluatedProperty } }: KeywordIssue) =>
+  [missingProperty, additionalProperty, unevaluatedProperty].filter((name) => typeof name === "string").slice(0, 1)
 
 export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,

@@ -106,6 +106,14 @@ describe("installer of Python packs", () => {
       "No solution found; Because tiny was not found and you require tiny==9, it fails."
     ],
     [
+      "error: Failed to fetch: `http://127.0.0.1:9/simple/tiny/`\n  Caused by: Could not connect, are you offline?",
+      "Failed to fetch: `http://127.0.0.1:9/simple/tiny/`; Could not connect, are you offline?"
+    ],
+    [
+      "error: Request failed after 3 retries in 4.9s\n  cause: Failed to fetch: http://127.0.0.1:9/simple/tiny/\n  cause: error sending request\n  cause: Connection refused (os error 111)",
+      "Request failed after 3 retries in 4.9s; Failed to fetch: http://127.0.0.1:9/simple/tiny/; Connection refused (os error 111)"
+    ],
+    [
       "  × No solution found\n  ╰─▶ Because tiny==9 has no usable wheels, it fails.",
       "No solution found; Because tiny==9 has no usable wheels, it fails. (only wheels are installed: --allow-scripts also builds packages)"
     ]
@@ -116,6 +124,50 @@ describe("installer of Python packs", () => {
       writeFileSync(uv, `#!/bin/sh\n[ "$1" = pip ] || exit 0\ncat >&2 <<'END'\n${output}\nEND\nexit 1\n`)
       chmodSync(uv, 0o755)
       assert.strictEqual(yield* failure(install(["tiny==9"], { uv })), message)
+    })
+  )
+
+  it.live.each([
+    [
+      "NewConnectionError('<pip.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] Connection refused')",
+      "Failed to establish a new connection: [Errno 111] Connection refused"
+    ],
+    [
+      `NameResolutionError("<pip.HTTPSConnection object at 0x7f>: Failed to resolve 'pypi.org' ([Errno -2] Name or service not known)")`,
+      "Failed to resolve 'pypi.org' ([Errno -2] Name or service not known)"
+    ],
+    [
+      `ReadTimeoutError("HTTPSConnectionPool(host='pypi.org', port=443): Read timed out. (read timeout=15)")`,
+      "HTTPSConnectionPool(host='pypi.org', port=443): Read timed out. (read timeout=15)"
+    ],
+    [
+      "ConnectTimeoutError(<pip.HTTPSConnection object at 0x7>, 'Connection to 10.0.0.1 timed out. (connect timeout=15)')",
+      "Connection to 10.0.0.1 timed out. (connect timeout=15)"
+    ],
+    [
+      "ProtocolError('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))",
+      "Connection aborted. Remote end closed connection without response"
+    ],
+    [
+      "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)'))",
+      "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)"
+    ],
+    [
+      "ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 403 Forbidden'))",
+      "Cannot connect to proxy. Tunnel connection failed: 403 Forbidden"
+    ]
+  ])("tells why pip cannot reach the index: %s", ([exception, cause]) =>
+    Effect.gen(function* () {
+      const retries = [4, 0].map(
+        (left) =>
+          `WARNING: Retrying (Retry(total=${left}, read=None)) after connection broken by '${exception}': /simple/tiny/`
+      )
+      const { folder, install } = yield* fakePython(`cat ../output >&2; exit 1`)
+      writeFileSync(
+        join(folder, "output"),
+        [...retries, "ERROR: Could not find a version that satisfies tiny (from versions: none)"].join("\n")
+      )
+      assert.strictEqual(yield* failure(install(["tiny"])), `the index of packages cannot be reached: ${cause}`)
     })
   )
 

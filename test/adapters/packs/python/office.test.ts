@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { connectAgent, runComputer, runServer } from "../../../../src/main/entrypoints/promise.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { connectAgent, runComputer, type ComputerOptions, runServer } from "../../../../src/main/entrypoints/promise.ts"
 import { temporaryFolder } from "../../../temporaryFolder.ts"
 import { write } from "../packs.ts"
 import { cache, describePython, pythonPack } from "./python.ts"
@@ -35,7 +36,43 @@ const read = (file: string): string => {
   }
 }
 
+const fixtures = join(import.meta.dirname, "../../../fixtures/packs/python/src")
+
+/** A Computer that serves the packs of a folder, and an Agent that sees their tools. */
+const officeOf = async (folder: string, count: number, confirm: NonNullable<ComputerOptions["confirm"]>) => {
+  await using started = new AsyncDisposableStack()
+  const server = started.use(await runServer({ authenticate: "allowAll" }))
+  const place = { url: server.url, office: "team" }
+  const packs = {
+    command: process.execPath,
+    args: [command, "tools", "serve", folder, "--mcp", "stdio"],
+    env: { XDG_CACHE_HOME: cache }
+  }
+  started.use(await runComputer({ ...place, name: "desk", config: { mcpServers: { packs } }, confirm }))
+  const agent = started.use(await connectAgent({ ...place, name: "thinker" }))
+  for await (const { computers } of agent.changes()) if ((computers.get("desk")?.tools?.length ?? 0) === count) break
+  const resources = started.move()
+  return { agent, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
 describePython("Python pack in an office", () => {
+  it("replies to an Agent with the packs of the specification, a file included", async () => {
+    const asked: Array<string> = []
+    await using office = await officeOf(fixtures, 2, ({ tool }) => {
+      asked.push(tool)
+      return true
+    })
+    const call = async (tool: string, params: JsonObject) => (await office.agent.callTool({ tool, params })).content
+    assert.deepStrictEqual(await call("text_counter", { text: "hi there 你好" }), [
+      { type: "text", text: "字符数: 11, 单词数: 3" }
+    ])
+    const file = `data:text/plain;name=a.txt;base64,${Buffer.from("héllo").toString("base64")}`
+    assert.deepStrictEqual(await call("file_analyzer", { file, detail_level: "detailed" }), [
+      { type: "text", text: "文件名: a.txt\n大小: 6 字节\n详细程度: detailed" }
+    ])
+    assert.deepStrictEqual(asked, ["text_counter", "file_analyzer"])
+  })
+
   it.live("asks for consent, reports progress, and ends when its call is cancelled", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
@@ -44,28 +81,12 @@ describePython("Python pack in an office", () => {
         "pack_tool.py": waiting
       })
       yield* Effect.promise(async () => {
-        await using server = await runServer({ authenticate: "allowAll" })
-        const place = { url: server.url, office: "team" }
         const asked: Array<string> = []
-        await using _computer = await runComputer({
-          ...place,
-          name: "desk",
-          config: {
-            mcpServers: {
-              packs: {
-                command: process.execPath,
-                args: [command, "tools", "serve", join(folder, "packs"), "--mcp", "stdio"],
-                env: { XDG_CACHE_HOME: cache }
-              }
-            }
-          },
-          confirm: ({ params, tool }) => {
-            asked.push(`${tool} ${String(params["text"])}`)
-            return params["text"] !== "no"
-          }
+        await using office = await officeOf(join(folder, "packs"), 1, ({ params, tool }) => {
+          asked.push(`${tool} ${String(params["text"])}`)
+          return params["text"] !== "no"
         })
-        await using agent = await connectAgent({ ...place, name: "thinker" })
-        for await (const { computers } of agent.changes()) if ((computers.get("desk")?.tools?.length ?? 0) > 0) break
+        const { agent } = office
         const statuses: Array<string> = []
         const onStatus = (status: { readonly _tag: string }) => void statuses.push(status._tag)
 

@@ -2,37 +2,14 @@ import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Redacted } from "effect"
-import { serveTools } from "../../../../src/adapters/packs/http/ToolServer.ts"
-import { PackHost } from "../../../../src/application/packs/PackHost.ts"
+import { Effect, Fiber } from "effect"
 import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
-import { packHostWith } from "./host.ts"
+import { packHostWith, type Served, served } from "./host.ts"
 import { describePython } from "./python.ts"
 
 const fixtures = join(import.meta.dirname, "../../../fixtures/packs/python")
 
-/** Serves the packs of the seed and those of an installation of Automata, as they are. */
-const served = Effect.gen(function* () {
-  const host = yield* PackHost
-  yield* host.rescan
-  const { url } = yield* serveTools({ port: 0, key: Redacted.make("k3y-of-the-tools") })
-  const request = (path: string, init: RequestInit) =>
-    Effect.promise(async () => {
-      const headers = { "X-API-Key": "k3y-of-the-tools", ...init.headers }
-      const response = await fetch(`${url}${path}`, { ...init, headers })
-      return { status: response.status, body: (await response.json()) as JsonObject }
-    })
-  const post = (path: string, body: unknown) =>
-    request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })
-  const upload = (path: string, fields: ReadonlyArray<readonly [string, string | File]>) => {
-    const body = new FormData()
-    for (const [name, value] of fields) body.append(name, value)
-    return request(path, { method: "POST", body })
-  }
-  return { host, post, request, upload }
-})
-
-const live = (title: string, body: (world: Effect.Success<typeof served>) => Effect.Effect<void, unknown>) =>
+const live = (title: string, body: (world: Served) => Effect.Effect<void, unknown>) =>
   it.live(title, () =>
     Effect.flatMap(served, body).pipe(
       Effect.provide(packHostWith([join(fixtures, "src"), join(fixtures, "moved")])),

@@ -127,6 +127,20 @@ describe("valid document", () => {
 })
 
 describe("document content", () => {
+  it("contains the execution of each endpoint, with its parameters as payload", () => {
+    const definitions = object({ a: { $ref: "#/$defs/A" } }, { $defs: { A: text } })
+    const document = makeOpenApiDocument(open, [
+      pack([route("/tools/a", definitions), route("/tools/f", object({ f: file }), { requiresSession: true })])
+    ])
+    const execution = (endpoint: string, ...path: ReadonlyArray<string>) =>
+      operation(document, `${endpoint}/execute`, ...jsonSchema, ...path)
+    assert.strictEqual(operation(document, "/tools/a/execute", "operationId"), "a_execute")
+    assert.deepStrictEqual(execution("/tools/a", "properties", "payload", "properties", "a"), text)
+    assert.deepStrictEqual(execution("/tools/a", "required"), ["task", "payload"])
+    assert.include(execution("/tools/a", "properties", "task", "required"), "user_id")
+    assert.deepStrictEqual(execution("/tools/f", "required"), ["task", "payload", "session"])
+  })
+
   it("contains parameters with their definitions", () => {
     const params = object({ level: { $ref: "#/$defs/Level" } }, { $defs: { Level: { enum: [1, 2] } } })
     const document = makeOpenApiDocument(open, [pack([route("/a", params)])])
@@ -252,7 +266,7 @@ describe("document content", () => {
     const document = makeOpenApiDocument(open, [
       pack([route("/tools/video/generate"), route("/fetch"), route("/tools/text_counter")])
     ])
-    assert.deepStrictEqual(operationIds(document).slice(3), ["video_generate", "fetch", "text_counter"])
+    assert.deepStrictEqual(operationIds(document).slice(3, 6), ["video_generate", "fetch", "text_counter"])
   })
 
   it("adds a hash to duplicate and reserved operation ids", () => {

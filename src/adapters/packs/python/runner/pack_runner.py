@@ -279,14 +279,12 @@ def failure_of(error: BaseException) -> dict:
     if isinstance(error, Rejected):
         failure = {"reason": error.reason, "message": str(error)}
         return {**failure, "problems": error.problems} if error.problems else failure
-    if isinstance(error, McpError):
-        message = message_of(error)
-        if error.error.code == INVALID_PARAMS:
-            problem = {"loc": ["body"], "msg": message, "type": "value_error"}
-            return {"reason": "invalid_params", "message": message, "problems": [problem]}
-        reason = "unknown_tool" if error.error.code == METHOD_NOT_FOUND else "failed"
-        return {"reason": reason, "message": message}
-    return {"reason": "failed", "message": message_of(error)}
+    message = message_of(error)
+    code = error.error.code if isinstance(error, McpError) else None
+    if code == INVALID_PARAMS:
+        problem = {"loc": ["body"], "msg": message, "type": "value_error"}
+        return {"reason": "invalid_params", "message": message, "problems": [problem]}
+    return {"reason": "unknown_tool" if code == METHOD_NOT_FOUND else "failed", "message": message}
 
 
 class Runner:
@@ -317,7 +315,11 @@ class Runner:
 
     async def start(self, source: dict) -> None:
         try:
-            limit_memory(source["memory"])
+            import resource
+
+            # Private writable memory; the limit of addresses would count what libraries reserve.
+            limit = source["memory"] * 1024 * 1024
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
             self.log = attempt("the import of the base packages", source["folder"], lambda: collect_logs(self.channel))
             self.pack = Pack(source, load_tool(source))
             self.channel.send({"type": "declared", **await self.pack.declare()})
@@ -328,6 +330,7 @@ class Runner:
 
     async def serve(self, call_id: int, call: dict) -> None:
         from app.base_tool import progress_reporter
+        from app.execution_context import ExecutionContext, set_execution_context
 
         def report(progress, total, message) -> None:
             fields = {"progress": progress, "total": total, "message": message}
@@ -336,7 +339,8 @@ class Runner:
 
         progress_reporter.set(report)
         try:
-            enter_execution(call.get("execution"))
+            if "execution" in call:
+                set_execution_context(ExecutionContext(**call["execution"]))
             result = await self.pack.call(call)
             self.channel.send({"type": "result", "id": call_id, "result": result})
         except MemoryError:
@@ -370,21 +374,6 @@ class Runner:
         except Exception as error:
             self.log.write("Warn", f"dispose() failed: {message_of(error)}")
         self.channel.send({"type": "disposed"})
-
-
-def enter_execution(execution) -> None:
-    if execution is not None:
-        from app.execution_context import ExecutionContext, set_execution_context
-
-        set_execution_context(ExecutionContext(**execution))
-
-
-def limit_memory(mebibytes: int) -> None:
-    import resource
-
-    # Private writable memory; the limit of addresses would count what libraries reserve.
-    limit = mebibytes * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 if __name__ == "__main__":
