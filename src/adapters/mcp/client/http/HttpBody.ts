@@ -185,6 +185,8 @@ const repairEndpoint = (data: string): string | undefined => {
   return found === undefined ? undefined : `event: endpoint\ndata: ${found.replace(/\s/g, "")}\n\n`
 }
 
+const fromLatin1 = (bytes: string) => Buffer.from(bytes, "latin1").toString("utf8")
+
 /** Passes on whole events, whose lines end with line feeds. */
 const makeEventRepair = (requestId: RequestId): BodyRepair => {
   /** The bytes of the event that has not ended, as Latin-1. Appending to it does not copy it. */
@@ -221,9 +223,7 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
     return [...events.slice(0, -1), ...others, ...events.slice(-1)].join("")
   }
   const repair = (bytes: string, isCut: boolean): string => {
-    const event = Buffer.from(bytes, "latin1")
-      .toString("utf8")
-      .replace(/^\u{feff}/u, "")
+    const event = fromLatin1(bytes).replace(/^\u{feff}/u, "")
     const unchanged = isCut ? event : `${event}\n\n`
     try {
       return repairEvent(event, isCut) ?? unchanged
@@ -250,9 +250,8 @@ const makeEventRepair = (requestId: RequestId): BodyRepair => {
     },
     end: () => {
       // A JSON document instead of a stream.
-      const messages = /^\s*[[{]/.test(pending)
-        ? decodeMessages(Buffer.from(pending, "latin1").toString("utf8"), requestId)?.messages
-        : undefined
+      const text = fromLatin1(pending)
+      const messages = /^\s*[[{]/.test(text) ? decodeMessages(text, requestId)?.messages : undefined
       return Buffer.from(messages?.map(formatEvent).join("") ?? repair(pending, true))
     },
     size: () => size,
