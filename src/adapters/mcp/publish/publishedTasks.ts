@@ -68,7 +68,7 @@ const failureOf = (cause: Cause.Cause<McpSessionError>): JsonRpcError =>
     onSome: toJsonRpcError
   })
 
-/** A task with what it has come to (2026-07-28). */
+/** A task with its result, its error or its questions (2026-07-28). */
 const describeOutcome = (entry: FollowedTask): JsonObject => {
   const task = describe(entry, "modern")
   const end = entry.fiber.pollUnsafe()
