@@ -2,14 +2,8 @@ import { Ajv, type ErrorObject, type FuncKeywordDefinition, type Options, str, t
 import { Ajv2020 } from "ajv/dist/2020.js"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** A decimal number: digits × 10^exponent. */
-interface Decimal {
-  readonly digits: bigint
-  readonly exponent: number
-}
-
-/** The shortest decimal that denotes a number, which is what its author wrote unless that had more than 17 digits. */
-const toDecimal = (value: number): Decimal => {
+/** The shortest decimal that denotes a number, as its author wrote it unless that had more than 17 digits: digits × 10^exponent. */
+const toDecimal = (value: number) => {
   const [mantissa = "", exponent = "0"] = String(value).split("e")
   const [whole = "", fraction = ""] = mantissa.split(".")
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }
@@ -18,10 +12,10 @@ const toDecimal = (value: number): Decimal => {
 /** True when a decimal number is a whole multiple of another one, without the rounding of binary fractions. */
 const isMultipleOf = (value: number, divisor: number): boolean => {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0
-  const [dividend, unit] = [toDecimal(value), toDecimal(divisor)]
-  const exponent = Math.min(dividend.exponent, unit.exponent)
-  const scale = (decimal: Decimal): bigint => decimal.digits * 10n ** BigInt(decimal.exponent - exponent)
-  return scale(dividend) % scale(unit) === 0n
+  const decimals = [toDecimal(value), toDecimal(divisor)]
+  const least = Math.min(...decimals.map(({ exponent }) => exponent))
+  const [dividend = 0n, unit = 1n] = decimals.map(({ digits, exponent }) => digits * 10n ** BigInt(exponent - least))
+  return dividend % unit === 0n
 }
 
 /** Third parties write the schemas, so unknown keywords are ignored. `format` is an annotation, as in draft 2020-12. */
@@ -51,15 +45,12 @@ const makeAjvCompiler = (): AjvCompiler => {
   const old = new Ajv({ ...options, validateSchema: false })
   const recent = new Ajv2020({ ...options, validateSchema: false })
   for (const ajv of [old, recent]) ajv.removeKeyword("multipleOf").addKeyword(multipleOf)
-  /** The built-in meta schemas and references. */
-  const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
+  const tables: ReadonlyArray<Record<string, unknown>> = [old, recent].flatMap(({ refs, schemas }) => [refs, schemas])
+  /** The tables with the built-in meta schemas and references. */
+  const builtIn = tables.map((names) => [names, { ...names }] as const)
   /** Removes all names but the built-in ones. Compiled schemas stay usable. */
-  const forgetNames = (ajv: Ajv): void => {
-    const [schemas = {}, refs = {}] = own.get(ajv) ?? []
-    for (const [names, kept] of [
-      [ajv.schemas, schemas],
-      [ajv.refs, refs]
-    ] as const) {
+  const forgetNames = (): void => {
+    for (const [names, kept] of builtIn) {
       for (const name of Object.keys(names)) if (!Object.hasOwn(kept, name)) delete names[name]
       Object.assign(names, kept)
     }
@@ -79,7 +70,7 @@ const makeAjvCompiler = (): AjvCompiler => {
       try {
         ajv.removeSchema(rules)
       } finally {
-        forgetNames(ajv)
+        forgetNames()
       }
     }
   }

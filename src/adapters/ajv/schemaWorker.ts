@@ -30,15 +30,14 @@ type WorkerThread = { readonly worker: Worker; readonly port: MessagePort; reado
 /** The worker's source file, or its compiled one. */
 const workerUrl = new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url)
 
-/** Deliberately global: one worker per process. `schemaCount` numbers the schemas. */
-const state: {
-  thread: WorkerThread | undefined
-  unavailable: { readonly until: number; readonly cause: WorkerUnavailable } | undefined
-  schemaCount: number
-} = { thread: undefined, unavailable: undefined, schemaCount: 0 }
+/** Deliberately global: one worker per process. */
+let current: WorkerThread | undefined
+let unavailable: { readonly until: number; readonly cause: WorkerUnavailable } | undefined
+/** Numbers the schemas. */
+let schemaCount = 0
 
 const clearThread = (thread: WorkerThread): void => {
-  if (state.thread === thread) state.thread = undefined
+  if (current === thread) current = undefined
 }
 
 /** Blocks the main thread until the worker signals. False after a timeout. */
@@ -84,19 +83,18 @@ const startThread = (): WorkerThread => {
 }
 
 const currentThread = (): WorkerThread => {
-  const { unavailable, thread } = state
-  if (thread !== undefined) return thread
+  if (current !== undefined) return current
   if (unavailable !== undefined && performance.now() < unavailable.until) throw unavailable.cause
   try {
-    state.thread = startThread()
-    return state.thread
+    current = startThread()
+    return current
   } catch (error) {
     const code = systemErrorCode(error)
     const cause =
       error instanceof WorkerUnavailable
         ? error
         : new WorkerUnavailable(`schema worker failed to start${code === undefined ? "" : `: ${code}`}`)
-    state.unavailable = { until: performance.now() + restartDelay, cause }
+    unavailable = { until: performance.now() + restartDelay, cause }
     throw cause
   }
 }
@@ -119,7 +117,7 @@ const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse =
 
 /** Uses a schema, as JSON, in the worker. Throws {@link SchemaTimeout} and {@link WorkerUnavailable}. */
 export const makeWorkerSchema = (schema: string) => {
-  const key = String(++state.schemaCount)
+  const key = String(++schemaCount)
   const compile = (): void => {
     const response = request({ key, schema }, timeouts.compiling)
     if (response.outcome === "failed") throw new Error(response.message)

@@ -3,7 +3,7 @@ import { Clock, Effect, PubSub, type Scope, Stream } from "effect"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
 import type { ApiKeyEntry } from "./apiKeyEntries.ts"
-import type { CredentialScheme } from "./CredentialScheme.ts"
+import { type CredentialScheme, lasting } from "./CredentialScheme.ts"
 import { sha256 } from "./secrets.ts"
 
 /** An entry with its binary hash, and one identity object that lasts as long as the entry. */
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (
   }
 
   return {
-    recognizes: () => true,
+    recognizes: lasting.recognizes,
     authenticate: Effect.fnUntraced(function* (key) {
       const identity = findIdentity(key)
       if (identity === undefined) return yield* invalid

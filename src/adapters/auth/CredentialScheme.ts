@@ -1,9 +1,9 @@
-import { Effect, Result, Stream } from "effect"
+import { Effect, type Redacted, Result, Stream } from "effect"
 import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected, Handshake } from "../../application/ports/Transport.ts"
-import { bearerToken } from "./secrets.ts"
+import { bearerToken, isToken } from "./secrets.ts"
 import { isJsonObject } from "../../domain/json.ts"
-import type { Identity } from "../../domain/model/Identity.ts"
+import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 
 /** One kind of credentials. */
 export interface CredentialScheme extends Pick<Authenticator["Service"], "changes"> {
@@ -13,6 +13,9 @@ export interface CredentialScheme extends Pick<Authenticator["Service"], "change
   /** As `isStillValid` of {@link Authenticator}; true for identities of other schemes. */
   readonly isStillValid: (identity: Identity) => boolean
 }
+
+/** What a scheme without revocation has, which recognizes every credential. */
+export const lasting = { recognizes: () => true, isStillValid: () => true, changes: Stream.never }
 
 /** Longest accepted credential, in characters: tokens with many claims fit, and hashing stays cheap. */
 const maxCredentialLength = 8192
@@ -65,3 +68,16 @@ export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>
     { concurrency: "unbounded" }
   )
 })
+
+const invalidToken = admissionRejected("invalid_credentials", "The token is not valid")
+
+/** Authenticates operators by one token. */
+export const authenticateOperatorByToken = (token: Redacted.Redacted): Authenticator["Service"] => {
+  const identity: Identity = { subject: "operator", isShared: true, grants: allGrants, expiresAt: undefined }
+  return makeSchemeAuthenticator([
+    {
+      ...lasting,
+      authenticate: (credential) => (isToken(credential, token) ? Effect.succeed(identity) : Effect.fail(invalidToken))
+    }
+  ])
+}

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Schema, Stream } from "effect"
+import { Clock, Duration, Effect, Schema } from "effect"
 import { errors, jwtVerify } from "jose"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected } from "../../application/ports/Transport.ts"
@@ -6,7 +6,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import type { CredentialScheme } from "./CredentialScheme.ts"
+import { type CredentialScheme, lasting } from "./CredentialScheme.ts"
 import {
   type InvalidJwtKey,
   type JwtKey,
@@ -92,6 +92,7 @@ export const make = Effect.fnUntraced(function* (
   const key = yield* Effect.fromResult(makeJwtKey(options.source))
   const { defaultGrants = noGrants } = options
   return {
+    ...lasting,
     recognizes: (credential) => jwtPattern.test(credential),
     authenticate: Effect.fnUntraced(function* (token) {
       const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
@@ -100,8 +101,6 @@ export const make = Effect.fnUntraced(function* (
       )
       const grants = a2c === undefined ? defaultGrants : { ...noGrants, ...a2c }
       return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
-    }),
-    isStillValid: () => true,
-    changes: Stream.never
+    })
   }
 })

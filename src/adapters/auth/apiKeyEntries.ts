@@ -36,22 +36,15 @@ const Patterns = Schema.Array(Schema.String.check(Schema.isNonEmpty(), Schema.is
   Schema.isMaxLength(maxPatterns)
 )
 
-/** True for an existing day. `Date` accepts February 31 and moves it into March. */
-const isCalendarDate = (date: string): boolean => {
-  const time = Date.parse(date)
-  return Number.isFinite(time) && new Date(time).toISOString().startsWith(date)
-}
-
 /** True for a date, or a time with its zone: a file must mean the same on every machine. */
 const isTimestamp = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) &&
-  isCalendarDate(text.slice(0, "2030-01-31".length)) &&
+  // `Date` moves February 31 into March.
+  new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10)) &&
   Number.isFinite(Date.parse(text))
 
 const Timestamp = Schema.String.check(
-  Schema.makeFilter((text) =>
-    isTimestamp(text) ? undefined : "Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z"
-  )
+  Schema.makeFilter((text) => isTimestamp(text) || "Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z")
 )
 
 const hashPattern = /^sha256:[0-9a-f]{64}$/
@@ -94,10 +87,8 @@ const findDuplicates = (entries: ReadonlyArray<ApiKeyEntry>): ReadonlyArray<Vali
 export const decodeApiKeyEntries = (
   value: unknown
 ): Result.Result<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<ValidationIssue>> => {
-  const entries = Result.mapBoth(decodeFile(value), {
-    onFailure: toValidationIssues,
-    onSuccess: ({ keys }) => keys.map(entryOf)
-  })
+  const decoded = Result.mapError(decodeFile(value), toValidationIssues)
+  const entries = Result.map(decoded, ({ keys }) => keys.map(entryOf))
   return Result.filterOrFail(entries, (found) => findDuplicates(found).length === 0, findDuplicates)
 }
 

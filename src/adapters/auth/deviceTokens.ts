@@ -15,6 +15,6 @@ export const authenticateByTokens =
   (tokens: ReadonlyMap<string, Redacted.Redacted>): AuthenticateDevice =>
   (credentials) => {
     // Compares all tokens: the duration must not reveal which one matched.
-    const [name] = [...tokens].filter(([, token]) => isToken(credentials.token, token)).map(([known]) => known)
-    return name === undefined ? Effect.fail(invalidToken) : Effect.succeed({ name })
+    const [found] = [...tokens].filter(([, token]) => isToken(credentials.token, token))
+    return found === undefined ? Effect.fail(invalidToken) : Effect.succeed({ name: found[0] })
   }

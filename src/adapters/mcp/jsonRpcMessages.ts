@@ -1,6 +1,15 @@
+import { Predicate } from "effect"
 import { asObject, isJsonObject, type JsonObject, parseJson, toSafeJson } from "../../domain/json.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
-import { repairDescription } from "../../domain/tools/listings/mcpListings.ts"
+import {
+  type Fields,
+  objectOf,
+  repairDescription,
+  repairMembers,
+  text,
+  unlessEqual,
+  valueIf
+} from "../../domain/tools/listings/mcpListings.ts"
 
 type RequestId = string | number
 
@@ -17,18 +26,16 @@ export type JsonRpcMessage = { readonly jsonrpc: "2.0" } & (
   | { readonly id?: RequestId; readonly error: MessageError }
 )
 
+const internalError = (message: string): MessageError => ({ code: jsonRpcCodes.internalError, message })
+
+/** Makes an error response of this client instead of one that the server did not send, or not as MCP has it. */
+export const errorResponse = (id: RequestId, message: string) =>
+  ({ jsonrpc: "2.0", id, error: internalError(message) }) satisfies JsonRpcMessage
+
 /** The error of a response whose result is not an object. */
-export const invalidResult: MessageError = {
-  code: jsonRpcCodes.internalError,
-  message: "the response is not an MCP result"
-}
+export const invalidResult = internalError("the response is not an MCP result")
 
-const emptyResponse: MessageError = {
-  code: jsonRpcCodes.internalError,
-  message: "the response has neither a result nor an error"
-}
-
-const relatedTaskKey = "io.modelcontextprotocol/related-task"
+const emptyResponse = internalError("the response has neither a result nor an error")
 
 const isRequestId = (id: unknown): id is RequestId => typeof id === "string" || Number.isSafeInteger(id)
 
@@ -39,43 +46,22 @@ const responseIdOf = (id: unknown, requestId: RequestId | undefined): RequestId 
   return id !== requestId && Number.isSafeInteger(number) ? number : id
 }
 
-/** Gives the same object when it has the same members. */
-const unlessEqual = <A extends JsonObject>(original: JsonObject, repaired: A): A => {
-  const names = Object.keys(original)
-  return names.length === Object.keys(repaired).length && names.every((name) => original[name] === repaired[name])
-    ? (original as A)
-    : repaired
-}
-
-const pickMembers = (object: JsonObject, isKept: (value: unknown, name: string) => boolean): JsonObject =>
-  Object.entries(object).every(([name, value]) => isKept(value, name))
-    ? object
-    : Object.fromEntries(Object.entries(object).filter(([name, value]) => isKept(value, name)))
-
-const isMetaMember = (value: unknown, name: string): boolean => {
-  if (name === "progressToken") return isRequestId(value)
-  return name !== relatedTaskKey || (isJsonObject(value) && typeof value["taskId"] === "string")
-}
+const metadata = objectOf({
+  progressToken: valueIf(isRequestId),
+  "io.modelcontextprotocol/related-task": valueIf((value) => typeof asObject(value)["taskId"] === "string")
+})
 
 /** Drops an unusable `_meta`, and its unusable members. */
-export const repairMeta = (holder: JsonObject): JsonObject => {
-  const { _meta: meta, ...others } = holder
-  if (meta === undefined) return holder
-  return isJsonObject(meta) ? unlessEqual(holder, { ...holder, _meta: pickMembers(meta, isMetaMember) }) : others
-}
+export const repairMeta = (holder: JsonObject): JsonObject => repairMembers({ _meta: metadata }, holder)
 
-/** The data of a log message may be null. */
-const isParameter = (value: unknown, name: string): boolean => value !== null || name === "data"
-
-const isProgressMember = (value: unknown, name: string): boolean => {
-  if (name === "total") return typeof value === "number"
-  return name !== "message" || typeof value === "string"
-}
+const progress: Fields = { total: valueIf(Predicate.isNumber), message: text }
 
 const repairParams = (method: string, params: unknown): JsonObject | undefined => {
   if (!isJsonObject(params)) return undefined
-  const repaired = repairMeta(pickMembers(params, isParameter))
-  return method === "notifications/progress" ? pickMembers(repaired, isProgressMember) : repaired
+  // The data of a log message may be null.
+  const given = Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || name === "data"))
+  const fields = method === "notifications/progress" ? progress : {}
+  return unlessEqual(params, repairMembers({ ...fields, _meta: metadata }, given))
 }
 
 /** True for the result of a handshake of either era. */
@@ -91,9 +77,7 @@ const repairResult = (result: JsonObject): JsonObject => {
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 
 const repairError = (error: unknown): MessageError => {
-  if (!isJsonObject(error)) {
-    return { code: jsonRpcCodes.internalError, message: isText(error) ? error : "the error has no message" }
-  }
+  if (!isJsonObject(error)) return internalError(isText(error) ? error : "the error has no message")
   const { code: given, data, message } = error
   const code = typeof given === "string" && given.trim() !== "" ? Number(given) : given
   const repaired = {
@@ -220,4 +204,41 @@ export const decodeMessages = (text: string, requestId?: RequestId): DecodedMess
     skipped: values.length - messages.length,
     isUnchanged: !hasMark && repaired.every((message, index) => message === values[index])
   }
+}
+
+/** Bytes searched for the request id at each end of a message. */
+const searchedBytes = 512
+
+const openingBrace = 0x7b
+
+/** An id is a number, or a string without escapes and control characters. */
+const idPattern = String.raw`("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)`
+const versionPattern = String.raw`"jsonrpc"\s*:\s*"2\.0"`
+const methodPattern = String.raw`"method"\s*:\s*"[^"\\]{1,100}"`
+
+const patterns = {
+  atStart: new RegExp(
+    String.raw`^\s*\{\s*(?:(?:${versionPattern}|${methodPattern})\s*,\s*){0,2}"id"\s*:\s*${idPattern}\s*,`,
+    "u"
+  ),
+  atEnd: new RegExp(String.raw`"id"\s*:\s*${idPattern}\s*(?:,\s*${versionPattern}\s*)?\}\s*$`, "u"),
+  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
+}
+
+const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
+
+/** Finds the id of a message that cannot be decoded, if its edges contain it. */
+export const findMessageId = (bytes: Uint8Array): string | number | undefined => {
+  const head = asciiIn(bytes.subarray(0, searchedBytes))
+  const found = patterns.atStart.exec(head) ?? patterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes)))
+  return found?.[1] === undefined ? undefined : (parseJson(found[1]) as string | number)
+}
+
+/** Makes an error response for one that cannot be decoded, if its edges contain the request id. */
+export const unreadableResponse = (text: Uint8Array, message: string): JsonRpcMessage | undefined => {
+  // Logs may stand before it.
+  const bytes = text.subarray(Math.max(0, text.indexOf(openingBrace)))
+  if (patterns.notAResponse.test(asciiIn(bytes.subarray(0, searchedBytes)))) return undefined
+  const id = findMessageId(bytes)
+  return id === undefined ? undefined : errorResponse(id, message)
 }

@@ -3,7 +3,7 @@ import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.
 import { mergeToolMeta } from "../config/toolMeta.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
-import { listToolNames, type Naming, plainNaming } from "./naming.ts"
+import { listToolNames, type Naming, plainNaming, type ToolNames } from "./naming.ts"
 import { formatToolMeta, parseDeclaredTags, withDeclaredTags } from "./toolMeta.ts"
 
 export interface ServerTools {
@@ -12,15 +12,11 @@ export interface ServerTools {
 }
 
 /** A tool that the office can call. */
-export interface CatalogueEntry {
+export interface CatalogueEntry extends Omit<ToolNames, "tool"> {
   readonly tool: Tool
   readonly server: string
   /** The identity of the server in the office. */
   readonly serverId: string
-  /** Its name at the MCP server. */
-  readonly originalName: string
-  /** Its alias, or else its name at the MCP server. */
-  readonly shortName: string
   /** True when calls need no confirmation. */
   readonly autoApply: boolean
 }
@@ -44,16 +40,24 @@ export interface Catalogue {
   readonly invalidTags: ReadonlyArray<{ readonly server: string; readonly originalName: string }>
 }
 
-const toCatalogueEntry = (config: ServerConfig, listed: JsonObject, naming: Naming): CatalogueEntry => {
+/** A tool of an MCP server as the office may see it. */
+export interface CatalogueTool {
+  readonly entry: CatalogueEntry
+  /** Its declared tags are malformed, and ignored. */
+  readonly hasInvalidTags: boolean
+}
+
+const toCatalogueTool = (config: ServerConfig, listed: JsonObject, naming: Naming): CatalogueTool => {
   const { _meta, annotations, inputSchema, outputSchema } = listed
   const originalName = stringOrEmpty(listed["name"])
   const configured = mergeToolMeta(
     config.defaultToolMeta,
     Object.hasOwn(config.toolMeta, originalName) ? config.toolMeta[originalName] : undefined
   )
-  const meta = withDeclaredTags(configured, Result.getOrUndefined(parseDeclaredTags(asObject(_meta))))
+  const declared = parseDeclaredTags(asObject(_meta))
+  const meta = withDeclaredTags(configured, Result.getOrUndefined(declared))
   const shortName = meta?.alias ?? originalName
-  return {
+  const entry = {
     tool: {
       name: naming.toolName(config, shortName),
       bundleId: config.bundleId,
@@ -68,21 +72,12 @@ const toCatalogueEntry = (config: ServerConfig, listed: JsonObject, naming: Nami
     shortName,
     autoApply: meta?.autoApply === true
   }
-}
-
-/** A tool of an MCP server as the office may see it. */
-export interface CatalogueTool {
-  readonly entry: CatalogueEntry
-  /** Its declared tags are malformed, and ignored. */
-  readonly hasInvalidTags: boolean
+  return { entry, hasInvalidTags: Result.isFailure(declared) }
 }
 
 /** The tools of one MCP server. */
 export const listTools = ({ config, tools }: ServerTools, naming: Naming): ReadonlyArray<CatalogueTool> =>
-  tools.map((listed) => ({
-    entry: toCatalogueEntry(config, listed, naming),
-    hasInvalidTags: Result.isFailure(parseDeclaredTags(asObject(listed["_meta"])))
-  }))
+  tools.map((listed) => toCatalogueTool(config, listed, naming))
 
 /**
  * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The naming makes

@@ -5,8 +5,7 @@ import { definedOnly } from "../objects.ts"
 import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 import { isSelfContained } from "../schemas/repairSchema.ts"
 import { type ListName, type OmittedItem, repairListed, withoutReservedKeys } from "./listings/mcpListings.ts"
-import { withoutReservedParts } from "./results/reservedMeta.ts"
-import { repairResult, withoutRejectedParts } from "./results/repairResult.ts"
+import { repairResult, withoutRejectedParts, withoutReservedParts } from "./results/repairResult.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { toolMetaKey } from "./toolMeta.ts"
 
@@ -74,10 +73,7 @@ export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, 
 }
 
 /** Converts a result of the office to MCP: `meta` becomes `_meta`. */
-export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
-  ...rest,
-  ...(meta !== undefined && { _meta: meta })
-})
+export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({ ...rest, ...definedOnly({ _meta: meta }) })
 
 /** Converts a result of a tool of the office for MCP clients, as {@link toMcpResult} does, without what they reject. */
 export const publishResult = (result: ToolResult, tool: Tool | undefined): JsonObject =>

@@ -77,10 +77,8 @@ export const findToolChange = (
   definition: PinnedDefinition
 ): ToolChange | undefined => {
   if (pin === undefined || pin.digest === digest) return undefined
-  const differences = toolParts.flatMap((part) => {
-    const [before, after] = [pin.definition[part], definition[part]]
-    return before === after ? [] : [{ part, before, after }]
-  })
+  const parts = toolParts.map((part) => ({ part, before: pin.definition[part], after: definition[part] }))
+  const differences = parts.filter(({ after, before }) => before !== after)
   return { approvedAt: pin.at, approvedBy: pin.by, differences }
 }
 

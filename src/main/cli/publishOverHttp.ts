@@ -1,7 +1,7 @@
 import { Effect, type Redacted } from "effect"
 import { allowAll, Authenticator } from "../../application/ports/Authenticator.ts"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
-import { authenticateOperatorByToken } from "../../adapters/auth/operatorToken.ts"
+import { authenticateOperatorByToken } from "../../adapters/auth/CredentialScheme.ts"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import { serveAppSandbox } from "../../adapters/page/appSandbox.ts"
 import { makeOfficePage } from "../../adapters/page/OfficePage.ts"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { authenticateOperatorByToken } from "../../../src/adapters/auth/operatorToken.ts"
+import { authenticateOperatorByToken } from "../../../src/adapters/auth/CredentialScheme.ts"
 import { defaultLine } from "../../../src/domain/wire/lines.ts"
 
 const { authenticate, requiresCredentials } = authenticateOperatorByToken(Redacted.make("the-token"))

@@ -56,12 +56,12 @@ const openByPost = Effect.fnUntraced(function* (parameters: StreamableParameters
   )
 })
 
-/** Statuses of a POST that say nothing about the transport: of authorization, timeouts and rate limits. */
-const otherRejections: ReadonlyArray<number> = [401, 403, 408, 429]
-
-/** True for a status by which a server rejects the transport; some HTTP servers know no POST (501). */
-const rejectsTransport = (status: number): boolean =>
-  status === 501 || (status >= 400 && status < 500 && !otherRejections.includes(status))
+/**
+ * True for a status of a POST by which a server rejects the transport, not for authorization, timeouts and rate limits. Some
+ * HTTP servers know no POST (501).
+ */
+const rejectsTransport = (status = 0): boolean =>
+  status === 501 || (status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status))
 
 /**
  * In milliseconds: how long a server may take to name the endpoint of the older transport. The first is shorter than the
@@ -79,13 +79,10 @@ const openStreamableHttp = Effect.fnUntraced(function* (
   wrap: WrapFetch
 ) {
   let firstStatus: number | undefined
-  const observe: WrapFetch = (fetch) => {
-    const wrapped = wrap(fetch)
-    return async (input, init) => {
-      const response = await wrapped(input, init)
-      if (init?.method === "POST") firstStatus ??= response.status
-      return response
-    }
+  const observe: WrapFetch = (fetch) => async (input, init) => {
+    const response = await wrap(fetch)(input, init)
+    if (init?.method === "POST") firstStatus ??= response.status
+    return response
   }
   const postScope = yield* Scope.fork(yield* Effect.scope)
   const openOlder = (failure: McpSessionError) =>
@@ -96,7 +93,7 @@ const openStreamableHttp = Effect.fnUntraced(function* (
     )
   return yield* openByPost(parameters, observe).pipe(
     Scope.provide(postScope),
-    Effect.catchIf(() => firstStatus !== undefined && rejectsTransport(firstStatus), openOlder)
+    Effect.catchIf(() => rejectsTransport(firstStatus), openOlder)
   )
 })
 

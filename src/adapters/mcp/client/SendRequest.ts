@@ -1,4 +1,4 @@
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 
@@ -8,6 +8,10 @@ export interface RequestHandlers {
   readonly onProgress?: ((params: JsonObject) => void) | undefined
   readonly responder?: InputResponder | undefined
 }
+
+/** Waits for a last request up to one second and ignores its failure. */
+export const attemptBriefly = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<void> =>
+  request.pipe(Effect.interruptible, Effect.timeoutOption("1 second"), Effect.ignore)
 
 /** Sends a request and returns the result as it is. Interruption cancels the request. */
 export type SendRequest = (

@@ -4,7 +4,7 @@ import { asObject, asString, type JsonObject, stringOrEmpty } from "../../../dom
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../sessionError.ts"
 import { answerInputs } from "./inputHandler.ts"
-import type { RequestHandlers, SendRequest } from "./SendRequest.ts"
+import { attemptBriefly, type RequestHandlers, type SendRequest } from "./SendRequest.ts"
 
 /** Milliseconds between two polls of a task: as the server wants within these bounds, else the default. */
 const pollInterval = { min: 100, max: 30_000, default: 1000 }
@@ -21,9 +21,7 @@ const cancelledByServer = sessionError("protocol", "MCP server cancelled the tas
 
 /** Cancels a task at the server when its call is interrupted: up to a second, best effort. */
 const cancelOnInterrupt = <A, E>(request: SendRequest, taskId: string, running: Effect.Effect<A, E>) =>
-  Effect.onInterrupt(running, () =>
-    request("tasks/cancel", { taskId }).pipe(Effect.interruptible, Effect.timeoutOption("1 second"), Effect.ignore)
-  )
+  Effect.onInterrupt(running, () => attemptBriefly(request("tasks/cancel", { taskId })))
 
 /** Reports the message of a task as progress of its call, when it changes. */
 const makeMessageReport = (onProgress: RequestHandlers["onProgress"]) => {

@@ -5,18 +5,10 @@ import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { type InputAnswer, type InputRequest, parseInputRequest } from "../../../domain/model/InputRequest.ts"
 import { sessionError } from "../sessionError.ts"
 
-interface AnsweringCall {
-  readonly responder: InputResponder
-  readonly ended: Deferred.Deferred<InputAnswer>
-}
-
 /** Questions of one response; a server can ask again. */
 const maxQuestions = 16
 
 const declined: InputAnswer = { action: "decline" }
-
-/** Encodes an answer as the result of `elicitation/create`. */
-const encodeInputAnswer = (answer: InputAnswer): JsonObject => ({ ...answer })
 
 /** Asks a responder. A question that it cannot answer is declined. */
 export const askResponder = (
@@ -44,12 +36,10 @@ export const answerInputs = (
       if (Result.isFailure(question)) {
         return yield* sessionError("protocol", `MCP server asked a malformed question: ${question.failure}`)
       }
-      answers.push([id, encodeInputAnswer(yield* askResponder(responder, question.success))])
+      answers.push([id, { ...(yield* askResponder(responder, question.success)) }])
     }
     return Object.fromEntries(answers)
   })
-
-const ended: InputAnswer = { action: "cancel" }
 
 /**
  * Answers the questions of an MCP server of the legacy era, which do not name their call: the call that started last
@@ -57,19 +47,19 @@ const ended: InputAnswer = { action: "cancel" }
  */
 export const makeInputHandler = Effect.gen(function* () {
   const run = yield* FiberSet.makeRuntimePromise()
-  const calls = new Set<AnsweringCall>()
+  const calls = new Set<{ readonly responder: InputResponder; readonly ended: Deferred.Deferred<InputAnswer> }>()
 
   return {
     /** Lets a call answer while it runs. Its end cancels the question. */
     during: <A, E>(responder: InputResponder, running: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.suspend(() => {
-        const call: AnsweringCall = { responder, ended: Deferred.makeUnsafe() }
+        const call = { responder, ended: Deferred.makeUnsafe<InputAnswer>() }
         calls.add(call)
         return Effect.ensuring(
           running,
           Effect.sync(() => {
             calls.delete(call)
-            Deferred.doneUnsafe(call.ended, Exit.succeed(ended))
+            Deferred.doneUnsafe(call.ended, Exit.succeed({ action: "cancel" }))
           })
         )
       }),
@@ -82,9 +72,9 @@ export const makeInputHandler = Effect.gen(function* () {
       const question = parseInputRequest(asObject(params))
       if (Result.isFailure(question)) throw new McpError(ErrorCode.InvalidParams, question.failure)
       const call = [...calls].at(-1)
-      if (call === undefined) return encodeInputAnswer(declined)
+      if (call === undefined) return { ...declined }
       const answered = Effect.raceFirst(askResponder(call.responder, question.success), Deferred.await(call.ended))
-      return encodeInputAnswer(await run(answered, { signal }))
+      return { ...(await run(answered, { signal })) }
     }
   }
 })

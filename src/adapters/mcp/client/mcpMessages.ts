@@ -1,4 +1,7 @@
+import { Struct } from "effect"
+import { z } from "zod"
 import {
+  isWatched,
   type McpChange,
   type McpInfo,
   McpSessionError,
@@ -13,6 +16,12 @@ export const maxPendingChanges = 1024
 
 /** Largest message that a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
+
+/** Accepts any object: the schemas of the SDKs would strip unknown members. */
+export const anyObject = z.looseObject({})
+
+/** Disables the timers of the SDKs: callers set timeouts and interrupt requests. */
+export const noTimeout = 2 ** 31 - 1
 
 /** What MCP servers may ask of the user of a call: forms, and pages to open. Hosts of the office may show their apps. */
 export const clientCapabilities = { elicitation: { form: {}, url: {} }, extensions: appCapability }
@@ -42,34 +51,34 @@ export const decodeInfo = (
   }
 }
 
+/** The notifications of changes. */
+const changeMethods: { readonly [T in McpChange["_tag"]]: string } = {
+  ToolsChanged: "notifications/tools/list_changed",
+  ResourcesChanged: "notifications/resources/list_changed",
+  PromptsChanged: "notifications/prompts/list_changed",
+  ResourceUpdated: "notifications/resources/updated",
+  Logged: "notifications/message"
+}
+
+export const encodeChange = ({ _tag, ...params }: McpChange) => ({
+  method: changeMethods[_tag],
+  ...(Struct.keys(params).length > 0 && { params })
+})
+
 export const decodeChange = (method: string, params: unknown): McpChange | undefined => {
-  switch (method) {
-    case "notifications/tools/list_changed":
-      return { _tag: "ToolsChanged" }
-    case "notifications/resources/list_changed":
-      return { _tag: "ResourcesChanged" }
-    case "notifications/prompts/list_changed":
-      return { _tag: "PromptsChanged" }
-    case "notifications/message": {
-      const { data, level, logger } = asObject(params)
-      return { _tag: "Logged", level: asString(level) ?? "info", logger: asString(logger), data }
-    }
-    case "notifications/resources/updated": {
-      const uri = asString(asObject(params)["uri"])
-      return uri === undefined ? undefined : { _tag: "ResourceUpdated", uri }
-    }
-    default:
-      return undefined
-  }
+  const { data, level, logger, uri } = asObject(params)
+  const _tag = Struct.keys(changeMethods).find((tag) => changeMethods[tag] === method)
+  if (_tag === "Logged") return { _tag, level: asString(level) ?? "info", logger: asString(logger), data }
+  if (_tag === "ResourceUpdated") return typeof uri === "string" ? { _tag, uri } : undefined
+  return _tag && { _tag }
 }
 
 /** Every change that a watch can report, for the time after missed notifications. */
-export const allChanges = ({ prompts = false, resources, tools, uris }: McpWatchOptions): ReadonlyArray<McpChange> => [
-  ...(tools ? [{ _tag: "ToolsChanged" } as const] : []),
-  ...(prompts ? [{ _tag: "PromptsChanged" } as const] : []),
-  ...(resources ? [{ _tag: "ResourcesChanged" } as const] : []),
-  ...uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
-]
+export const allChanges = (wanted: McpWatchOptions): ReadonlyArray<McpChange> => {
+  const lists = (["ToolsChanged", "PromptsChanged", "ResourcesChanged"] as const).map((_tag) => ({ _tag }))
+  const resources = wanted.uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
+  return [...lists.filter((change) => isWatched(wanted, change)), ...resources]
+}
 
 /** Converts an HTTP error status. Only JSON-RPC errors in the body are quoted; others may contain anything. */
 export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {

@@ -1,7 +1,6 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Deferred, Effect, Exit, FiberSet, PubSub, type Scope, Stream } from "effect"
-import { z } from "zod"
 import {
   isWatched,
   type McpChange,
@@ -13,25 +12,24 @@ import { packageVersion } from "../../../domain/packageVersion.ts"
 import { invalidResult } from "../jsonRpcMessages.ts"
 import { sessionError } from "../sessionError.ts"
 import { asObject } from "../../../domain/json.ts"
-import { allChanges, clientCapabilities, decodeChange, decodeInfo, logLevel, maxPendingChanges } from "./mcpMessages.ts"
+import {
+  allChanges,
+  anyObject,
+  clientCapabilities,
+  decodeChange,
+  decodeInfo,
+  logLevel,
+  maxPendingChanges,
+  noTimeout
+} from "./mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
 import { makeInputHandler } from "./inputHandler.ts"
-import type { SendRequest } from "./SendRequest.ts"
+import { attemptBriefly, type SendRequest } from "./SendRequest.ts"
 import { makeSessionRequests } from "./sessionRequests.ts"
-
-/** Accepts any object: the SDK's schemas would strip unknown members. */
-const anyObject = z.looseObject({})
-
-/** Disables the SDK's timer: callers set timeouts and interrupt requests. */
-const noTimeout = 2 ** 31 - 1
 
 /** How long a watch waits for the notification stream: an open stream may be silent. */
 const notificationsReadyTimeout = "5 seconds"
-
-/** Waits for a request of a finalizer up to one second and ignores its failure. */
-export const attemptBriefly = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<void> =>
-  request.pipe(Effect.interruptible, Effect.timeoutOption("1 second"), Effect.ignore)
 
 const closedByUs = sessionError("closed", "the session was closed")
 
@@ -98,54 +96,43 @@ const connect = (client: Client, transport: Transport, closed: Effect.Effect<Mcp
     )
   )
 
-/** What a watch needs beyond its session. */
-interface Watched {
-  readonly changes: PubSub.PubSub<McpChange | { readonly _tag: "NotificationsMissed" }>
-  /** Resolves once it is known whether notifications arrive. */
-  readonly decided: Effect.Effect<unknown>
-  readonly notificationsUnavailable: Deferred.Deferred<string>
-  readonly closed: Effect.Effect<McpSessionError>
-}
+/** A change, or the news that some may have been missed. */
+type Announced = McpChange | "missed"
 
 /** Makes the watches of a session, which poll resources where a server rejects the subscriptions that it advertises. */
 const makeWatch = (
   request: SendRequest,
-  requests: Effect.Success<ReturnType<typeof makeSessionRequests>>,
-  canSubscribe: boolean,
-  { changes, closed, decided, notificationsUnavailable }: Watched
+  { info, ...source }: Pick<McpSession, "info" | "listResources" | "readResource">,
+  changes: PubSub.PubSub<Announced>,
+  notificationsUnavailable: Deferred.Deferred<string>
 ): McpSession["watch"] => {
-  const subscribe = Effect.fnUntraced(function* (uri: string) {
-    // Only the fact of a result counts.
-    yield* Effect.catchIf(
-      request("resources/subscribe", { uri }),
-      ({ message }) => message === invalidResult.message,
-      () => Effect.void
-    )
-    // The server drops subscriptions with the session anyway.
-    yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
-  })
-
+  const { subscribe: canSubscribe } = info.capabilities
   /** Subscribes, or falls back to polling when the server rejects what it advertises. */
-  const subscribeOrPoll = (uri: string) =>
+  const subscribe = Effect.fnUntraced(
+    function* (uri: string) {
+      // Only the fact of a result counts.
+      yield* Effect.catchIf(
+        request("resources/subscribe", { uri }),
+        ({ message }) => message === invalidResult.message,
+        () => Effect.void
+      )
+      // The server drops subscriptions with the session anyway.
+      yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
+    },
     Effect.catchIf(
-      subscribe(uri),
       ({ code }) => code === jsonRpcCodes.methodNotFound && canSubscribe,
       () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
     )
+  )
 
   return Effect.fnUntraced(function* (wanted) {
-    yield* Effect.timeoutOption(decided, notificationsReadyTimeout)
     const subscription = yield* PubSub.subscribe(changes)
-    yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
-    const polled = canSubscribe ? yield* pollWhen(notificationsUnavailable, requests, wanted) : Stream.empty
+    yield* Effect.forEach(wanted.uris, subscribe, { discard: true })
+    const polled = canSubscribe ? yield* pollWhen(notificationsUnavailable, source, wanted) : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
-      Stream.map((change) => {
-        if (change._tag === "NotificationsMissed") return allChanges(wanted)
-        return isWatched(wanted, change) ? [change] : []
-      }),
+      Stream.map((change) => (change === "missed" ? allChanges(wanted) : isWatched(wanted, change) ? [change] : [])),
       Stream.flattenIterable,
-      Stream.merge(polled),
-      Stream.interruptWhen(closed)
+      Stream.merge(polled)
     )
   })
 }
@@ -156,13 +143,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   notificationsReady = Effect.void,
   notificationsMissed = Effect.never,
   transport,
-  ...given
+  lost = Deferred.makeUnsafe(),
+  notificationsUnavailable = Deferred.makeUnsafe()
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: clientCapabilities })
-  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(maxPendingChanges)
-  const lost = given.lost ?? (yield* Deferred.make<McpSessionError>())
+  const changes = yield* PubSub.sliding<Announced>(maxPendingChanges)
   const closed = Deferred.await(lost)
-  const notificationsUnavailable = given.notificationsUnavailable ?? (yield* Deferred.make<string>())
   const run = yield* FiberSet.makeRuntime()
   let protocolVersion: string | undefined
 
@@ -184,36 +170,35 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   yield* Effect.addFinalizer(() =>
     Deferred.succeed(lost, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
-  yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" })))
-  )
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, "missed"))))
   // Rejects pending requests.
   yield* Effect.forkScoped(Effect.andThen(closed, close))
 
   const request = makeRequest(client, lost, inputs)
   yield* connect(client, transport, closed)
+  const capabilities = asObject(client.getServerCapabilities())
   const info = decodeInfo(protocolVersion, {
-    capabilities: client.getServerCapabilities(),
+    capabilities,
     instructions: client.getInstructions(),
     serverInfo: client.getServerVersion()
   })
-
   // A server decides itself what it logs when it rejects this.
-  if (asObject(client.getServerCapabilities())["logging"] !== undefined) {
+  if (capabilities["logging"] !== undefined) {
     yield* Effect.forkScoped(Effect.ignore(request("logging/setLevel", { level: logLevel })))
   }
 
   const requests = yield* makeSessionRequests(request, true)
-
+  const watch = makeWatch(request, { info, ...requests }, changes, notificationsUnavailable)
+  /** Resolves once it is known whether notifications arrive. */
+  const decided = Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed])
   return {
     info,
     ...requests,
-    watch: makeWatch(request, requests, info.capabilities.subscribe, {
-      changes,
-      closed,
-      decided: Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed]),
-      notificationsUnavailable
-    }),
+    watch: (wanted) =>
+      Effect.timeoutOption(decided, notificationsReadyTimeout).pipe(
+        Effect.andThen(watch(wanted)),
+        Effect.map(Stream.interruptWhen(closed))
+      ),
     ping: Effect.asVoid(request("ping", {})),
     closed,
     degraded: info.capabilities.subscribe ? Deferred.await(notificationsUnavailable) : Effect.never

@@ -9,13 +9,11 @@ import { httpStatusToSessionError } from "./mcpMessages.ts"
 
 export const closedByServer = sessionError("closed", "MCP server closed the connection")
 
-const httpStatusOf = (error: Error): number | undefined => {
-  if ("code" in error && typeof error.code === "number" && error.code >= 100 && error.code < 600) {
-    return error.code
-  }
-  const status = /\bHTTP (\d{3})\b/.exec(error.message)?.[1]
-  return status === undefined ? undefined : Number(status)
-}
+/** The HTTP status of an error; 0 without one. */
+const httpStatusOf = (error: Error): number =>
+  "code" in error && typeof error.code === "number" && error.code >= 100 && error.code < 600
+    ? error.code
+    : Number(/\bHTTP (\d{3})\b/.exec(error.message)?.[1] ?? 0)
 
 /** Extracts what the SDK quotes in its message: an HTTP body, or the target of a redirect. */
 const quotedBodyOf = ({ message }: Error): string =>
@@ -52,7 +50,7 @@ export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   const reset = connectionResetFailure(error)
   if (reset !== undefined) return reset
   const status = httpStatusOf(error)
-  if (status !== undefined && status >= 300) return httpStatusToSessionError(status, quotedBodyOf(error))
+  if (status >= 300) return httpStatusToSessionError(status, quotedBodyOf(error))
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""
   return sessionError("unavailable", `${error.message}${cause}`)
 }

@@ -33,10 +33,6 @@ const itemsOf = (listed: unknown): ReadonlyArray<unknown> | undefined => {
   return values?.every(isJsonObject) ? values : undefined
 }
 
-/** The objects that a message can hold. One excessively nested item would cost the whole listing. */
-const sendableItems = (name: string, list: ReadonlyArray<unknown>): ReadonlyArray<JsonObject> =>
-  list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
-
 /**
  * Makes the requests that are the same in every MCP revision. `asksForTasks` is true for 2025-11-25: later a server decides
  * itself which calls become tasks.
@@ -48,18 +44,18 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       const { nextCursor, [name]: listed } = yield* request(`${name}/list`, cursor === undefined ? {} : { cursor })
       const given = itemsOf(listed)
       if (given === undefined) yield* Effect.logWarning("listing ignored: not a list", { list: name })
-      const items = sendableItems(name, given ?? [])
+      // One excessively nested item would cost the whole listing.
+      const items = (given ?? []).filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
       const omitted = (given ?? []).length - items.length
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: parseCursor(nextCursor) }
     })
   /** Tools that are called as tasks only (2025-11-25), as last listed. */
-  const taskTools = new Set<string>()
+  const taskTools = new Set<unknown>()
   const listTools = (cursor?: string) =>
     Effect.tap(list("tools")(cursor), ({ items }) =>
       Effect.sync(() => {
         for (const { execution, name } of items) {
-          if (typeof name !== "string") continue
           if (asObject(execution)["taskSupport"] === "required") taskTools.add(name)
           else taskTools.delete(name)
         }
@@ -73,7 +69,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
   ): Effect.Effect<JsonObject, McpSessionError> => {
     const { responder } = handlers
     const sent =
-      asksForTasks && taskTools.has(String(params["name"]))
+      asksForTasks && taskTools.has(params["name"])
         ? callAsTask(request, params, handlers)
         : request("tools/call", params, handlers)
     if (responder === undefined || rounds === 0) return sent

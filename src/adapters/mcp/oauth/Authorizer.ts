@@ -4,11 +4,15 @@ import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import type { Fetch } from "../../http/checkedFetch.ts"
 import { sessionError } from "../sessionError.ts"
-import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
-import { forbiddenPageReason } from "./oauthFetch.ts"
-import { isExpectedIssuer } from "./issuer.ts"
-import { type Challenge, forbiddenUrl, runOAuthFlow } from "./oauthFlow.ts"
-import { makeOAuthProvider, newFlowState } from "./oauthProvider.ts"
+import {
+  isExpectedIssuer,
+  makeOAuthCredentialStore,
+  makeOAuthProvider,
+  newFlowState,
+  noCredentials,
+  type OAuthCredentialStore
+} from "./oauthProvider.ts"
+import { type Challenge, forbiddenPageReason, forbiddenUrl, runOAuthFlow } from "./oauthFlow.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
 import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
 

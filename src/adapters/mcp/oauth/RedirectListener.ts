@@ -22,12 +22,6 @@ const pages = {
   notFound: [404, "Not found."]
 } as const
 
-interface AuthorizationResponse {
-  readonly code: string
-  /** The issuer (RFC 9207), unchecked. */
-  readonly iss: string | undefined
-}
-
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
 const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: () => void = () => undefined) => {
@@ -46,7 +40,8 @@ const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: ()
 
 /** Listens on a free loopback port until the scope closes. Requests with another state are ignored. */
 export const listenForRedirect = Effect.gen(function* () {
-  const result = yield* Deferred.make<AuthorizationResponse, McpSessionError>()
+  /** The code, and the unchecked issuer (RFC 9207). */
+  const result = yield* Deferred.make<{ readonly code: string; readonly iss: string | undefined }, McpSessionError>()
   /** The `state` parameter that the redirect must carry. */
   const state = randomBytes(stateBytes).toString("base64url")
   const declined = sessionError("unauthorized", "the authorization was declined")

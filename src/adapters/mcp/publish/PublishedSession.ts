@@ -1,41 +1,22 @@
 import { CLIENT_CAPABILITIES_META_KEY, Server, type ServerContext } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
-import { z } from "zod"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
 import { publishableSession } from "../../../application/shared/listings/publishableSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { supportsApps } from "../../../domain/tools/appTools.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
-import { type InputRound, makeInputRounds } from "./inputRounds.ts"
-import { decodeInputAnswer, encodeInputRequest, inputModesOf } from "./openQuestions.ts"
+import { decodeInputAnswer, encodeInputRequest, inputModesOf, makeInputRounds } from "./inputRounds.ts"
+import { anyObject, encodeChange, noTimeout } from "../client/mcpMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { repairMeta } from "../jsonRpcMessages.ts"
 import { makeMethodHandler, type MethodRequest } from "./methodHandler.ts"
-import { makeChangeFeed } from "./ChangeFeed.ts"
+import { makeChangeFeed, makeResourceSubscriptions } from "./ChangeFeed.ts"
 import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
-import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 
 /** Maximum number of in-flight requests of all clients together. */
 const maxInFlightRequests = 1024
-
-const toNotification = (change: McpChange) => {
-  switch (change._tag) {
-    case "PromptsChanged":
-      return { method: "notifications/prompts/list_changed" }
-    case "Logged": {
-      const { _tag, ...params } = change
-      return { method: "notifications/message", params }
-    }
-    case "ToolsChanged":
-      return { method: "notifications/tools/list_changed" }
-    case "ResourcesChanged":
-      return { method: "notifications/resources/list_changed" }
-    case "ResourceUpdated":
-      return { method: "notifications/resources/updated", params: { uri: change.uri } }
-  }
-}
 
 const toServerCapabilities = ({
   completions = false,
@@ -66,27 +47,14 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
         )
 }
 
-const declined: InputAnswer = { action: "decline" }
-
-/** Passes a result on unchecked: the SDK's schemas would strip members. */
-const anyResult = z.looseObject({})
-
-/** How long the SDK waits for an answer: the call ends the wait. */
-const noTimeout = 2 ** 31 - 1
-
 /** Asks a client of the legacy era. A client that fails to answer has declined. */
-const ask = ({ send }: ServerContext["mcpReq"], request: InputRequest): Effect.Effect<InputAnswer> =>
-  Effect.tryPromise((signal) =>
-    send({ method: "elicitation/create", params: encodeInputRequest(request) }, anyResult, {
-      signal,
-      timeout: noTimeout
-    })
-  ).pipe(
-    Effect.map((answer) => decodeInputAnswer(answer) ?? declined),
-    Effect.catch(({ cause }) =>
-      Effect.as(Effect.logDebug("MCP client did not answer", { reason: String(cause) }), declined)
-    )
+const ask = ({ send }: ServerContext["mcpReq"], request: InputRequest): Effect.Effect<InputAnswer> => {
+  const asked = { method: "elicitation/create", params: encodeInputRequest(request) }
+  return Effect.tryPromise((signal) => send(asked, anyObject, { signal, timeout: noTimeout })).pipe(
+    Effect.catch(({ cause }) => Effect.logDebug("MCP client did not answer", { reason: String(cause) })),
+    Effect.map((answer) => decodeInputAnswer(answer) ?? { action: "decline" })
   )
+}
 
 const taskCapabilities = {
   legacy: { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
@@ -95,13 +63,6 @@ const taskCapabilities = {
 
 const supportsTasks = (clientCapabilities: unknown): boolean =>
   asObject(asObject(clientCapabilities)["extensions"])[tasksExtension] !== undefined
-
-const toInputRound = (mcpReq: ServerContext["mcpReq"], modes: InputRound["modes"]): InputRound => ({
-  modes,
-  requestState: asString(mcpReq.requestState()),
-  responses: mcpReq.inputResponses ?? {},
-  sendProgress: makeSendProgress(mcpReq)
-})
 
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession) {
@@ -148,18 +109,20 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     ) => {
       const clientCapabilities =
         era === "legacy" ? server.getClientCapabilities() : asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
+      const modes = inputModesOf(clientCapabilities)
+      const sendProgress = makeSendProgress(mcpReq)
+      const requestState = era === "modern" ? asString(mcpReq.requestState()) : undefined
       const request: MethodRequest = {
         method,
         params,
-        sendProgress: makeSendProgress(mcpReq),
+        sendProgress,
         subscriptions,
         input:
           era === "legacy"
-            ? { modes: inputModesOf(clientCapabilities), answer: (question) => ask(mcpReq, question) }
-            : toInputRound(mcpReq, inputModesOf(clientCapabilities)),
+            ? { modes, answer: (question) => ask(mcpReq, question) }
+            : { modes, requestState, responses: mcpReq.inputResponses ?? {}, sendProgress },
         supportsTasks: era === "modern" && supportsTasks(clientCapabilities),
-        showsApps: supportsApps(clientCapabilities),
-        requiresObjectContent: era === "legacy"
+        showsApps: supportsApps(clientCapabilities)
       }
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
@@ -170,7 +133,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
     // The modern era took these methods out of the core: the SDK passes them on to handlers with a schema only.
     if (era === "modern" && tasks !== undefined) {
       for (const method of ["tasks/get", "tasks/cancel"]) {
-        server.setRequestHandler(method, { params: anyResult }, (params, context) =>
+        server.setRequestHandler(method, { params: anyObject }, (params, context) =>
           handle({ method, params }, context)
         )
       }
@@ -189,9 +152,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
       isListening && (era === "modern" || change._tag !== "ResourceUpdated" || subscriptions.has(change.uri))
     yield* Scope.provide(
       changes.subscribe((change) =>
-        isWanted(change)
-          ? sendNotification(change._tag, () => server.notification(toNotification(change)))
-          : Effect.void
+        isWanted(change) ? sendNotification(change._tag, () => server.notification(encodeChange(change))) : Effect.void
       ),
       scope
     )

@@ -1,8 +1,7 @@
 import { isJsonObject, parseJson } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import type { Line } from "../client/stdio/LineSplitter.ts"
-import { type JsonRpcMessage, repairMessage } from "../jsonRpcMessages.ts"
-import { findMessageId } from "../unreadableMessages.ts"
+import { findMessageId, type JsonRpcMessage, repairMessage } from "../jsonRpcMessages.ts"
 
 /** An error response, whose id may be null or a fraction. */
 export interface MessageRejection {
@@ -17,10 +16,10 @@ const reject = (id: unknown, code: keyof typeof jsonRpcCodes, message: string): 
   error: { code: jsonRpcCodes[code], message }
 })
 
+type ClientMessage = { readonly message: JsonRpcMessage } | { readonly rejection: MessageRejection }
+
 /** Repairs a decoded message of a client. An invalid one that wants a response gets a rejection. */
-const repairClientMessage = (
-  value: unknown
-): { readonly message: JsonRpcMessage } | { readonly rejection: MessageRejection } | undefined => {
+const repairClientMessage = (value: unknown): ClientMessage | undefined => {
   const message = repairMessage(value)
   if (message === undefined || !isJsonObject(value)) return undefined
   const { id } = value
@@ -46,31 +45,15 @@ export const repairClientBody = (
   return { body: body.map((value: unknown) => ({ body: value, ...repair(value) }).body) }
 }
 
-type ClientMessage = NonNullable<ReturnType<typeof repairClientMessage>>
-
 /** Decodes a line of a client: a message, or a batch of messages. Other lines give nothing. */
 export const decodeClientLine = (line: Line): ReadonlyArray<ClientMessage> => {
-  const bytes = line._tag === "Line" ? line.bytes : line.edges
-  const value =
-    line._tag === "Line"
-      ? parseJson(
-          Buffer.from(bytes)
-            .toString("utf8")
-            .replace(/^\u{feff}/u, "")
-        )
-      : undefined
-  if (value === undefined) {
-    const id = findMessageId(bytes)
-    if (id === undefined) return []
-    return [
-      {
-        rejection:
-          line._tag === "Line"
-            ? reject(id, "parseError", "The message is not JSON")
-            : reject(id, "invalidRequest", "The message is too long")
-      }
-    ]
-  }
-  const values: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
-  return values.map(repairClientMessage).filter((message) => message !== undefined)
+  const isWhole = line._tag === "Line"
+  const bytes = isWhole ? line.bytes : line.edges
+  const value = isWhole ? parseJson(new TextDecoder().decode(bytes)) : undefined
+  if (value !== undefined) return [value].flat().flatMap((item: unknown) => repairClientMessage(item) ?? [])
+  const id = findMessageId(bytes)
+  if (id === undefined) return []
+  return isWhole
+    ? [{ rejection: reject(id, "parseError", "The message is not JSON") }]
+    : [{ rejection: reject(id, "invalidRequest", "The message is too long") }]
 }

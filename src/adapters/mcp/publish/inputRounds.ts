@@ -1,10 +1,91 @@
-import { Effect, Fiber, FiberMap, Queue } from "effect"
+import { Deferred, Effect, Exit, Fiber, FiberMap, Latch } from "effect"
 import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { makeRequestId } from "../../../application/shared/tracing.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
-import { makeOpenQuestions, type OpenQuestions } from "./openQuestions.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+
+/** The parameters of `elicitation/create`. */
+export const encodeInputRequest = (request: InputRequest): JsonObject =>
+  request.mode === "url" ? { ...request } : { message: request.message, requestedSchema: request.schema }
+
+/** Decodes the answer of a client; `undefined` for a malformed one. */
+export const decodeInputAnswer = (value: unknown): InputAnswer | undefined => {
+  const { action, content } = asObject(value)
+  if (action === "decline" || action === "cancel") return { action }
+  return action === "accept"
+    ? { action, ...definedOnly({ content: isJsonObject(content) ? content : undefined }) }
+    : undefined
+}
+
+/** The kinds of questions in a client's capabilities: an empty object means forms. */
+export const inputModesOf = (capabilities: unknown): InputResponder["modes"] => {
+  const { elicitation } = asObject(capabilities)
+  if (!isJsonObject(elicitation)) return []
+  const { form, url } = elicitation
+  if (url === undefined) return ["form"]
+  return form === undefined ? ["url"] : ["form", "url"]
+}
+
+/** The questions of one call that wait for a client's next request. */
+export type OpenQuestions = ReturnType<typeof makeOpenQuestions>
+
+export const makeOpenQuestions = () => {
+  const open = new Map<string, { readonly request: InputRequest; readonly answer: Deferred.Deferred<InputAnswer> }>()
+  const asked = Latch.makeUnsafe()
+  let count = 0
+  const remove = (id: string): void => {
+    open.delete(id)
+    if (open.size === 0) asked.closeUnsafe()
+  }
+  return {
+    get size() {
+      return open.size
+    },
+    /** Waits until a question is open, and for others that are asked at the same time. */
+    asked: Effect.andThen(asked.await, Effect.yieldNow),
+    /** Waits for the answer to a question. */
+    answer: (request: InputRequest): Effect.Effect<InputAnswer> =>
+      Effect.suspend(() => {
+        const id = `question_${++count}`
+        const answer = Deferred.makeUnsafe<InputAnswer>()
+        open.set(id, { request, answer })
+        asked.openUnsafe()
+        return Effect.ensuring(
+          Deferred.await(answer),
+          Effect.sync(() => remove(id))
+        )
+      }),
+    /** Takes the answers by id of MCP 2026-07-28; a question without a well-formed answer stays open. */
+    accept: (responses: JsonObject): void => {
+      for (const [id, { answer }] of open) {
+        const decoded = Object.hasOwn(responses, id) ? decodeInputAnswer(responses[id]) : undefined
+        if (decoded === undefined) continue
+        remove(id)
+        Deferred.doneUnsafe(answer, Exit.succeed(decoded))
+      }
+    },
+    /** Asks each question with `responder`, one after another. */
+    askAll: (responder: InputResponder) =>
+      Effect.gen(function* () {
+        for (const [id, { answer, request }] of open) {
+          const answered = yield* responder.answer(request)
+          remove(id)
+          Deferred.doneUnsafe(answer, Exit.succeed(answered))
+        }
+      }),
+    /** The `inputRequests` of MCP 2026-07-28. */
+    encode: (): JsonObject =>
+      Object.fromEntries(
+        [...open].map(([id, { request }]) => [
+          id,
+          { method: "elicitation/create", params: encodeInputRequest(request) }
+        ])
+      )
+  }
+}
 
 /** How long a client may take to answer before its call is interrupted. An approval waits at most one hour. */
 const answerTimeout = "1 hour"
@@ -23,8 +104,6 @@ export interface InputRound {
 
 interface OpenCall {
   readonly fiber: Fiber.Fiber<JsonObject, McpSessionError>
-  /** Signals a new question. */
-  readonly asked: Queue.Queue<void>
   readonly questions: OpenQuestions
   /** The progress goes to the request that the client waits for. */
   sendProgress: SendProgress | undefined
@@ -50,32 +129,27 @@ export const makeInputRounds = Effect.gen(function* () {
   const expire = (state: string) => FiberMap.run(expiries, state, Effect.delay(end(state), answerTimeout))
 
   const open = Effect.fnUntraced(function* (state: string, start: StartCall, { modes, sendProgress }: InputRound) {
-    const asked = yield* Queue.sliding<void>(1)
-    const questions = makeOpenQuestions(Queue.offer(asked, undefined))
+    const questions = makeOpenQuestions()
     const forwardProgress: SendProgress = (step) =>
       Effect.suspend(() => calls.get(state)?.sendProgress?.(step) ?? Effect.void)
     // Registered before it starts: its first steps may ask.
     const running = start({ modes, answer: questions.answer }, forwardProgress)
     const fiber = yield* FiberMap.run(fibers, state, running, { startImmediately: false })
-    const call: OpenCall = { fiber, asked, questions, sendProgress }
+    const call: OpenCall = { fiber, questions, sendProgress }
     calls.set(state, call)
     fiber.addObserver(() => void calls.delete(state))
     return call
   })
 
   /** Gives the result of a call, or its open questions. */
-  const awaitResponse = (state: string, { asked, fiber, questions }: OpenCall) =>
-    Effect.raceFirst(
-      Fiber.join(fiber),
-      Effect.map(Queue.take(asked), () => ({
-        resultType: "input_required",
-        requestState: state,
-        inputRequests: questions.encode()
-      }))
-    ).pipe(
-      Effect.tap((response) => ("requestState" in response ? expire(state) : Effect.void)),
-      Effect.onInterrupt(() => end(state))
-    )
+  const awaitResponse = (state: string, { fiber, questions }: OpenCall) => {
+    const asked = Effect.map(Effect.andThen(questions.asked, expire(state)), () => ({
+      resultType: "input_required",
+      requestState: state,
+      inputRequests: questions.encode()
+    }))
+    return Effect.onInterrupt(Effect.raceFirst(Fiber.join(fiber), asked), () => end(state))
+  }
 
   return Effect.fnUntraced(function* (
     start: StartCall,
@@ -91,10 +165,8 @@ export const makeInputRounds = Effect.gen(function* () {
     if (call === undefined) return yield* jsonRpcError("invalidParams", "requestState: unknown, or it has expired")
     yield* FiberMap.remove(expiries, state)
     call.sendProgress = round.sendProgress
-    // What this signalled is in the questions, and those without an answer are asked again.
-    yield* Queue.clear(call.asked)
+    // Questions without an answer are asked again.
     call.questions.accept(round.responses)
-    if (call.questions.size > 0) yield* Queue.offer(call.asked, undefined)
     return yield* awaitResponse(state, call)
   })
 })

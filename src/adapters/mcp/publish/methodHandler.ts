@@ -27,8 +27,6 @@ export interface MethodRequest {
   readonly supportsTasks: boolean
   /** True for a client that shows apps: others see neither apps nor the tools for them. */
   readonly showsApps: boolean
-  /** True for MCP revisions in which `structuredContent` must be an object. */
-  readonly requiresObjectContent: boolean
 }
 
 /** Clients of the legacy era answer questions directly. */
@@ -53,7 +51,7 @@ const describeFailure = (tool: string, { code, reason, message }: McpSessionErro
   }
 }
 
-/** Wraps structured content as the SDK wraps the schema in the list for these revisions, unless both are objects. */
+/** Wraps structured content for the legacy era as the SDK wraps the schema in the list, unless both are objects. */
 const withObjectContent = (result: JsonObject, outputSchema: JsonObject = { type: "object" }): JsonObject => {
   const { structuredContent } = result
   return structuredContent === undefined || (isJsonObject(structuredContent) && outputSchema["type"] === "object")
@@ -80,15 +78,6 @@ const listPage = Effect.fnUntraced(function* (
   return { [name]: items.filter(isShown), ...definedOnly({ nextCursor }) }
 })
 
-const forwardedMethods: ReadonlyArray<string> = [
-  "prompts/list",
-  "prompts/get",
-  "completion/complete",
-  "resources/templates/list"
-] satisfies ReadonlyArray<McpMethod>
-
-const isForwarded = (method: string): method is McpMethod => forwardedMethods.includes(method)
-
 type MethodHandler = (request: MethodRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
 /** Makes the calls of tools, which may become tasks. */
@@ -98,7 +87,7 @@ const makeCallTool = (
   tasks: PublishedTasks | undefined
 ) =>
   Effect.fnUntraced(function* (request: MethodRequest) {
-    const { input, params, requiresObjectContent, sendProgress, supportsTasks } = request
+    const { input, params, sendProgress, supportsTasks } = request
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
     if (!isJsonObject(args)) return yield* jsonRpcError("invalidParams", "'arguments' must be an object")
@@ -111,23 +100,22 @@ const makeCallTool = (
         ? session.callTool(name, args, options)
         : withHeartbeat(send, (onProgress) => session.callTool(name, args, { ...options, onProgress }))
     }
-    const canAnswer = input.modes.length > 0
-    const plainCall =
-      "answer" in input || !canAnswer
-        ? start("answer" in input && canAnswer ? input : undefined, sendProgress)
+    const call: ReturnType<MethodHandler> = Effect.gen(function* () {
+      const result = supportsTasks
+        ? yield* tasks?.callModern(name, args, input.modes, sendProgress) ?? Effect.undefined
+        : undefined
+      if (result !== undefined) return result
+      if (input.modes.length === 0) return yield* start(undefined, sendProgress)
+      return yield* "answer" in input
+        ? start(input, sendProgress)
         : runRound((responder, send) => start(responder, sendProgress && send), input)
-    const calling =
-      supportsTasks && tasks !== undefined
-        ? Effect.flatMap(tasks.callModern(name, args, input.modes, sendProgress), (result): typeof plainCall =>
-            result === undefined ? plainCall : Effect.succeed(result)
-          )
-        : plainCall
-    const result = yield* Effect.catchTag(calling, "McpSessionError", (failure) =>
+    })
+    const result = yield* Effect.catchTag(call, "McpSessionError", (failure) =>
       failure.reason === "unsupported"
         ? Effect.fail(failure)
         : Effect.succeed({ content: [{ type: "text", text: describeFailure(name, failure) }], isError: true })
     )
-    return requiresObjectContent ? withObjectContent(result, session.outputSchemaOf(name)) : result
+    return isLegacy(request) ? withObjectContent(result, session.outputSchemaOf(name)) : result
   })
 
 const eraOf = (request: MethodRequest) => (isLegacy(request) ? "legacy" : "modern")
@@ -159,33 +147,33 @@ export const makeMethodHandler = (
   })
 
   /** Passes a request on. */
-  const forward: MethodHandler = ({ method, params }) =>
-    isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
+  const forward =
+    (method: McpMethod): MethodHandler =>
+    ({ params }) =>
+      session.request?.(method, params) ?? methodNotFound(method)
 
-  const promptMethods = { "prompts/list": forward, "prompts/get": forward }
-  const toolMethods: Readonly<Record<string, MethodHandler>> = {
-    "tools/list": (request) => listPage("tools", session.listTools, request),
-    "tools/call": makeCallTool(session, runRound, tasks)
+  const handlers: Readonly<Record<string, MethodHandler>> = {
+    ...(tools && {
+      "tools/list": (request) => listPage("tools", session.listTools, request),
+      "tools/call": makeCallTool(session, runRound, tasks)
+    }),
+    ...(resources && {
+      "resources/list": (request) => listPage("resources", session.listResources, request),
+      "resources/read": ({ params }) =>
+        Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
+      // Clients request templates from every server with resources.
+      "resources/templates/list":
+        session.request === undefined
+          ? () => Effect.succeed({ resourceTemplates: [] })
+          : forward("resources/templates/list"),
+      "resources/subscribe": updateSubscription,
+      "resources/unsubscribe": updateSubscription
+    }),
+    ...(prompts && { "prompts/list": forward("prompts/list"), "prompts/get": forward("prompts/get") }),
+    ...(completions && { "completion/complete": forward("completion/complete") }),
+    ...(tasks && taskMethods(tasks))
   }
-  const resourceMethods: Readonly<Record<string, MethodHandler>> = {
-    "resources/list": (request) => listPage("resources", session.listResources, request),
-    "resources/read": ({ params }) =>
-      Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
-    // Clients request templates from every server with resources.
-    "resources/templates/list":
-      session.request === undefined ? () => Effect.succeed({ resourceTemplates: [] }) : forward,
-    "resources/subscribe": updateSubscription,
-    "resources/unsubscribe": updateSubscription
-  }
-  const methods = new Map<string, MethodHandler>(
-    Object.entries({
-      ...(tools && toolMethods),
-      ...(resources && resourceMethods),
-      ...(prompts && promptMethods),
-      ...(completions && { "completion/complete": forward }),
-      ...(tasks && taskMethods(tasks))
-    })
-  )
+  const methods = new Map(Object.entries(handlers))
 
   return (request: MethodRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)

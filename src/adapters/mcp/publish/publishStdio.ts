@@ -1,4 +1,4 @@
-import { PassThrough, type Readable, type Writable } from "node:stream"
+import { finished, PassThrough, type Readable, type Writable } from "node:stream"
 import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
@@ -7,7 +7,7 @@ import { type Line, makeLineSplitter, newline } from "../client/stdio/LineSplitt
 import { decodeClientLine } from "./clientMessages.ts"
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
-import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
+import { decodeListenRequest, watchResources } from "./ChangeFeed.ts"
 
 /** Largest message of a client in bytes; arguments may contain files. */
 const maxMessageBytes = 16 * 1024 * 1024
@@ -32,23 +32,6 @@ export interface PublishStdioOptions {
   /** `process.stdout` by default. Nothing else may write to it. */
   readonly stdout?: Writable
 }
-
-/** Events of a stream that ends; several may occur. */
-const endEvents = ["end", "close", "error"]
-
-/** Opens the input of the SDK's transport, which only ends: {@link readLines} has the messages. */
-const openInput = Effect.fnUntraced(function* (stdin: Readable, onEnd: (input: PassThrough) => void) {
-  const input = new PassThrough()
-  const ended = () => onEnd(input)
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      for (const ending of endEvents) stdin.off(ending, ended)
-    })
-  )
-  for (const ending of endEvents) stdin.once(ending, ended)
-  if (stdin.readableEnded || stdin.destroyed) ended()
-  return input
-})
 
 /** Reads lines until the scope closes. The last line may lack its newline. */
 const readLines = (stdin: Readable, onLine: (line: Line) => void) => {
@@ -78,13 +61,15 @@ export const publishStdio = Effect.fnUntraced(
     const clientClosed = yield* Deferred.make<void>()
     const listenFibers = yield* FiberMap.make<unknown>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
-    const input = yield* openInput(stdin, (opened) =>
-      fork(
-        Effect.sleep(inputSettleDelay).pipe(
-          Effect.andThen(drained),
-          Effect.map(() => opened.end())
-        )
-      )
+    /** The input of the SDK's transport only ends: {@link readLines} has the messages. */
+    const input = new PassThrough()
+    const endInput = Effect.andThen(
+      Effect.delay(drained, inputSettleDelay),
+      Effect.sync(() => input.end())
+    )
+    yield* Effect.acquireRelease(
+      Effect.sync(() => finished(stdin, { writable: false }, () => fork(endInput))),
+      (ignoreEnd) => Effect.sync(ignoreEnd)
     )
     const transport = new StdioServerTransport(input, stdout)
 

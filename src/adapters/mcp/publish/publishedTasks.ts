@@ -1,15 +1,16 @@
-import { Cause, Clock, Duration, Effect, Exit, Fiber, FiberMap, Queue } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, FiberMap, Option } from "effect"
 import type {
   InputResponder,
+  McpCallOptions,
   McpProgress,
   McpSessionError,
   McpTask,
   McpTasks
 } from "../../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
-import { makeOpenQuestions, type OpenQuestions } from "./openQuestions.ts"
+import { makeOpenQuestions, type OpenQuestions } from "./inputRounds.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 
 /** The extension of MCP 2026-07-28. */
@@ -27,14 +28,12 @@ const taskAfter = Duration.seconds(10)
 /** Tasks of all clients that this process follows; the oldest ended ones are dropped first. */
 const maxFollowed = 1024
 
-type Ended = Exit.Exit<JsonObject, McpSessionError>
+type Era = "legacy" | "modern"
 
 interface FollowedTask {
   readonly task: McpTask
   readonly questions: OpenQuestions
-  /** Signals a new question. */
-  readonly asked: Queue.Queue<void>
-  fiber: Fiber.Fiber<JsonObject, McpSessionError> | undefined
+  readonly fiber: Fiber.Fiber<JsonObject, McpSessionError>
   updatedAt: number
   message: string | undefined
   /** The request that waits for the task at present. */
@@ -47,54 +46,44 @@ const toStatusMessage = ({ message, progress, total }: McpProgress): string =>
     .filter((part) => part !== undefined)
     .join(": ")
 
-const endOf = ({ fiber }: FollowedTask): Ended | undefined => fiber?.pollUnsafe()
-
-const statusOf = (entry: FollowedTask) => {
-  const end = endOf(entry)
-  if (end === undefined) return entry.questions.size > 0 ? "input_required" : "working"
+const statusOf = ({ fiber, isCancelled, questions }: FollowedTask) => {
+  const end = fiber.pollUnsafe()
+  if (end === undefined) return questions.size > 0 ? "input_required" : "working"
   if (Exit.isFailure(end)) return "failed"
-  return entry.isCancelled ? "cancelled" : "completed"
+  return isCancelled ? "cancelled" : "completed"
 }
 
-const describe = (entry: FollowedTask, ttlKey: "ttl" | "ttlMs", pollKey: "pollInterval" | "pollIntervalMs") => ({
+const describe = (entry: FollowedTask, era: Era): JsonObject => ({
   taskId: entry.task.id,
   status: statusOf(entry),
   ...definedOnly({ statusMessage: entry.message }),
   createdAt: new Date(entry.task.createdAt).toISOString(),
   lastUpdatedAt: new Date(entry.updatedAt).toISOString(),
-  [ttlKey]: taskTtl,
-  [pollKey]: pollInterval
+  ...(era === "legacy" ? { ttl: taskTtl, pollInterval } : { ttlMs: taskTtl, pollIntervalMs: pollInterval })
 })
 
-const legacyTask = (entry: FollowedTask): JsonObject => describe(entry, "ttl", "pollInterval")
+const failureOf = (cause: Cause.Cause<McpSessionError>): JsonRpcError =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => jsonRpcError("internalError", "The call has failed"),
+    onSome: toJsonRpcError
+  })
 
-const failureOf = (end: Ended | undefined): JsonRpcError => {
-  const error = end !== undefined && Exit.isFailure(end) ? Cause.findErrorOption(end.cause) : undefined
-  return error?._tag === "Some" ? toJsonRpcError(error.value) : jsonRpcError("internalError", "The call has failed")
-}
-
-const modernTask = (entry: FollowedTask): JsonObject => {
-  const task = describe(entry, "ttlMs", "pollIntervalMs")
-  const end = endOf(entry)
-  switch (task.status) {
-    case "completed":
-      return { ...task, result: end !== undefined && Exit.isSuccess(end) ? end.value : {} }
-    case "failed": {
-      const { code, message } = failureOf(end)
-      return { ...task, error: { code, message } }
-    }
-    case "input_required":
-      return { ...task, inputRequests: entry.questions.encode() }
-    default:
-      return task
-  }
+/** A task with its result, its error or its questions (2026-07-28). */
+const describeOutcome = (entry: FollowedTask): JsonObject => {
+  const task = describe(entry, "modern")
+  const end = entry.fiber.pollUnsafe()
+  if (end === undefined)
+    return { ...task, ...(entry.questions.size > 0 && { inputRequests: entry.questions.encode() }) }
+  if (Exit.isSuccess(end)) return { ...task, ...(!entry.isCancelled && { result: end.value }) }
+  const { code, message } = failureOf(end.cause)
+  return { ...task, error: { code, message } }
 }
 
 const cancel = Effect.fnUntraced(function* (entry: FollowedTask) {
-  if (endOf(entry) !== undefined) return
+  if (entry.fiber.pollUnsafe() !== undefined) return
   entry.isCancelled = true
   yield* Effect.mapError(entry.task.cancel, toJsonRpcError)
-  if (entry.fiber !== undefined) yield* Fiber.await(entry.fiber)
+  yield* Fiber.await(entry.fiber)
 })
 
 /** Follows tasks, each from its start or from the first request for it. */
@@ -107,91 +96,62 @@ const makeFollowedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
     const now = clock.currentTimeMillisUnsafe()
     for (const [id, entry] of followed) {
       const isOld = now - entry.updatedAt >= taskTtl || followed.size >= maxFollowed
-      if (isOld && endOf(entry) !== undefined) followed.delete(id)
+      if (isOld && entry.fiber.pollUnsafe() !== undefined) followed.delete(id)
     }
   }
 
   /** Follows a task, whose options exist before it does. */
   const follow = Effect.fnUntraced(function* <E>(
-    find: (options: {
-      readonly onProgress: SendProgress
-      readonly responder: InputResponder
-    }) => Effect.Effect<McpTask | undefined, E>,
+    find: (options: McpCallOptions) => Effect.Effect<McpTask | undefined, E>,
     modes: InputResponder["modes"],
-    sendProgress: SendProgress | undefined
+    sendProgress?: SendProgress
   ): Effect.fn.Return<FollowedTask | undefined, E> {
     evict()
     let entry: FollowedTask | undefined
-    const touch = (changed: Partial<FollowedTask>) => {
-      if (entry !== undefined) Object.assign(entry, changed, { updatedAt: clock.currentTimeMillisUnsafe() })
-    }
-    const asked = yield* Queue.sliding<void>(1)
-    const questions = makeOpenQuestions(
-      Effect.suspend(() => {
-        touch({})
-        return Queue.offer(asked, undefined)
-      })
-    )
-    const answer: InputResponder["answer"] = (request) =>
-      Effect.ensuring(
-        questions.answer(request),
-        Effect.sync(() => touch({}))
-      )
-    const onProgress: SendProgress = (step) =>
-      Effect.suspend(() => {
-        touch({ message: toStatusMessage(step) })
-        return entry?.sendProgress?.(step) ?? Effect.void
-      })
-    const task = yield* find({ onProgress, responder: { modes, answer } })
+    const touch = (changed: Partial<FollowedTask> = {}) =>
+      Effect.sync(() => void (entry && Object.assign(entry, changed, { updatedAt: clock.currentTimeMillisUnsafe() })))
+    const questions = makeOpenQuestions()
+    const task = yield* find({
+      onProgress: (step) =>
+        Effect.andThen(
+          touch({ message: toStatusMessage(step) }),
+          Effect.suspend(() => entry?.sendProgress?.(step) ?? Effect.void)
+        ),
+      responder: {
+        modes,
+        answer: (request) => touch().pipe(Effect.andThen(questions.answer(request)), Effect.ensuring(touch()))
+      }
+    })
     if (task === undefined) return undefined
     const known = followed.get(task.id)
     if (known !== undefined) return known
-    entry = {
-      task,
-      questions,
-      asked,
-      fiber: undefined,
-      updatedAt: task.createdAt,
-      message: undefined,
-      sendProgress,
-      isCancelled: false
-    }
+    // Its first steps may ask.
+    const running = Effect.ensuring(task.result, touch())
+    const fiber = yield* FiberMap.run(fibers, task.id, running, { startImmediately: false })
+    entry = { task, questions, fiber, updatedAt: task.createdAt, message: undefined, sendProgress, isCancelled: false }
     followed.set(task.id, entry)
-    entry.fiber = yield* FiberMap.run(
-      fibers,
-      task.id,
-      Effect.ensuring(
-        task.result,
-        Effect.sync(() => touch({}))
-      )
-    )
     return entry
   })
 
-  const findTask = Effect.fnUntraced(function* (
-    params: JsonObject,
-    modes: InputResponder["modes"]
-  ): Effect.fn.Return<FollowedTask, JsonRpcError> {
-    const { taskId } = params
-    if (typeof taskId !== "string") return yield* jsonRpcError("invalidParams", "'taskId' must be a string")
-    const known = followed.get(taskId)
-    if (known !== undefined) return known
-    const found = yield* Effect.mapError(
-      follow((options) => tasks.find(taskId, options), modes, undefined),
-      toJsonRpcError
-    )
-    return found ?? (yield* jsonRpcError("invalidParams", `There is no task '${taskId}'`))
-  })
-
   return {
-    start: (
-      name: string,
-      args: JsonObject,
-      modes: InputResponder["modes"],
-      sendProgress?: SendProgress
-    ): Effect.Effect<FollowedTask | undefined, McpSessionError> =>
+    start: (name: string, args: JsonObject, modes: InputResponder["modes"], sendProgress?: SendProgress) =>
       follow((options) => tasks.start(name, args, options), modes, sendProgress),
-    find: findTask,
+    find: Effect.fnUntraced(function* (
+      { taskId }: JsonObject,
+      modes: InputResponder["modes"]
+    ): Effect.fn.Return<FollowedTask, JsonRpcError> {
+      if (typeof taskId !== "string") return yield* jsonRpcError("invalidParams", "'taskId' must be a string")
+      const found =
+        followed.get(taskId) ??
+        (yield* Effect.mapError(
+          Effect.tap(
+            follow((options) => tasks.find(taskId, options), modes),
+            Effect.yieldNow
+          ),
+          toJsonRpcError
+        ))
+      return found ?? (yield* jsonRpcError("invalidParams", `There is no task '${taskId}'`))
+    }),
     forget: ({ task }: FollowedTask): void => void followed.delete(task.id)
   }
 })
@@ -211,7 +171,8 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
     startLegacy: Effect.fnUntraced(function* (name: string, args: JsonObject, modes: InputResponder["modes"]) {
       const entry = yield* Effect.mapError(start(name, args, modes), toJsonRpcError)
       if (entry === undefined) return yield* jsonRpcError("methodNotFound", `The tool '${name}' does not run as a task`)
-      return { task: legacyTask(entry) }
+      yield* Effect.yieldNow
+      return { task: describe(entry, "legacy") }
     }),
     /**
      * Runs a call of a client that supports tasks (2026-07-28): gives its result, or after a while a task. `undefined` for
@@ -224,34 +185,27 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
       sendProgress: SendProgress | undefined
     ): Effect.fn.Return<JsonObject | undefined, McpSessionError> {
       const entry = yield* start(name, args, modes, sendProgress)
-      if (entry?.fiber === undefined) return undefined
-      yield* Effect.raceFirst(Fiber.await(entry.fiber), Queue.take(entry.asked)).pipe(
+      if (entry === undefined) return undefined
+      yield* Effect.raceFirst(Fiber.await(entry.fiber), entry.questions.asked).pipe(
         Effect.timeoutOption(taskAfter),
         Effect.onInterrupt(() => Effect.ignore(cancel(entry)))
       )
       entry.sendProgress = undefined
-      const end = endOf(entry)
-      if (end === undefined) return { ...describe(entry, "ttlMs", "pollIntervalMs"), resultType: "task" }
+      const end = entry.fiber.pollUnsafe()
+      if (end === undefined) return { ...describe(entry, "modern"), resultType: "task" }
       forget(entry)
       return yield* end
     }),
-    get: (params: JsonObject, era: "legacy" | "modern", modes: InputResponder["modes"]) =>
-      Effect.map(find(params, modes), era === "legacy" ? legacyTask : modernTask),
+    get: (params: JsonObject, era: Era, modes: InputResponder["modes"]) =>
+      Effect.map(find(params, modes), (entry) => (era === "legacy" ? describe(entry, era) : describeOutcome(entry))),
     /** Waits for the result of a task (2025-11-25), and asks its questions meanwhile. */
     result: Effect.fnUntraced(function* (params: JsonObject, responder: InputResponder) {
       const entry = yield* find(params, responder.modes)
-      const answerNext = Effect.gen(function* () {
-        if (entry.questions.size === 0) yield* Queue.take(entry.asked)
-        yield* entry.questions.askAll(responder)
-      })
-      const { fiber, task } = entry
-      const end = yield* Effect.raceFirst(
-        fiber === undefined ? Effect.never : Fiber.await(fiber),
-        Effect.forever(answerNext)
-      )
-      if (Exit.isFailure(end)) return yield* failureOf(end)
-      const _meta = { ...(isJsonObject(end.value["_meta"]) && end.value["_meta"]), ...relatedTask(task.id) }
-      return { ...end.value, _meta }
+      const answerNext = Effect.andThen(entry.questions.asked, entry.questions.askAll(responder))
+      const end = yield* Effect.raceFirst(Fiber.await(entry.fiber), Effect.forever(answerNext))
+      if (Exit.isFailure(end)) return yield* failureOf(end.cause)
+      const relatedTask: JsonObject = { "io.modelcontextprotocol/related-task": { taskId: entry.task.id } }
+      return { ...end.value, _meta: { ...asObject(end.value["_meta"]), ...relatedTask } }
     }),
     /** Answers the questions of a task (2026-07-28). */
     update: Effect.fnUntraced(function* (params: JsonObject, responses: JsonObject, modes: InputResponder["modes"]) {
@@ -260,15 +214,12 @@ export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) 
       yield* Effect.yieldNow
       return {}
     }),
-    cancel: Effect.fnUntraced(function* (params: JsonObject, era: "legacy" | "modern") {
+    cancel: Effect.fnUntraced(function* (params: JsonObject, era: Era) {
       const entry = yield* find(params, [])
-      if (era === "legacy" && endOf(entry) !== undefined) {
-        return yield* jsonRpcError("invalidParams", "The task has ended")
-      }
+      const hasEnded = entry.fiber.pollUnsafe() !== undefined
+      if (era === "legacy" && hasEnded) return yield* jsonRpcError("invalidParams", "The task has ended")
       yield* cancel(entry)
-      return era === "legacy" ? legacyTask(entry) : {}
+      return era === "legacy" ? describe(entry, era) : {}
     })
   }
 })
-
-const relatedTask = (taskId: string): JsonObject => ({ "io.modelcontextprotocol/related-task": { taskId } })

@@ -1,4 +1,4 @@
-import { Array, Result } from "effect"
+import { Array, Predicate, Result } from "effect"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { definedOnly } from "../../objects.ts"
 import { repairSchema } from "../../schemas/repairSchema.ts"
@@ -8,15 +8,19 @@ import { toolMetaKey } from "../toolMeta.ts"
 /** Gives a value in the form that MCP requires; `undefined` where its meaning is not plain. */
 type Repair = (value: unknown) => unknown
 
-type Fields = { readonly [member: string]: Repair }
+export type Fields = { readonly [member: string]: Repair }
 
 export const text: Repair = asString
-export const booleanValue: Repair = (value) => (typeof value === "boolean" ? value : undefined)
 
-const oneOf =
-  (...names: ReadonlyArray<unknown>): Repair =>
+/** Keeps the values that pass a test. */
+export const valueIf =
+  (isKept: (value: unknown) => boolean): Repair =>
   (value) =>
-    names.includes(value) ? value : undefined
+    isKept(value) ? value : undefined
+
+export const booleanValue = valueIf(Predicate.isBoolean)
+
+const oneOf = (...names: ReadonlyArray<unknown>) => valueIf((value) => names.includes(value))
 
 /** A list without its odd items; a single item is a list of one. */
 export const listOf =
@@ -26,13 +30,23 @@ export const listOf =
     return items.length > 0 || (Array.isArray(value) && value.length === 0) ? items : undefined
   }
 
+/** Gives the same object when it has the same members. */
+export const unlessEqual = <A extends JsonObject>(original: JsonObject, repaired: A): A =>
+  Object.keys(original).length === Object.keys(repaired).length &&
+  Object.entries(original).every(([name, value]) => repaired[name] === value)
+    ? (original as A)
+    : repaired
+
 /** Leaves out the odd members of an object. Members that MCP does not know stay. */
-const repairMembers = (fields: Fields, value: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(value).flatMap(([member, found]) => {
-      const repaired = Object.hasOwn(fields, member) ? fields[member]?.(found) : found
-      return repaired === undefined ? [] : [[member, repaired]]
-    })
+export const repairMembers = (fields: Fields, value: JsonObject): JsonObject =>
+  unlessEqual(
+    value,
+    Object.fromEntries(
+      Object.entries(value).flatMap(([member, found]) => {
+        const repaired = Object.hasOwn(fields, member) ? fields[member]?.(found) : found
+        return repaired === undefined ? [] : [[member, repaired]]
+      })
+    )
   )
 
 export const objectOf =
@@ -56,23 +70,16 @@ const size: Repair = (value) => {
   return typeof bytes === "number" && Number.isFinite(bytes) ? bytes : undefined
 }
 
-const isTimestamp = (value: string): boolean => {
-  const [, date = "", time = ""] = /^(\d{4}-\d\d-\d\d)T(.*)$/s.exec(value) ?? []
-  const hour = "([01]\\d|2[0-3]):[0-5]\\d"
-  const day = new Date(`${date}T00:00:00Z`)
-  return (
-    new RegExp(`^${hour}:[0-5]\\d(\\.\\d+)?(Z|[+-]${hour})$`).test(time) &&
-    // A day that its month has not becomes another one.
-    !Number.isNaN(day.getTime()) &&
-    day.toISOString().startsWith(date)
-  )
-}
+const isTimestamp = (value: string): boolean =>
+  /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/.test(value) &&
+  // A day that its month has not becomes another one.
+  new Date(value.slice(0, 10)).getUTCDate() === Number(value.slice(8, 10))
 
 /** Repairs the annotations of a resource or a content block. */
 export const repairAnnotations = objectOf({
   audience: listOf(oneOf("user", "assistant")),
-  priority: (value) => (typeof value === "number" && value >= 0 && value <= 1 ? value : undefined),
-  lastModified: (value) => (typeof value === "string" && isTimestamp(value) ? value : undefined)
+  priority: valueIf((value) => typeof value === "number" && value >= 0 && value <= 1),
+  lastModified: valueIf((value) => typeof value === "string" && isTimestamp(value))
 })
 
 const hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
@@ -167,12 +174,7 @@ const capabilityOf =
 const capability = capabilityOf({})
 
 const capabilityMap: Repair = (value) =>
-  Object.fromEntries(
-    Object.entries(asObject(value)).flatMap(([name, member]) => {
-      const repaired = capability(member)
-      return repaired === undefined ? [] : [[name, repaired]]
-    })
-  )
+  definedOnly(Object.fromEntries(Object.entries(asObject(value)).map(([name, member]) => [name, capability(member)])))
 
 const notified = { listChanged: switchValue }
 

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { asString, isJsonObject, type JsonObject, toSafeJson } from "../../json.ts"
-import { booleanValue, listOf, objectOf, text } from "../listings/mcpListings.ts"
+import { booleanValue, listOf, objectOf, text, valueIf } from "../listings/mcpListings.ts"
 import { publishBlocks, repairContents } from "./repairResult.ts"
 
 /** A reply in the form that every MCP client accepts, or the reason why it has no meaning. */
@@ -31,7 +31,7 @@ export const repairPrompt = (result: JsonObject): RepairedReply => {
 const maxValues = 100
 
 const completionOf = objectOf(
-  { values: listOf(text), total: (value) => (Number.isSafeInteger(value) ? value : undefined), hasMore: booleanValue },
+  { values: listOf(text), total: valueIf(Number.isSafeInteger), hasMore: booleanValue },
   "values"
 )
 

@@ -7,7 +7,7 @@ import {
   isKnownContentBlock
 } from "../../model/ContentBlock.ts"
 import { definedOnly } from "../../objects.ts"
-import { repairAnnotations, repairListed } from "../listings/mcpListings.ts"
+import { repairAnnotations, repairListed, withoutReservedMeta } from "../listings/mcpListings.ts"
 
 const textBlock = (text: string): ContentBlock => ({ type: "text", text })
 
@@ -96,12 +96,12 @@ const unknownContent = ({ _meta, ...others }: JsonObject): ReadonlyArray<Content
 /** Newer clients reject an unknown `resultType`, which says nothing beside a result. */
 const repairMembers = ({ content, isError, resultType: _, structuredContent, ...rest }: JsonObject): JsonObject => {
   const blocks = [content ?? []].flat().flatMap(repairBlock)
-  const isBare = blocks.length === 0 && (structuredContent ?? undefined) === undefined
+  const structured = definedOnly({ structuredContent: structuredContent ?? undefined })
   return {
     ...rest,
-    content: isBare ? unknownContent(rest) : blocks,
-    ...(isError !== undefined && isError !== null && { isError: !falseWords.includes(isError) }),
-    ...definedOnly({ structuredContent: structuredContent ?? undefined })
+    content: blocks.length === 0 && !("structuredContent" in structured) ? unknownContent(rest) : blocks,
+    ...((isError ?? undefined) !== undefined && { isError: !falseWords.includes(isError) }),
+    ...structured
   }
 }
 
@@ -126,13 +126,31 @@ export const publishBlocks = (content: unknown): ReadonlyArray<ContentBlock> =>
  */
 export const withoutRejectedParts = (result: JsonObject, outputSchema: JsonObject | undefined): JsonObject => {
   const isNull = result["structuredContent"] === null && outputSchema !== undefined && outputSchema["type"] !== "object"
-  const { resultType: _, structuredContent = isNull ? null : undefined, ...repaired } = repairResult(result)
-  const { content } = repaired
-  const known = Array.isArray(content)
-    ? (content as ReadonlyArray<ContentBlock>).map(toKnownBlock)
-    : publishBlocks(content)
+  const { structuredContent = isNull ? null : undefined, ...repaired } = repairResult(result)
+  const known = (repaired["content"] as ReadonlyArray<ContentBlock>).map(toKnownBlock)
   if (structuredContent === undefined) return { ...repaired, content: known }
   const isHidden = outputSchema !== undefined && repaired["isError"] === true
   if (!isHidden) return { ...repaired, content: known, structuredContent }
   return { ...repaired, content: known.length === 0 ? [textBlock(asText(structuredContent))] : known }
+}
+
+const inBlock = (block: unknown): unknown => {
+  if (!isJsonObject(block)) return block
+  const { resource } = block
+  return withoutReservedMeta(isJsonObject(resource) ? { ...block, resource: withoutReservedMeta(resource) } : block)
+}
+
+const inBlocks = (blocks: unknown): unknown => (Array.isArray(blocks) ? blocks.map(inBlock) : inBlock(blocks))
+
+const inMessage = (message: unknown): unknown =>
+  isJsonObject(message) ? { ...withoutReservedMeta(message), content: inBlocks(message["content"]) } : message
+
+/** Drops the keys that only this project sets from the metadata of a reply of an MCP server, and of its content or messages. */
+export const withoutReservedParts = (reply: JsonObject): JsonObject => {
+  const { content, messages } = reply
+  return withoutReservedMeta({
+    ...reply,
+    ...(content !== undefined && { content: inBlocks(content) }),
+    ...(Array.isArray(messages) && { messages: messages.map(inMessage) })
+  })
 }

@@ -20,15 +20,8 @@ const descriptionsIn = (schema: JsonObject): string =>
     .map((property) => stringOrEmpty(asObject(property)["description"]))
     .join(" ")
 
-interface Field {
-  /** The weight of a word. */
-  readonly weight: number
-  /** How much the length of the text matters, from 0 to 1. */
-  readonly normalization: number
-  readonly textOf: (name: string, tool: Tool) => string
-}
-
-const fields: ReadonlyArray<Field> = [
+/** The weight of a word of a text, and how much the length of the text matters, from 0 to 1. */
+const fields: ReadonlyArray<{ weight: number; normalization: number; textOf: (name: string, tool: Tool) => string }> = [
   // A shortened exposed name lacks words that the name at the Computer has.
   { weight: 4, normalization: 0.3, textOf: (name, tool) => [...new Set(wordsOf(`${name} ${tool.name}`))].join(" ") },
   { weight: 3, normalization: 0, textOf: (_, { meta }) => (parseToolMeta(meta)?.tags ?? []).join(" ") },
@@ -64,7 +57,7 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
     for (const [at, words] of texts.entries()) {
       const share = weight / (1 - normalization + (normalization * words.length) / average)
       for (const word of words) {
-        const found = postings.get(word) ?? new Map<number, number>()
+        const found: Postings = postings.get(word) ?? new Map()
         postings.set(word, found.set(at, (found.get(at) ?? 0) + share))
       }
     }
@@ -85,14 +78,12 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
     return found
   }
 
-  const inverseDocumentFrequency = (count: number): number =>
-    Math.log(1 + (entries.length - count + 0.5) / (count + 0.5))
-
   /** The score of a word, or of its best synonym, in each tool. */
   const scoresOf = (word: string): Postings => {
     const scores: Postings = new Map()
     const addScores = (frequencies: Postings, share: number): void => {
-      const rarity = inverseDocumentFrequency(frequencies.size) * share * (saturation + 1)
+      const { size } = frequencies
+      const rarity = Math.log(1 + (entries.length - size + 0.5) / (size + 0.5)) * share * (saturation + 1)
       for (const [at, frequency] of frequencies) raise(scores, at, (rarity * frequency) / (frequency + saturation))
     }
     addScores(frequenciesOf(word), 1)
@@ -103,18 +94,14 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
   return {
     search: (query, limit, boost = () => 1) => {
       const words = queryWords(query, maxQueryWords)
-      const totals = new Map<number, { score: number; matched: number }>()
-      for (const word of words) {
-        for (const [at, score] of scoresOf(word)) {
-          const total = totals.get(at) ?? { score: 0, matched: 0 }
-          totals.set(at, { score: total.score + score, matched: total.matched + 1 })
-        }
-      }
-      return [...totals]
-        .flatMap(([at, { matched, score }]) => {
-          const name = entries[at]?.[0]
+      const scores = words.map(scoresOf)
+      return entries
+        .flatMap(([name], at) => {
+          const matched = scores.flatMap((scoreOf) => scoreOf.get(at) ?? [])
+          if (matched.length === 0) return []
+          const score = matched.reduce((sum, part) => sum + part, 0)
           // A tool that has all words is better than one that has a rare word.
-          return name === undefined ? [] : [{ name, score: score * (matched / words.length) * boost(name) }]
+          return [{ name, score: score * (matched.length / words.length) * boost(name) }]
         })
         .toSorted((one, other) => other.score - one.score || (one.name < other.name ? -1 : 1))
         .slice(0, limit)

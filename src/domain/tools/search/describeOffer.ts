@@ -25,14 +25,11 @@ const actions = new Set(
 const isKind = (word: string): boolean => word.length > 2 && !/^\d/.test(word) && !actions.has(word)
 
 /** Most frequent first, then in the order of code points: the order of the items does not matter. */
-const byFrequency = (values: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const counts = new Map<string, number>()
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
-  return [...counts]
-    .toSorted(([one, ones], [other, others]) => others - ones || byCodePoints(one, other))
+const byFrequency = (values: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...Map.groupBy(values, (value) => value)]
+    .toSorted(([one, ones], [other, others]) => others.length - ones.length || byCodePoints(one, other))
     .map(([value]) => singleLine(value, maxNameLength))
     .filter((value) => value !== "")
-}
 
 /** The first items whose texts, joined, have at most this length. */
 const fitting = (items: ReadonlyArray<string>, separator: string, length: number): ReadonlyArray<string> => {

@@ -1,8 +1,12 @@
 import type { OAuthDiscoveryState } from "@modelcontextprotocol/sdk/client/auth.js"
 import { assert, describe, it } from "@effect/vitest"
-import { announcesIssuer, checkMetadataIssuer, isExpectedIssuer } from "../../../../src/adapters/mcp/oauth/issuer.ts"
-import { noCredentials } from "../../../../src/adapters/mcp/oauth/OAuthCredentialStore.ts"
-import { newFlowState } from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
+import {
+  announcesIssuer,
+  checkMetadataIssuer,
+  isExpectedIssuer,
+  newFlowState,
+  noCredentials
+} from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
 
 /** What discovery found: the URL of an authorization server, and the issuer of its metadata, if it has any. */
 const discovered = (authorizationServerUrl: string, issuer?: string): OAuthDiscoveryState => ({

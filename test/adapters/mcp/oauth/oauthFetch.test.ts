@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { RequestForbidden } from "../../../../src/adapters/http/checkedFetch.ts"
-import { forbiddenPageReason, makeOAuthFetch } from "../../../../src/adapters/mcp/oauth/oauthFetch.ts"
+import { forbiddenPageReason, makeOAuthFetch } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
 
 const server = (url: string, address?: string) => ({ url: new URL(url), address })
 

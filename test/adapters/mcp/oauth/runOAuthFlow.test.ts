@@ -1,10 +1,13 @@
 import type { ServerResponse } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { isExpectedIssuer } from "../../../../src/adapters/mcp/oauth/issuer.ts"
-import { noCredentials } from "../../../../src/adapters/mcp/oauth/OAuthCredentialStore.ts"
+import {
+  isExpectedIssuer,
+  makeOAuthProvider,
+  newFlowState,
+  noCredentials
+} from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
 import { runOAuthFlow } from "../../../../src/adapters/mcp/oauth/oauthFlow.ts"
-import { makeOAuthProvider, newFlowState } from "../../../../src/adapters/mcp/oauth/oauthProvider.ts"
 import { makeVictim, type Victim } from "../../http/victim.ts"
 
 type Pages = { readonly [path: string]: (response: ServerResponse) => void }

@@ -5,7 +5,7 @@ import {
   encodeInputRequest,
   inputModesOf,
   makeOpenQuestions
-} from "../../../../src/adapters/mcp/publish/openQuestions.ts"
+} from "../../../../src/adapters/mcp/publish/inputRounds.ts"
 import type { InputAnswer, InputRequest } from "../../../../src/domain/model/InputRequest.ts"
 
 const schema = { type: "object", properties: { name: { type: "string" } } }
@@ -47,25 +47,24 @@ describe("a question to a client", () => {
   })
 })
 
-/** The open questions of a call that asks these at once, and how often it was signalled. */
+/** The open questions of a call that asks these at once. */
 const asking = Effect.fnUntraced(function* (...requests: ReadonlyArray<InputRequest>) {
-  let signals = 0
-  const questions = makeOpenQuestions(Effect.sync(() => void signals++))
+  const questions = makeOpenQuestions()
   const waiting = yield* Effect.forEach(requests, (request) =>
     Effect.forkChild(questions.answer(request), { startImmediately: true })
   )
-  return { questions, signals: () => signals, waiting }
+  return { questions, waiting }
 })
 
 describe("a question that waits for the next request of a client", () => {
   it.effect("is listed with its id until its answer", () =>
     Effect.gen(function* () {
-      const { questions, signals, waiting } = yield* asking(form, page)
+      const { questions, waiting } = yield* asking(form, page)
       const encoded = {
         question_1: { method: "elicitation/create", params: encodeInputRequest(form) },
         question_2: { method: "elicitation/create", params: encodeInputRequest(page) }
       }
-      assert.strictEqual(signals(), 2)
+      yield* questions.asked
       assert.deepStrictEqual<unknown>(questions.encode(), encoded)
       // An unknown id and a malformed answer change nothing.
       questions.accept({
@@ -81,6 +80,8 @@ describe("a question that waits for the next request of a client", () => {
         { action: "accept" }
       ])
       assert.strictEqual(questions.size, 0)
+      const asked = yield* Effect.forkChild(questions.asked, { startImmediately: true })
+      assert.isUndefined(asked.pollUnsafe())
     })
   )
 

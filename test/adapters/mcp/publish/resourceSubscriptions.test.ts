@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Scope } from "effect"
-import { makeChangeFeed } from "../../../../src/adapters/mcp/publish/ChangeFeed.ts"
 import {
   decodeListenRequest,
+  makeChangeFeed,
   makeResourceSubscriptions
-} from "../../../../src/adapters/mcp/publish/resourceSubscriptions.ts"
+} from "../../../../src/adapters/mcp/publish/ChangeFeed.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { resource } from "../../../conformance/members.ts"

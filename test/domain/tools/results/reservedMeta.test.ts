@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { fromMcpResult } from "../../../../src/domain/tools/mcpConversion.ts"
-import { withoutReservedParts } from "../../../../src/domain/tools/results/reservedMeta.ts"
+import { withoutReservedParts } from "../../../../src/domain/tools/results/repairResult.ts"
 
 const reference = { a2c_blob_handle: "h", a2c_total_size: 1, a2c_sha256: "0" }
 const text = { type: "text", text: "x" } as const

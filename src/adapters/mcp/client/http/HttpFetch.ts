@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http"
 import { pipeline, type Readable } from "node:stream"
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { createBrotliDecompress, createUnzip } from "node:zlib"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
@@ -13,24 +13,10 @@ import {
 } from "../../../http/nodeHttp.ts"
 import { decodeMessages } from "../../jsonRpcMessages.ts"
 import { firstError, missingResponse, syntheticErrorEvent } from "./connectionFailures.ts"
-import { makeBodyRepair } from "./bodyRepair.ts"
-import { type BodyOptions, readBody } from "./HttpBody.ts"
+import { type BodyOptions, makeBodyRepair, readBody } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
-interface SentRequest {
-  readonly method: string
-  readonly hasSessionId: boolean
-  readonly isResume: boolean
-}
-
-/** Transport events that the SDK does not expose. */
-export type HttpEvent =
-  | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
-  /** `refused` says that the server, or its proxy, refused the connection. */
-  | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly refused: string | undefined }
-  /** An event stream ended and the client did not end it. */
-  | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
-
+/** How to make requests, and what the SDK does not expose of them. */
 export interface HttpFetchOptions {
   /** Timeout until response headers, except for calls and the GET of a session; 0 disables it. */
   readonly timeout: Duration.Duration
@@ -38,7 +24,12 @@ export interface HttpFetchOptions {
   readonly sseReadTimeout: Duration.Duration
   /** Whether the SDK resumes streams with event ids. Otherwise their pending requests fail. */
   readonly resumable: boolean
-  readonly onEvent?: (event: HttpEvent) => void
+  /** Runs after the headers of a response to a GET. */
+  readonly onStreamResponse?: (status: number, isResumed: boolean) => void
+  /** Runs when a request got no response; `refused` says that the server, or its proxy, refused the connection. */
+  readonly onFailure?: (method: string, refused: string | undefined) => void
+  /** Runs when an event stream ended and the client did not end it. */
+  readonly onStreamEnd?: (reason: string) => void
   /** Whether a request of this method that has no response in its HTTP exchange may get one elsewhere. */
   readonly mayAnswerLater?: (method: unknown, status: number) => boolean
 }
@@ -62,18 +53,11 @@ const messageTypeOf = (contentType = ""): typeof eventStreamType | typeof jsonTy
   return /^(application|text)\/([\w.-]+\+)?json$/.test(type) ? jsonType : undefined
 }
 
-const decompressors = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress
-}
-
 /** The body of a response; some servers and proxies compress it though the request forbids that. */
 const decompress = (incoming: IncomingMessage): Readable => {
   const encoding = (incoming.headers["content-encoding"] ?? "").trim().toLowerCase()
-  const make = Object.entries(decompressors).find(([name]) => name === encoding)?.[1]
-  return make === undefined ? incoming : pipeline(incoming, make(), () => undefined)
+  if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) return incoming
+  return pipeline(incoming, encoding === "br" ? createBrotliDecompress() : createUnzip(), () => undefined)
 }
 
 /** True for a status about credentials: its headers tell how to authorize, which other requests also need. */
@@ -83,14 +67,11 @@ export const isCredentialStatus = (status: number): boolean => status === 401 ||
 const takeResult = async (response: Response, { id }: PostedMessage): Promise<Response> => {
   const { headers: given, status } = response
   if (status < 400 || isCredentialStatus(status) || id === undefined) return response
-  const messages =
-    decodeMessages(
-      await response
-        .clone()
-        .text()
-        .catch(() => "")
-    )?.messages ?? []
-  const result = messages.find((message) => "result" in message && message.id === id)
+  const text = await response
+    .clone()
+    .text()
+    .catch(() => "")
+  const result = decodeMessages(text)?.messages.find((message) => "result" in message && message.id === id)
   if (result === undefined) return response
   const headers = new Headers(given)
   headers.set("content-type", jsonType)
@@ -106,27 +87,21 @@ const parsePostedMessage = (body: string | undefined) => {
   return { method, id: isRequest ? id : undefined, cancelledId }
 }
 
-/** An HTTP response with the request that it answers. */
-interface Exchange extends Pick<BodyOptions, "signal"> {
-  readonly posted: PostedMessage
-  readonly sent: SentRequest
-}
-
 /** Makes the response to a request, whose messages are repaired. */
 const readResponse = (
   incoming: IncomingMessage,
-  status: number,
-  { posted, sent, signal }: Exchange,
-  { mayAnswerLater = () => false, onEvent = () => undefined, resumable, sseReadTimeout }: HttpFetchOptions
+  { id, method }: PostedMessage,
+  signal: BodyOptions["signal"],
+  { mayAnswerLater = () => false, onStreamEnd, resumable, sseReadTimeout }: HttpFetchOptions
 ): Response => {
+  const { statusCode: status = 500 } = incoming
   const contentType = incoming.headers["content-type"]
   const declaredType = messageTypeOf(contentType)
   if (bodilessStatuses.has(status) || (status === 202 && declaredType === undefined)) {
     incoming.resume()
-    if (posted.id === undefined || mayAnswerLater(posted.method, status)) return toResponse(incoming, null)
-    return missingResponse(posted.id, status)
+    return id === undefined || mayAnswerLater(method, status) ? toResponse(incoming, null) : missingResponse(id, status)
   }
-  const requestId = mayAnswerLater(posted.method, 200) ? undefined : posted.id
+  const requestId = mayAnswerLater(method, 200) ? undefined : id
   const isAnswer = requestId !== undefined && status < 300
   // Servers without a framework name no type, or that of web pages.
   const mediaType = declaredType ?? (isAnswer ? jsonType : undefined)
@@ -136,16 +111,11 @@ const readResponse = (
   const stream = readBody(decompress(incoming), {
     idleTimeout: toTimerMillis(sseReadTimeout),
     signal,
-    isEventStream,
     repair,
     onEnd: (end) => {
       if (!isEventStream) return undefined
-      onEvent({ _tag: "StreamEnded", sent, reason: end.reason })
-      if (posted.id === undefined || (resumable && end.resumable)) return undefined
-      const unreadable = end.isComplete ? repair?.unreadable() : undefined
-      return unreadable === undefined
-        ? syntheticErrorEvent(posted.id, end)
-        : `\n\ndata: ${JSON.stringify(unreadable)}\n\n`
+      onStreamEnd?.(end.reason)
+      return id === undefined || (resumable && end.resumable) ? undefined : syntheticErrorEvent(id, end)
     }
   })
   // The SDK reads no body of the status 202.
@@ -164,7 +134,7 @@ const readResponse = (
 export const makeHttpFetch = Effect.fnUntraced(function* (
   options: HttpFetchOptions
 ): Effect.fn.Return<FetchLike, never, Scope.Scope> {
-  const { onEvent = () => undefined, sseReadTimeout, timeout } = options
+  const { sseReadTimeout, timeout } = options
   const startRequest = yield* makeHttpClient
   const idleTimeout = toTimerMillis(sseReadTimeout)
   const inFlight = new Map<unknown, ClientRequest>()
@@ -175,20 +145,15 @@ export const makeHttpFetch = Effect.fnUntraced(function* (
       const headers = new Headers(given)
       const text = typeof body === "string" ? body : undefined
       const posted = parsePostedMessage(text)
-      const sent: SentRequest = {
-        method,
-        hasSessionId: headers.has("mcp-session-id"),
-        isResume: headers.has("last-event-id")
-      }
       headers.set("accept-encoding", "identity")
-      const request = startRequest(url, {
-        method,
-        headers: Object.fromEntries(headers),
-        ...(signal && { signal })
-      })
+      const request = startRequest(url, { method, headers: Object.fromEntries(headers) })
+      // Without an error: the socket may be free again, and would throw it.
+      const abort = () => request.destroy()
+      if (signal?.aborted === true) abort()
+      signal?.addEventListener("abort", abort)
 
       // A server may delay the headers of its notification stream until the first notification.
-      const mayTakeLong = posted.method === "tools/call" || (method === "GET" && sent.hasSessionId)
+      const mayTakeLong = posted.method === "tools/call" || (method === "GET" && headers.has("mcp-session-id"))
       const headersTimeout = mayTakeLong ? idleTimeout : toTimerMillis(timeout)
       const timeoutError = new Error(`MCP server response timeout after ${headersTimeout / 1000} seconds`)
       const timer = headersTimeout === 0 ? undefined : setTimeout(() => request.destroy(timeoutError), headersTimeout)
@@ -196,6 +161,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* (
       if (posted.id !== undefined) inFlight.set(posted.id, request)
       request.on("close", () => {
         clearTimeout(timer)
+        signal?.removeEventListener("abort", abort)
         // Takes effect only without an earlier outcome: the server switched protocols without a request.
         reject(new Error("MCP server closed the connection without an HTTP response"))
         if (inFlight.get(posted.id) === request) inFlight.delete(posted.id)
@@ -207,9 +173,8 @@ export const makeHttpFetch = Effect.fnUntraced(function* (
         const failure = requestFailure(url, error)
         const cause = firstError(failure)
         const refusal = failure === error ? "MCP server refused the connection" : failure.message
-        const isRefused = systemErrorCode(cause) === "ECONNREFUSED"
-        onEvent({ _tag: "RequestFailed", sent, refused: isRefused ? refusal : undefined })
-        reject(cause)
+        options.onFailure?.(method, systemErrorCode(cause) === "ECONNREFUSED" ? refusal : undefined)
+        reject(signal?.aborted === true ? signal.reason : cause)
       })
       request.on("response", (incoming) => {
         clearTimeout(timer)
@@ -218,8 +183,8 @@ export const makeHttpFetch = Effect.fnUntraced(function* (
           request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
           return
         }
-        onEvent({ _tag: "ResponseReceived", sent, status })
-        resolve(takeResult(readResponse(incoming, status, { posted, sent, signal }, options), posted))
+        if (method === "GET") options.onStreamResponse?.(status, headers.has("last-event-id"))
+        resolve(takeResult(readResponse(incoming, posted, signal, options), posted))
       })
       request.end(text)
     })

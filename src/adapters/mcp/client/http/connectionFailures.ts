@@ -2,16 +2,22 @@ import { randomUUID } from "node:crypto"
 import { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject, isJsonObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { errorResponse } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
-import type { BodyEnd } from "./HttpBody.ts"
+import { type BodyEnd, notJson } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 /** Marks a synthetic error in its `data`; the value is the cause. No peer knows the key, and none can claim a lost connection. */
 const syntheticErrorKey = `a2c/synthetic_error/${randomUUID()}`
+/** Marks a response that stands for one without a body, whose status is the value. */
+const missingStatusHeader = `a2c-missing-${randomUUID()}`
 
 /** Formats an error response as the last event of a stream that ended without one. */
-export const syntheticErrorEvent = (id: unknown, { isComplete, limitExceeded, reason }: BodyEnd): string => {
-  const message = `no response received: ${reason}`
+export const syntheticErrorEvent = (
+  id: unknown,
+  { isComplete, isUnreadable, limitExceeded, reason }: BodyEnd
+): string => {
+  const message = isComplete && isUnreadable ? notJson : `no response received: ${reason}`
   // A server that ends a response itself still runs.
   const error = isComplete
     ? { code: jsonRpcCodes.internalError, message }
@@ -24,20 +30,15 @@ export const syntheticErrorEvent = (id: unknown, { isComplete, limitExceeded, re
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
 }
 
-// A subclass of `Response` would load Node's fetch at the start of every process.
-const missingStatuses = new WeakMap<Response, number>()
-
 /** Makes the answer to a request whose response has no body. */
 export const missingResponse = (id: string | number, status: number): Response => {
-  const error = { code: jsonRpcCodes.internalError, message: `the server sent no response: HTTP ${status}` }
-  const response = Response.json({ jsonrpc: "2.0", id, error })
-  missingStatuses.set(response, status)
-  return response
+  const body = errorResponse(id, `the server sent no response: HTTP ${status}`)
+  return Response.json(body, { headers: { [missingStatusHeader]: String(status) } })
 }
 
 /** The HTTP status of a response without a body, also when it has a substitute. */
 export const bodilessStatusOf = (response: Response): number | undefined =>
-  missingStatuses.get(response) ?? (response.status === 202 ? 202 : undefined)
+  Number(response.headers.get(missingStatusHeader)) || (response.status === 202 ? 202 : undefined)
 
 const syntheticErrorOf = ({ data }: { readonly data?: unknown }): unknown => asObject(data)[syntheticErrorKey]
 

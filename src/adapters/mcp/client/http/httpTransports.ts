@@ -10,9 +10,10 @@ import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { decodeMessages, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
-import { type HttpEvent, isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
+import { isCredentialStatus, makeHttpFetch, requestInit } from "./HttpFetch.ts"
 import { detectSessionRefusals, namesSession, type SessionRefusals } from "./sessionRefusals.ts"
-import { attemptBriefly, type LegacySessionOptions } from "../openLegacySession.ts"
+import type { LegacySessionOptions } from "../openLegacySession.ts"
+import { attemptBriefly } from "../SendRequest.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {
@@ -139,19 +140,15 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     else if (status === 405) markLost("MCP server does not resume streams")
     else if (status < 500) void refusals.check()
   }
-  const onEvent = (event: HttpEvent): void => {
-    const { method, isResume } = event.sent
-    if (event._tag === "RequestFailed") {
-      if (event.refused !== undefined) markLost(event.refused)
-      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
-    }
-    if (event._tag === "ResponseReceived" && method === "GET") onStreamResponse(event.status, isResume)
+  const onFailure = (method: string, refused: string | undefined): void => {
+    if (refused !== undefined) markLost(refused)
+    else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
   }
   /** Some servers answer on the notification stream. A ping without a response is answered by its status. */
   const mayAnswerLater = (method: unknown, status: number): boolean =>
     status === 202 && method !== "initialize" && method !== "ping" && !Deferred.isDoneUnsafe(notificationsUnavailable)
   const refusals = detectSessionRefusals(
-    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent, mayAnswerLater }),
+    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onStreamResponse, onFailure, mayAnswerLater }),
     (sent) => sent.has("mcp-session-id"),
     (status) => markLost(sessionExpiredMessage(status))
   )
@@ -193,14 +190,16 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   const lost = yield* Deferred.make<McpSessionError>()
   let hasEndpoint = false
   const markLost = (message: string): void => void Deferred.doneUnsafe(lost, closedExit(message))
-  const onEvent = (event: HttpEvent): void => {
-    if (event._tag === "StreamEnded") {
-      markLost(hasEndpoint ? `MCP event stream closed: ${event.reason}` : `${noEndpointMessage}: ${event.reason}`)
-    }
-    if (event._tag === "RequestFailed" && event.refused !== undefined) markLost(event.refused)
-  }
   const refusals = detectSessionRefusals(
-    yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent, mayAnswerLater: () => true }),
+    yield* makeHttpFetch({
+      timeout,
+      sseReadTimeout,
+      resumable: false,
+      onFailure: (_method, refused) => refused !== undefined && markLost(refused),
+      onStreamEnd: (reason) =>
+        markLost(hasEndpoint ? `MCP event stream closed: ${reason}` : `${noEndpointMessage}: ${reason}`),
+      mayAnswerLater: () => true
+    }),
     // The URL of the messages has it.
     () => true,
     (status) => markLost(sessionExpiredMessage(status))

@@ -21,36 +21,32 @@ const otherStatuses: ReadonlySet<number> = new Set([401, 403, 405, 406, 407, 408
 /** True for the text of an error that blames the session. */
 export const namesSession = (message: string): boolean => sessionPattern.test(message)
 
-/** The reason in an error response, and whether it answers the message with this id. */
-const readReason = (text: string, id: unknown) => {
-  // Some servers send an event with an error status.
-  const json = parseJson(text) ?? parseJson(/^data: ?(.*)$/m.exec(text)?.[1] ?? "")
-  const message = repairMessage(json)
-  const error = message !== undefined && "error" in message ? message.error : undefined
-  return {
-    reason: error?.message ?? asString(asObject(json)["message"]) ?? text.slice(0, maxTextLength),
-    isMethodUnknown: error?.code === jsonRpcCodes.methodNotFound,
-    isAnswer: error !== undefined && message?.id !== undefined && String(message.id) === String(id)
-  }
-}
-
-/** A server that has forgotten a session may accept its messages and answer none. */
-const unanswered: Refusal = { status: 202, reason: "no response", isCertain: false }
-
 interface Refusal {
   readonly status: number
   readonly reason: string
   readonly isCertain: boolean
 }
 
+/** A server that has forgotten a session may accept its messages and answer none. */
+const unanswered: Refusal = { status: 202, reason: "no response", isCertain: false }
+
 /** Tells whether an error response may refuse the session of the message with this id. */
 const findRefusal = (status: number, text: string, id: unknown, hasSessionId: boolean): Refusal | undefined => {
-  const { isAnswer, isMethodUnknown, reason } = readReason(text, id)
-  if (isMethodUnknown) return undefined
-  const isPossible = namesSession(reason) || (status < 500 && !otherStatuses.has(status))
-  const isCertain = hasSessionId && !isAnswer && (status === 404 || status === 410)
-  return isPossible ? { status, reason, isCertain } : undefined
+  // Some servers send an event with an error status.
+  const json = parseJson(text) ?? parseJson(/^data: ?(.*)$/m.exec(text)?.[1] ?? "")
+  const message = repairMessage(json)
+  const error = message !== undefined && "error" in message ? message.error : undefined
+  const reason = error?.message ?? asString(asObject(json)["message"]) ?? text.slice(0, maxTextLength)
+  const isNamed = namesSession(reason)
+  if (status < 400) return isNamed && text.includes('"error"') ? { status, reason, isCertain: true } : undefined
+  if (error?.code === jsonRpcCodes.methodNotFound) return undefined
+  if (!isNamed && (status >= 500 || otherStatuses.has(status))) return undefined
+  const isAnswer = error !== undefined && message?.id !== undefined && String(message.id) === String(id)
+  return { status, reason, isCertain: hasSessionId && !isAnswer && (status === 404 || status === 410) }
 }
+
+/** True for a ping whose answer refuses the session. */
+const refusesSession = ({ isCertain, reason }: Refusal): boolean => isCertain || namesSession(reason)
 
 export interface SessionRefusals {
   /** Passes requests on. A response that refuses the session becomes one with the status 404, as MCP describes. */
@@ -77,12 +73,8 @@ export const detectSessionRefusals = (
     try {
       const { headers, url } = last
       const response = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(checkTimeout) })
-      const text = await response.text()
-      const { status } = response
-      if (status >= 400) return findRefusal(status, text, checkId, hasSessionId(headers))
       if (bodilessStatusOf(response) === unanswered.status) return unanswered
-      const { reason } = readReason(text, checkId)
-      return text.includes('"error"') && namesSession(reason) ? { status, reason, isCertain: true } : undefined
+      return findRefusal(response.status, await response.text(), checkId, hasSessionId(headers))
     } catch {
       return undefined
     }
@@ -95,20 +87,14 @@ export const detectSessionRefusals = (
     return checking
   }
 
-  const isConfirmed = async (
-    { isCertain, reason, status }: Refusal,
-    id: unknown,
-    method: unknown
-  ): Promise<boolean> => {
+  const isConfirmed = async ({ isCertain, reason, status }: Refusal, id: unknown, method: unknown) => {
     // Some servers refuse notifications.
     if (isCertain && id !== undefined) return true
     // A server without ping may answer it with any error.
     if (method === "ping" && !namesSession(reason)) return false
     const answer = await startCheck()
-    if (answer === undefined) return false
     // A server that refuses a session refuses all requests in the same way, before it reads them.
-    const isSame = answer.status === status && answer.reason === reason
-    return answer.isCertain || namesSession(answer.reason) || isSame
+    return answer !== undefined && (refusesSession(answer) || (answer.status === status && answer.reason === reason))
   }
 
   return {
@@ -134,9 +120,9 @@ export const detectSessionRefusals = (
     },
     check: async () => {
       const answer = await startCheck()
-      const isRefused = answer !== undefined && (answer.isCertain || namesSession(answer.reason))
-      if (isRefused) onRefused(answer.status)
-      return isRefused
+      if (answer === undefined || !refusesSession(answer)) return false
+      onRefused(answer.status)
+      return true
     }
   }
 }

@@ -8,7 +8,7 @@ import {
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Exit, FiberSet, PubSub, Queue, Result } from "effect"
+import { Deferred, Effect, Exit, FiberSet, PubSub, Queue } from "effect"
 import type { McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
@@ -51,17 +51,10 @@ const transportErrorToSessionError = (error: unknown): McpSessionError => {
   return connectionResetFailure(error) ?? sessionError("unavailable", errorMessage(error))
 }
 
-type Outcome = Result.Result<JsonObject, McpSessionError>
-
-const decodeResponse = (response: Exclude<JSONRPCMessage, { readonly method: string }>): Outcome =>
-  "result" in response
-    ? Result.succeed(response.result)
-    : Result.fail(jsonRpcErrorToSessionError(response.error, response.error.message))
-
 type OnNotification = (method: string, params: JsonObject) => void
 
 interface PendingRequest {
-  readonly settle: (outcome: Outcome) => void
+  readonly settle: (outcome: Effect.Effect<JsonObject, McpSessionError>) => void
   readonly onNotification: OnNotification
 }
 
@@ -80,18 +73,17 @@ const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPCli
   const markLost = (reason: string): void => {
     const failure = sessionError("closed", reason)
     if (!Deferred.doneUnsafe(lost, Exit.succeed(failure))) return
-    for (const { settle } of pending.values()) settle(Result.fail(failure))
+    for (const { settle } of pending.values()) settle(Effect.fail(failure))
   }
 
-  const settle = (id: unknown, outcome: Outcome): void => {
-    const pendingRequest = pending.get(id)
-    if (pendingRequest === undefined) return
-    pendingRequest.settle(outcome)
-    if (Result.isFailure(outcome) && outcome.failure.reason === "closed") Queue.offerUnsafe(livenessChecks, undefined)
+  const fail = (id: unknown, failure: McpSessionError): void => {
+    if (failure.reason === "closed" && pending.has(id)) Queue.offerUnsafe(livenessChecks, undefined)
+    pending.get(id)?.settle(Effect.fail(failure))
   }
 
   transport.onmessage = (message: JSONRPCMessage) => {
-    if (!("method" in message)) return settle(message.id, decodeResponse(message))
+    if ("result" in message) return pending.get(message.id)?.settle(Effect.succeed(message.result))
+    if ("error" in message) return fail(message.id, jsonRpcErrorToSessionError(message.error, message.error.message))
     // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
     if (message.method === "notifications/message") {
@@ -121,19 +113,16 @@ const makeConnection = Effect.fnUntraced(function* (transport: StreamableHTTPCli
       if (Deferred.isDoneUnsafe(lost)) return resume(Effect.flatMap(Deferred.await(lost), Effect.fail))
       count += 1
       const id = `${method}#${count}`
-      const forget = (): void => void pending.delete(id)
-      pending.set(id, {
-        onNotification,
-        settle: (result) => {
-          forget()
-          resume(Effect.fromResult(result))
-        }
-      })
+      const settle: PendingRequest["settle"] = (outcome) => {
+        pending.delete(id)
+        resume(outcome)
+      }
+      pending.set(id, { onNotification, settle })
       const _meta = { ...asObject(params["_meta"]), ...requestMeta, ...(wantsProgress && { progressToken: id }) }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
-        .catch((error: unknown) => settle(id, Result.fail(transportErrorToSessionError(error))))
-      return Effect.sync(forget)
+        .catch((error: unknown) => fail(id, transportErrorToSessionError(error)))
+      return Effect.sync(() => void pending.delete(id))
     })
 
   return { sendRequest, livenessChecks, logged, lost, markLost }
@@ -173,18 +162,6 @@ const makeRequest = (sendRequest: SendOnce): SendRequest => {
   return request
 }
 
-/** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
-const makeListen =
-  (sendRequest: SendOnce) =>
-  (wanted: JsonObject, onAccepted: (honoured: JsonObject) => void, onChange: (change: McpChange) => void) => {
-    const onNotification: OnNotification = (method, params) => {
-      if (method === "notifications/subscriptions/acknowledged") return onAccepted(asObject(params["notifications"]))
-      const change = decodeChange(method, params)
-      if (change !== undefined) onChange(change)
-    }
-    return sendRequest("subscriptions/listen", { notifications: wanted }, onNotification)
-  }
-
 /**
  * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The SDK's client
  * is not used for two reasons. It validates results against closed schemas, so one unknown content block fails a
@@ -208,7 +185,19 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     Effect.forkScoped
   )
 
-  return { discover, ping, request, listen: makeListen(sendRequest), logged, lost, markLost }
+  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
+  const listen = (
+    wanted: JsonObject,
+    onAccepted: (honoured: JsonObject) => void,
+    onChange: (change: McpChange) => void
+  ) =>
+    sendRequest("subscriptions/listen", { notifications: wanted }, (method, params) => {
+      if (method === "notifications/subscriptions/acknowledged") return onAccepted(asObject(params["notifications"]))
+      const change = decodeChange(method, params)
+      if (change !== undefined) onChange(change)
+    })
+
+  return { discover, ping, request, listen, logged, lost, markLost }
 })
 
 export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

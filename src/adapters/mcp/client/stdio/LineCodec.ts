@@ -51,102 +51,71 @@ const encodingLabelOf = (name: string): string | undefined => {
 const byteOrderMark = "\u{feff}"
 const replacement = "\u{fffd}"
 
-/** The encoded U+FFFD of self-synchronizing encodings. */
-const replacementBytes: ReadonlyMap<string, Uint8Array> = new Map([
-  ["utf-8", Uint8Array.of(0xef, 0xbf, 0xbd)],
-  ["utf-16le", Uint8Array.of(0xfd, 0xff)],
-  ["utf-16be", Uint8Array.of(0xff, 0xfd)]
-])
-
-const codeUnitBytesOf = (label: string): LineCodec["codeUnitBytes"] => (label.startsWith("utf-16") ? 2 : 1)
-
 const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
-
-/** Splits text at each `mark` that is aligned to code units. */
-const splitAtMark = (bytes: Uint8Array, mark: Uint8Array, codeUnitBytes: number): ReadonlyArray<Uint8Array> => {
-  const text = asBuffer(bytes)
-  const pieces: Array<Uint8Array> = []
-  let start = 0
-  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, Math.max(start, at + 1))) {
-    if (at % codeUnitBytes !== 0) continue
-    pieces.push(text.subarray(start, at))
-    start = at + mark.length
-  }
-  return [...pieces, text.subarray(start)]
-}
 
 type Decode = LineCodec["decode"]
 
-/** Decodes with `TextDecoder`. An encoded U+FFFD in the input is kept. */
+/** Decodes without what is invalid in an encoding. An encoded U+FFFD is kept where every character has a code. */
+const decodeIgnoringInvalid = (label: string, bytes: Uint8Array, lenient: (bytes: Uint8Array) => string): string => {
+  if (label.startsWith("utf-16")) {
+    const units = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % 2)))
+    return (label === "utf-16be" ? units.swap16() : units).toString("utf16le").replaceAll(/\p{Cs}/gu, "")
+  }
+  const text = asBuffer(bytes).toString("latin1")
+  const pieces = label === "utf-8" ? text.split(Buffer.from(replacement).toString("latin1")) : [text]
+  return pieces.map((piece) => lenient(Buffer.from(piece, "latin1")).replaceAll(replacement, "")).join(replacement)
+}
+
 const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
-  const options = { ignoreBOM: true }
-  const strict = new TextDecoder(label, { ...options, fatal: true })
-  const lenient = new TextDecoder(label, options)
-  const mark = replacementBytes.get(label)
-  const codeUnitBytes = codeUnitBytesOf(label)
-  const decodeIgnoringInvalid = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
+  const strict = new TextDecoder(label, { ignoreBOM: true, fatal: true })
+  const lenient = new TextDecoder(label, { ignoreBOM: true })
   return (bytes) => {
     const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `invalid ${label}` })
     if (Result.isSuccess(sound) || handler === "strict") return sound
-    if (handler === "replace") return Result.succeed(lenient.decode(bytes))
-    const pieces = mark === undefined ? [bytes] : splitAtMark(bytes, mark, codeUnitBytes)
-    return Result.succeed(pieces.map(decodeIgnoringInvalid).join(replacement))
-  }
-}
-
-const makeAsciiDecoder =
-  (handler: ErrorHandler): Decode =>
-  (bytes) => {
-    const text = asBuffer(bytes).toString("latin1")
-    const sound = text.replace(/[\u{80}-\u{ff}]/gu, handler === "replace" ? replacement : "")
-    return handler === "strict" && sound !== text ? Result.fail("invalid ascii") : Result.succeed(sound)
-  }
-
-/** Decodes UTF-16 in the byte order of the last byte order mark; little-endian by default. */
-const makeBomDecoder = (handler: ErrorHandler): Decode => {
-  const little = makeStandardDecoder("utf-16le", handler)
-  const big = makeStandardDecoder("utf-16be", handler)
-  let decode = little
-  return (bytes) => {
-    if (bytes[0] === 0xff && bytes[1] === 0xfe) decode = little
-    if (bytes[0] === 0xfe && bytes[1] === 0xff) decode = big
-    return decode(bytes)
+    return Result.succeed(
+      handler === "replace"
+        ? lenient.decode(bytes)
+        : decodeIgnoringInvalid(label, bytes, (piece) => lenient.decode(piece))
+    )
   }
 }
 
 const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
   switch (label) {
     case "ascii":
-      return makeAsciiDecoder(handler)
+      return (bytes) => {
+        const text = asBuffer(bytes).toString("latin1")
+        const sound = text.replace(/[\u{80}-\u{ff}]/gu, handler === "replace" ? replacement : "")
+        return handler === "strict" && sound !== text ? Result.fail("invalid ascii") : Result.succeed(sound)
+      }
     case "latin1":
       return (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
-    case "utf-16":
-      return makeBomDecoder(handler)
+    case "utf-16": {
+      // In the byte order of the last byte order mark.
+      const little = makeStandardDecoder("utf-16le", handler)
+      const big = makeStandardDecoder("utf-16be", handler)
+      let decode = little
+      return (bytes) => {
+        if (bytes[0] === 0xff && bytes[1] === 0xfe) decode = little
+        if (bytes[0] === 0xfe && bytes[1] === 0xff) decode = big
+        return decode(bytes)
+      }
+    }
     default:
       return makeStandardDecoder(label, handler)
   }
 }
 
 const makeEncoder = (label: string): LineCodec["encode"] => {
-  switch (label) {
-    case "utf-8":
-      return (json) => Buffer.from(json, "utf8")
-    case "utf-16le":
-      return (json) => Buffer.from(json, "utf16le")
-    case "utf-16be":
-      return (json) => Buffer.from(json, "utf16le").swap16()
-    case "utf-16": {
-      // Some readers default to big-endian without a mark. A second mark would be text.
-      let mark = byteOrderMark
-      return (json) => {
-        const bytes = Buffer.from(mark + json, "utf16le")
-        mark = ""
-        return bytes
-      }
-    }
-    default:
-      // All encodings but UTF-16 encode ASCII as ASCII.
-      return (json) => Buffer.from(escapeNonAscii(json), "latin1")
+  if (label === "utf-8") return (json) => Buffer.from(json)
+  // All encodings but UTF-16 encode ASCII as ASCII.
+  if (!label.startsWith("utf-16")) return (json) => Buffer.from(escapeNonAscii(json), "latin1")
+  // Some readers default to big-endian without a mark. A second mark would be text.
+  let mark = label === "utf-16" ? byteOrderMark : ""
+  return (json) => {
+    const bytes = Buffer.from(mark + json, "utf16le")
+    mark = ""
+    return label === "utf-16be" ? bytes.swap16() : bytes
   }
 }
 
@@ -158,7 +127,7 @@ export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Resul
   }
   const decode = makeDecoder(label, handler)
   return Result.succeed({
-    codeUnitBytes: codeUnitBytesOf(label),
+    codeUnitBytes: label.startsWith("utf-16") ? 2 : 1,
     decode: (line) =>
       Result.map(decode(line), (text) => (text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text)),
     encode: makeEncoder(label)

@@ -15,11 +15,6 @@ const findNewline = (bytes: Uint8Array, start: number, codeUnitBytes: 1 | 2): nu
   return codeUnitBytes === 2 && at >= 0 ? at - (at % 2) : at
 }
 
-const concatBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const [only] = chunks
-  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
-}
-
 /** Splits bytes into lines. Of a line beyond `maxBytes` only the edges are kept. */
 export const makeLineSplitter = (
   maxBytes: number,
@@ -27,50 +22,38 @@ export const makeLineSplitter = (
 ): ((chunk: Uint8Array) => ReadonlyArray<Line>) => {
   /** The first byte of an incomplete code unit. */
   let half: Uint8Array = new Uint8Array()
-  let pieces: Array<Uint8Array> = []
-  let length = 0
-  let head: Uint8Array | undefined
-  let tail: Uint8Array = new Uint8Array()
+  /** The line as Latin-1. Appending to a text does not copy it. */
+  let text = ""
+  let edges: { readonly head: string; readonly tail: string } | undefined
 
-  const append = (piece: Uint8Array): void => {
-    length += piece.length
-    if (head === undefined && length <= maxBytes) {
-      pieces.push(piece)
-      return
-    }
-    if (head === undefined) {
-      // Every piece but the last has at least one byte, so this many pieces suffice.
-      head = concatBytes([...pieces, piece].slice(0, edgeBytes)).slice(0, edgeBytes)
-      tail = concatBytes(pieces.slice(-edgeBytes))
-      pieces = []
-    }
-    tail = concatBytes([tail, piece]).slice(-edgeBytes)
+  const append = (bytes: Buffer): void => {
+    text += bytes.toString("latin1")
+    if (edges === undefined && text.length <= maxBytes) return
+    edges = { head: edges?.head ?? text.slice(0, edgeBytes), tail: `${edges?.tail ?? ""}${text}`.slice(-edgeBytes) }
+    text = ""
   }
-  const finishLine = (): Line => {
+  const takeLine = (): Line => {
     const line: Line =
-      head === undefined
-        ? { _tag: "Line", bytes: concatBytes(pieces) }
-        : { _tag: "TooLong", edges: concatBytes([head, tail]) }
-    pieces = []
-    length = 0
-    head = undefined
-    tail = new Uint8Array()
+      edges === undefined
+        ? { _tag: "Line", bytes: Buffer.from(text, "latin1") }
+        : { _tag: "TooLong", edges: Buffer.from(edges.head + edges.tail, "latin1") }
+    text = ""
+    edges = undefined
     return line
   }
 
   return (chunk) => {
     const lines: Array<Line> = []
-    const all = half.length === 0 ? chunk : concatBytes([half, chunk])
-    const whole = all.length - (all.length % codeUnitBytes)
-    const units = all.subarray(0, whole)
-    half = all.subarray(whole)
+    const all = Buffer.concat([half, chunk])
+    const units = all.subarray(0, all.length - (all.length % codeUnitBytes))
+    half = all.subarray(units.length)
     let start = 0
     for (let at = findNewline(units, 0, codeUnitBytes); at >= 0; at = findNewline(units, start, codeUnitBytes)) {
       append(units.subarray(start, at))
-      lines.push(finishLine())
+      lines.push(takeLine())
       start = at + codeUnitBytes
     }
-    if (start < units.length) append(units.subarray(start))
+    append(units.subarray(start))
     return lines
   }
 }

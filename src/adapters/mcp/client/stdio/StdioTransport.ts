@@ -4,15 +4,12 @@ import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../application/ports/mcp/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
-import { spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { makeOutputHandler } from "./outputHandler.ts"
 import { type JsonRpcMessage, recordSent, withRequestId } from "../../jsonRpcMessages.ts"
 import { sessionError } from "../../sessionError.ts"
-import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
-import { commandProblem, folderProblem } from "./startProblems.ts"
-import { systemErrorCode } from "../../../../domain/errorMessage.ts"
+import { exitError, shutdownTimeouts, startProcess } from "./serverProcess.ts"
 
 /** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
@@ -20,34 +17,15 @@ const maxQueuedWrites = 64
 /** Limits for the last stderr line that is kept. A child of the process may keep stderr open. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
 
-const spawnFailure = (defect: unknown): McpSessionError => {
-  const code = systemErrorCode(defect)
-  return sessionError("unavailable", `process failed to start${code === undefined ? "" : `: ${code}`}`)
-}
-
-/** Starts the process of a server, or fails with the reason for its owner. */
-const startProcess = Effect.fnUntraced(function* (parameters: StdioParameters) {
-  const command = makeCommand(parameters, process.env)
-  const { cwd } = command.options
-  const problem = cwd === undefined ? undefined : yield* folderProblem(cwd)
-  if (problem !== undefined) return yield* sessionError("unavailable", problem)
-  return yield* spawnGuarded(command).pipe(
-    Effect.mapError(({ message }) => sessionError("unavailable", message)),
-    // Node throws for some system errors, such as an argument list that is too long.
-    Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
-  )
-})
-
 /** Makes the log of ignored lines. It warns about the first one; later ones are logged at debug level. */
 const makeIgnoreOutput = (server: string) => {
-  let isNoisy = false
+  let ignored = 0
   return (reason: string) =>
-    Effect.suspend(() => {
-      const facts = { server, reason }
-      if (isNoisy) return Effect.logDebug("stdout line ignored", facts)
-      isNoisy = true
-      return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
-    })
+    Effect.suspend(() =>
+      ignored++ === 0
+        ? Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", { server, reason })
+        : Effect.logDebug("stdout line ignored", { server, reason })
+    )
 }
 
 /** Logs the lines that a server writes to stderr, and keeps the start of the last one until its output ends. */
@@ -75,20 +53,6 @@ const readStderr = Effect.fnUntraced(function* <E>(server: string, stderr: Strea
     /** Waits a moment for the rest, and gives the last line. */
     lastLine: Effect.map(Effect.timeoutOption(Fiber.await(reader), stderrLimits.timeoutAfterExit), () => lastLine)
   }
-})
-
-/** The error of a session whose process has exited. */
-const exitError = Effect.fnUntraced(function* (
-  exit: Exit.Exit<number, unknown>,
-  { command, cwd, env }: StdioParameters,
-  lastLine: string | undefined
-) {
-  if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastLine)
-  const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
-  const reason = yield* commandProblem(exit.value, { command, cwd: cwd === "" ? null : cwd, path })
-  return reason === undefined
-    ? sessionError("closed", `the process exited with code ${exit.value}`, lastLine)
-    : sessionError("closed", reason)
 })
 
 /** When the scope closes, stdin ends, then the process group is terminated, then killed. */

@@ -1,6 +1,5 @@
 import { Effect, Result } from "effect"
-import { type DecodedMessages, decodeMessages, type JsonRpcMessage } from "../../jsonRpcMessages.ts"
-import { unreadableResponse } from "../../unreadableMessages.ts"
+import { type DecodedMessages, decodeMessages, type JsonRpcMessage, unreadableResponse } from "../../jsonRpcMessages.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
 import type { LineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
@@ -38,6 +37,10 @@ export const makeOutputHandler = ({ codec, deliver, ignoreOutput, server }: Outp
     const delivered = Effect.forEach(messages, deliver, { discard: true })
     return skipped === 0 ? delivered : Effect.andThen(delivered, ignoreOutput("not a JSON-RPC message"))
   }
+  const handleMessages = (text: string) => {
+    const decoded = decodeMessages(text)
+    return decoded === undefined ? ignoreText(Buffer.from(text), "not JSON") : deliverAll(decoded)
+  }
   const messageLines = makeMessageLines(maxMessageBytes)
   /** Ends lines that did not become a message. */
   const ignoreOpenLines = Effect.suspend(() =>
@@ -46,24 +49,23 @@ export const makeOutputHandler = ({ codec, deliver, ignoreOutput, server }: Outp
   /** A line that is a message is never taken for a part of another. */
   const handleText = (text: string): Effect.Effect<void> => {
     const decoded = decodeMessages(text)
-    const isPart = messageLines.isOpen() && decoded?.messages.length === 0
-    if (decoded !== undefined && !isPart) return Effect.andThen(ignoreOpenLines, deliverAll(decoded))
     const wasOpen = messageLines.isOpen()
-    const kind = messageLines.push(text)
-    if (kind === "open") return Effect.void
-    if (kind === "too_long") return ignoreTooLong(Buffer.from(messageLines.take().slice(0, maxReportedStart)))
-    if (kind === "other") {
-      // The line may begin a message.
-      return wasOpen
-        ? Effect.andThen(
-            ignoreOpenLines,
-            Effect.suspend(() => handleText(text))
-          )
-        : ignoreText(Buffer.from(text), "not JSON")
+    const isPart = wasOpen && decoded?.messages.length === 0
+    if (decoded !== undefined && !isPart) return Effect.andThen(ignoreOpenLines, deliverAll(decoded))
+    switch (messageLines.push(text)) {
+      case "open":
+        return Effect.void
+      case "last":
+        return handleMessages(messageLines.take())
+      case "too_long":
+        return ignoreTooLong(Buffer.from(messageLines.take().slice(0, maxReportedStart)))
+      case "other": {
+        if (!wasOpen) return ignoreText(Buffer.from(text), "not JSON")
+        // The line may begin a message.
+        const again = Effect.suspend(() => handleText(text))
+        return Effect.andThen(ignoreOpenLines, again)
+      }
     }
-    const joined = messageLines.take()
-    const message = decodeMessages(joined)
-    return message === undefined ? ignoreText(Buffer.from(joined), "not JSON") : deliverAll(message)
   }
   const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") return Effect.andThen(ignoreOpenLines, ignoreTooLong(line.edges))
@@ -77,7 +79,7 @@ export const makeOutputHandler = ({ codec, deliver, ignoreOutput, server }: Outp
       Effect.suspend(() => handleLine(line)),
       (defect) => Effect.logError("stdout line handler failed", { server }, defect)
     )
-  const unendedLine = makeUnendedLine(maxMessageBytes)
+  const unendedLine = makeUnendedLine(maxMessageBytes, messageLines.nesting)
   const isMessage = (bytes: Uint8Array): boolean => {
     const text = codec.decode(bytes)
     return Result.isSuccess(text) && (decodeMessages(text.success)?.messages.length ?? 0) > 0
@@ -86,11 +88,11 @@ export const makeOutputHandler = ({ codec, deliver, ignoreOutput, server }: Outp
   /** Some servers write no newline after a message. */
   const handleUnendedLine = (chunk: Uint8Array) =>
     Effect.suspend(() => {
-      const bytes = codec.codeUnitBytes === 1 ? unendedLine(chunk, messageLines.nesting) : undefined
+      const bytes = codec.codeUnitBytes === 1 ? unendedLine(Buffer.from(chunk)) : undefined
       const isComplete = bytes !== undefined && (messageLines.isOpen() || isMessage(bytes))
       if (!isComplete) return Effect.void
-      const end = Uint8Array.of(newline)
-      unendedLine(end, messageLines.nesting)
+      const end = Buffer.of(newline)
+      unendedLine(end)
       return handleLines(end)
     })
   return (chunk: Uint8Array): Effect.Effect<void> => Effect.andThen(handleLines(chunk), handleUnendedLine(chunk))

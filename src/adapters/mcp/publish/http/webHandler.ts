@@ -1,5 +1,7 @@
-import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import type { ReadableStream as NodeStream } from "node:stream/web"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { repairClientBody } from "../clientMessages.ts"
@@ -21,13 +23,17 @@ export interface BodyLimits {
   readonly budget: { readonly maxBytes: number; usedBytes: number }
 }
 
-/** Reads a body within the limits. It counts until its response closes: the handler keeps it so long. */
+const bodyRejected = (status: number, message: string, headers: Record<string, string> = {}) =>
+  jsonRpcErrorResponse(status, jsonRpcCodes.connectionClosed, message, { Connection: "close", ...headers })
+
+/** Reads a body within the limits, or rejects it. It counts until its response closes: the handler keeps it so long. */
 const readBodyText = async (
   request: IncomingMessage,
   response: ServerResponse,
   { budget, maxBytes }: BodyLimits
-): Promise<{ readonly text: string } | "too_large" | "too_many"> => {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return "too_large"
+): Promise<string | Response> => {
+  const tooLarge = () => bodyRejected(413, `The message exceeds ${maxBytes} bytes`)
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return tooLarge()
   const chunks: Array<Buffer> = []
   let size = 0
   response.once("close", () => {
@@ -37,19 +43,19 @@ const readBodyText = async (
     if (response.closed) break
     size += chunk.byteLength
     budget.usedBytes += chunk.byteLength
-    if (size > maxBytes) return "too_large"
+    if (size > maxBytes) return tooLarge()
     // A body may take as much as is free for the others: a few large ones never exclude all small ones.
-    if (size > budget.maxBytes - budget.usedBytes) return "too_many"
+    if (size > budget.maxBytes - budget.usedBytes) {
+      return bodyRejected(503, "Too many bytes of messages are in progress; try again later", { "Retry-After": "2" })
+    }
     chunks.push(chunk)
   }
-  return { text: Buffer.concat(chunks).toString("utf8") }
+  return Buffer.concat(chunks).toString("utf8")
 }
 
-const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
-  const entries = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value] as [string, string]]
-  )
-  return new Request(new URL(url, "http://localhost"), { method, headers: entries, signal })
+const toWebRequest = ({ headers: given, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
+  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]))
+  return new Request(new URL(url, "http://localhost"), { method, headers, signal })
 }
 
 const callHandler = async (
@@ -60,20 +66,9 @@ const callHandler = async (
   limits: BodyLimits
 ): Promise<Response> => {
   if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
-  const read = await readBodyText(request, response, limits)
-  if (read === "too_large") {
-    return jsonRpcErrorResponse(413, jsonRpcCodes.connectionClosed, `The message exceeds ${limits.maxBytes} bytes`, {
-      Connection: "close"
-    })
-  }
-  if (read === "too_many") {
-    const message = "Too many bytes of messages are in progress; try again later"
-    return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, message, {
-      Connection: "close",
-      "Retry-After": "2"
-    })
-  }
-  const body = parseJson(read.text.replace(/^\u{feff}/u, ""))
+  const text = await readBodyText(request, response, limits)
+  if (typeof text !== "string") return text
+  const body = parseJson(text.replace(/^\u{feff}/u, ""))
   if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
   if (problem !== undefined) {
@@ -83,19 +78,6 @@ const callHandler = async (
   return "rejection" in repaired
     ? Response.json(repaired.rejection, { status: 400 })
     : handler(toWebRequest(request, signal), repaired.body)
-}
-
-/** Sends a body with backpressure and cancels it when the connection closes. */
-const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal) => {
-  const sink = new WritableStream<Uint8Array>({
-    write: async (chunk) => {
-      if (!response.write(chunk)) await once(response, "drain", { signal })
-    },
-    close: () => void response.end()
-  })
-  await body.pipeTo(sink, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error
-  })
 }
 
 /** What is decided from the headers of a request. */
@@ -122,6 +104,9 @@ export const runWebHandler = async (
   if (webResponse.body === null) response.end()
   else {
     response.flushHeaders()
-    await pipeBody(webResponse.body, response, signal)
+    // Ends the body when the connection closes.
+    await pipeline(Readable.fromWeb(webResponse.body as NodeStream), response).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
   }
 }

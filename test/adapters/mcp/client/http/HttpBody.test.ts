@@ -1,6 +1,6 @@
 import { Readable } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
-import { type BodyEnd, readBody } from "../../../../../src/adapters/mcp/client/http/HttpBody.ts"
+import { type BodyEnd, makeBodyRepair, readBody } from "../../../../../src/adapters/mcp/client/http/HttpBody.ts"
 import { maxMessageBytes } from "../../../../../src/adapters/mcp/client/mcpMessages.ts"
 
 /** Reads a body of these chunks and returns how it ended. */
@@ -10,7 +10,11 @@ const endOf = async (chunks: ReadonlyArray<Uint8Array>, isEventStream: boolean):
     ended = end
     return ""
   }
-  const body = readBody(Readable.from(chunks, { objectMode: false }), { idleTimeout: 0, isEventStream, onEnd })
+  const body = readBody(Readable.from(chunks, { objectMode: false }), {
+    idleTimeout: 0,
+    repair: makeBodyRepair(isEventStream, 1),
+    onEnd
+  })
   for await (const chunk of body) void chunk
   return ended
 }

@@ -1,8 +1,27 @@
 import { access, constants, stat } from "node:fs/promises"
 import { delimiter, isAbsolute, join, resolve } from "node:path"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
+import { ChildProcess } from "effect/process"
+import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
-import { missingProgramCode } from "../../../process/spawnGuarded.ts"
+import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
+import { sessionError } from "../../sessionError.ts"
+
+export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
+
+/** The environment variables that a server inherits: what it needs to run, and no secrets. */
+const inheritedNames = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "SystemRoot", "APPDATA"]
+
+const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
+  const given = Object.fromEntries(
+    inheritedNames.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
+  )
+  return ChildProcess.make(command, args, {
+    ...(cwd !== null && cwd !== "" && { cwd }),
+    env: { ...given, ...env },
+    forceKillAfter: shutdownTimeouts.afterTerminate
+  })
+}
 
 /** The exit code of the shell for a program that exists and cannot be started. */
 const notExecutableCode = 126
@@ -14,7 +33,7 @@ const errorCodeOf = (attempt: Promise<unknown>): Promise<string | undefined> =>
   )
 
 /** The reason why a process cannot start in a folder. */
-export const folderProblem = (cwd: string): Effect.Effect<string | undefined> =>
+const folderProblem = (cwd: string): Effect.Effect<string | undefined> =>
   Effect.promise(async () => {
     const info = await stat(cwd).catch((error: unknown) => systemErrorCode(error) ?? "unknown error")
     const folder = `the folder cwd ${JSON.stringify(cwd)}`
@@ -47,7 +66,7 @@ const candidatesOf = (command: string, cwd: string, path: string): ReadonlyArray
  * The reason why the shell could not start a command, from its exit code. A program that did start may exit with the same
  * codes: then there is no reason.
  */
-export const commandProblem = (
+const commandProblem = (
   exitCode: number,
   { command, cwd, path }: { readonly command: string; readonly cwd: string | null; readonly path: string }
 ): Effect.Effect<string | undefined> =>
@@ -63,3 +82,33 @@ export const commandProblem = (
     }
     return `command "${command}" ${found[0] ?? "not found"}`
   })
+
+/** Starts the process of a server, or fails with the reason for its owner. */
+export const startProcess = Effect.fnUntraced(function* (parameters: StdioParameters) {
+  const command = makeCommand(parameters, process.env)
+  const { cwd } = command.options
+  const problem = cwd === undefined ? undefined : yield* folderProblem(cwd)
+  if (problem !== undefined) return yield* sessionError("unavailable", problem)
+  return yield* spawnGuarded(command).pipe(
+    Effect.mapError(({ message }) => sessionError("unavailable", message)),
+    // Node throws for some system errors, such as an argument list that is too long.
+    Effect.catchDefect((defect) => {
+      const code = systemErrorCode(defect)
+      return Effect.fail(sessionError("unavailable", `process failed to start${code === undefined ? "" : `: ${code}`}`))
+    })
+  )
+})
+
+/** The error of a session whose process has exited. */
+export const exitError = Effect.fnUntraced(function* (
+  exit: Exit.Exit<number, unknown>,
+  { command, cwd, env }: StdioParameters,
+  lastLine: string | undefined
+) {
+  if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastLine)
+  const path = env?.["PATH"] ?? process.env["PATH"] ?? ""
+  const reason = yield* commandProblem(exit.value, { command, cwd: cwd === "" ? null : cwd, path })
+  return reason === undefined
+    ? sessionError("closed", `the process exited with code ${exit.value}`, lastLine)
+    : sessionError("closed", reason)
+})
