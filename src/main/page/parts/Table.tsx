@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment } from "preact"
+import type { ComponentChildren } from "preact"
 import { formatCount } from "../../../domain/text/format.ts"
 import { LongText } from "./Text.tsx"
 
@@ -46,21 +46,17 @@ export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, w
       <tbody>
         {rows.map((row, index) => (
           <tr key={keyOf(row, index)}>
-            {columns.map(({ cell, hint, kind, title }, at) => {
-              const attributes = {
-                ...(kind !== undefined && { class: typeof kind === "string" ? kind : kind(row) }),
-                ...(hint !== undefined && { title: hint(row) })
-              }
-              return at === 0 && hasRowHeaders ? (
+            {columns.map(({ cell, hint, kind, title }, at) =>
+              at === 0 && hasRowHeaders ? (
                 <th key={title} scope="row">
                   {cell(row)}
                 </th>
               ) : (
-                <td key={title} {...attributes}>
+                <td key={title} class={typeof kind === "function" ? kind(row) : kind} title={hint?.(row)}>
                   {cell(row)}
                 </td>
               )
-            })}
+            )}
           </tr>
         ))}
       </tbody>
@@ -71,7 +67,7 @@ export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, w
 /** A state in its colour, and its reason. */
 export const State = ({ kind, of, reason }: { kind: string; of: string; reason: string | undefined }) => (
   <>
-    <span class={`state ${kind}`}>{of}</span>
+    <span class={`dot ${kind}`}>{of}</span>
     {reason !== undefined && <LongText text={reason} />}
   </>
 )
@@ -84,25 +80,15 @@ interface FactsProps {
 }
 
 /** A list of names and values. */
-export const Facts = ({ facts, isRow = false }: FactsProps) => {
-  const shown = facts.filter(([, value]) => value !== undefined && value !== "")
-  return isRow ? (
-    <dl class="facts">
-      {shown.map(([name, value], index) => (
+export const Facts = ({ facts, isRow = false }: FactsProps) => (
+  <dl class={isRow ? "row facts" : "pairs"}>
+    {facts
+      .filter(([, value]) => value !== undefined && value !== "")
+      .map(([name, value], index) => (
         <div key={index}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
-    </dl>
-  ) : (
-    <dl>
-      {shown.map(([name, value], index) => (
-        <Fragment key={index}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
-  )
-}
+  </dl>
+)

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks"
 import { parseCallFilter } from "../../../../domain/page/calls/callFilter.ts"
 import {
+  type CallPhase,
   callPhases,
   describeFailure,
   describeStatus,
@@ -33,11 +34,12 @@ import { useOfficeTools } from "../tools/useOfficeTools.tsx"
 /** How often running bars grow, in milliseconds. */
 const tick = 250
 
+const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
+
 const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => {
-  const phase = phaseOf(call)
   return (
     <>
-      <span class={`phase phase-${phase}`}>{phase}</span>
+      <Phase of={phaseOf(call)} />
       <span class="grow">
         <Name of={call.tool ?? call.event} length={80} />{" "}
         <span class="note">{<Name of={call.computer} length={40} />}</span>
@@ -59,10 +61,10 @@ const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
 }
 
 const Legend = () => (
-  <ul class="legend" aria-label="Colours">
+  <ul class="row plain legend" aria-label="Colours">
     {callPhases.map((phase) => (
-      <li key={phase}>
-        <span class={`swatch bar-${phase}`} aria-hidden="true" /> {phase}
+      <li key={phase} class={`dot bar-${phase}`}>
+        {phase}
       </li>
     ))}
   </ul>
@@ -87,7 +89,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const select = (id: string) => replaceParameters({ call: id })
   return (
     <>
-      <div class="field">
+      <div class="row field">
         <label for="call-filter">Filter</label>
         <input
           id="call-filter"
@@ -211,7 +213,6 @@ const CallApp = ({ call: { computer, id, line, office, tool }, params, result }:
 /** The details of a call, with its arguments and its result where the Server captures them. */
 const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now: number }) => {
   const { call } = entry
-  const phase = phaseOf(call)
   const isRunning = call.endedAt === undefined
   const hasBodies = session.value?.hasBodies === true
   const wanted = { key: call.id, version: String(isRunning), command: { _tag: "GetCallBody", id: call.id } } as const
@@ -223,7 +224,7 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
         <Name of={call.tool ?? call.event} />
       </h2>
       <p>
-        <span class={`phase phase-${phase}`}>{phase}</span>{" "}
+        <Phase of={phaseOf(call)} />{" "}
         <Name of={isRunning ? describeStatus(call.status) : describeFailure(call.outcome)} length={1_000} />
       </p>
       {isRunning && <CancelButton id={call.id} name={call.tool ?? call.event} />}

@@ -7,7 +7,7 @@ import { Empty, exampleCommand } from "../../parts/missing.tsx"
 import { JsonText, LongText, Name } from "../../parts/Text.tsx"
 import { truncate } from "../../parts/visibleText.ts"
 import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
-import { type PageTool, ToolNotes, useOfficeTools } from "./useOfficeTools.tsx"
+import { findTool, type PageTool, ToolNotes, useOfficeTools } from "./useOfficeTools.tsx"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
 import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
@@ -59,14 +59,11 @@ const ToolDetails = ({ of: { computer, consent, tool } }: { readonly of: PageToo
 /** The part of a description that is searched and listed. */
 const searchedLength = 2_000
 
-const searchText = ({ computer, tool }: PageTool): string =>
-  [tool.name, computer.name, tool.bundleId ?? "", truncate(tool.description, searchedLength)].join("\n").toLowerCase()
-
 /** The tools that contain every word, by Computer and name. */
 const searchTools = (tools: ReadonlyArray<PageTool>, search: string): ReadonlyArray<PageTool> => {
   const words = search.toLowerCase().split(/\s+/)
-  return tools.filter((one) => {
-    const text = searchText(one)
+  return tools.filter(({ computer, tool: { bundleId = "", description, name } }) => {
+    const text = [name, computer.name, bundleId, truncate(description, searchedLength)].join("\n").toLowerCase()
     return words.every((word) => text.includes(word))
   })
 }
@@ -76,15 +73,13 @@ export const ToolsView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
   const search = parameters["q"] ?? ""
   const found = useMemo(() => searchTools(tools, search), [tools, search])
-  const chosen = tools.find(
-    ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
-  )
+  const chosen = findTool(tools, parameters)
   const select = ({ computer, tool }: PageTool) => replaceParameters({ tool: tool.name, computer: computer.name })
   const tryIt = chosen && { tool: chosen.tool.name, computer: chosen.computer.name }
   return (
     <>
       <ToolNotes errors={errors} starting={starting} />
-      <div class="field">
+      <div class="row field">
         <label for="tool-search">Search tools</label>
         <input
           id="tool-search"

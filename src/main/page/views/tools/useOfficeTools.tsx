@@ -1,5 +1,6 @@
 import type { OfficeAddress, PageMember } from "../../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../../domain/page/PageState.ts"
+import type { OfficeRoute } from "../../../../domain/page/route.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { pageState } from "../../connection/store.ts"
 import { type ComputerReplies, useComputerReplies } from "../../connection/useReplies.ts"
@@ -45,6 +46,10 @@ export const useOfficeTools = (address: OfficeAddress): PageTools => {
     )
   }
 }
+
+/** The tool that the parameters of an address name. */
+export const findTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
+  tools.find((one) => one.tool.name === tool && one.computer.name === computer)
 
 /** States which tools are missing, and why. */
 export const ToolNotes = ({ errors, starting }: Pick<PageTools, "errors" | "starting">) => (

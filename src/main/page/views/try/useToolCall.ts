@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { describeStatus } from "../../../../domain/page/calls/callPhase.ts"
-import { definedOnly } from "../../../../domain/objects.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { PageCallMessage, PageCallRequest, PageError } from "../../../../domain/page/PageCommand.ts"
 import { pageErrorOf } from "../../connection/api.ts"
@@ -12,9 +11,9 @@ export type PageToolCall =
       readonly _tag: "Running"
       readonly as: string
       readonly status: string
-      readonly progress?: number
+      readonly progress?: number | undefined
       /** The approval that the call waits for. */
-      readonly approvalId?: string
+      readonly approvalId?: string | undefined
     }
   | { readonly _tag: "Ended"; readonly result: JsonObject; readonly took: number }
   | { readonly _tag: "Failed"; readonly error: PageError; readonly took: number }
@@ -31,16 +30,13 @@ const applyCallMessage = (call: PageToolCall, message: PageCallMessage, took: nu
     case "Status": {
       if (call._tag !== "Running") return call
       const { status } = message
-      const share =
-        status._tag === "Progressing" && status.total !== undefined && status.total > 0
-          ? Math.min(1, Math.max(0, status.progress / status.total))
-          : undefined
-      const approvalId = status._tag === "WaitingForConsent" ? status.approval?.id : undefined
+      const { progress, total = 0 } = status._tag === "Progressing" ? status : { progress: 0 }
       return {
         _tag: "Running",
         as: call.as,
         status: describeStatus(status),
-        ...definedOnly({ progress: share, approvalId })
+        progress: total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined,
+        approvalId: status._tag === "WaitingForConsent" ? status.approval?.id : undefined
       }
     }
     case "Result":
@@ -50,34 +46,34 @@ const applyCallMessage = (call: PageToolCall, message: PageCallMessage, took: nu
   }
 }
 
-const isRunning = (call: PageToolCall | undefined): boolean => call?._tag === "Running"
-
 /** Calls tools, one at a time. Leaving the view cancels the call. */
 export const useToolCall = () => {
   const [call, setCall] = useState<PageToolCall>()
+  const [request, setRequest] = useState<PageCallRequest>()
   const abort = useRef<AbortController>(undefined)
   useEffect(() => () => abort.current?.abort(), [])
 
-  const run = async (request: PageCallRequest): Promise<void> => {
+  const run = async (next: PageCallRequest): Promise<void> => {
     abort.current?.abort()
+    setRequest(next)
     const controller = new AbortController()
     abort.current = controller
     const start = performance.now()
     let current: PageToolCall = { _tag: "Running", as: "", status: "" }
-    const show = (next: PageToolCall): void => {
-      current = next
-      if (abort.current === controller) setCall(next)
+    const show = (changed: PageToolCall): void => {
+      current = changed
+      if (abort.current === controller) setCall(changed)
     }
     show(current)
     try {
-      for await (const message of callOfficeTool(request, controller.signal)) {
+      for await (const message of callOfficeTool(next, controller.signal)) {
         show(applyCallMessage(current, message, performance.now() - start))
       }
-      if (isRunning(current)) throw new Error("The Server ended the reply before the result")
+      if (current._tag === "Running") throw new Error("The Server ended the reply before the result")
     } catch (error) {
       const failure = controller.signal.aborted ? { code: 0, message: "cancelled" } : pageErrorOf(error)
       show({ _tag: "Failed", error: failure, took: performance.now() - start })
     }
   }
-  return { call, run, cancel: () => abort.current?.abort() }
+  return { call, request, run, cancel: () => abort.current?.abort() }
 }
