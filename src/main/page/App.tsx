@@ -21,9 +21,9 @@ import { InboxView } from "./views/inbox/InboxView.tsx"
 import { MembersView } from "./views/MembersView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PartsView } from "./views/PartsView.tsx"
-import { PromptsView } from "./views/prompts/PromptsView.tsx"
+import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
-import { ToolsView } from "./views/tools/ToolsView.tsx"
+import { ToolsView } from "./views/ToolsView.tsx"
 import { TryView } from "./views/try/TryView.tsx"
 
 /** The views of an office. {@link officeViews} has their order. */

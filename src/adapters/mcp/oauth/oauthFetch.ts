@@ -1,6 +1,5 @@
-import { type AddressKind, addressKind, mayName } from "../../http/addressKind.ts"
+import { type AddressKind, addressKind, isLoopbackHost, mayName } from "../../http/hostAccess.ts"
 import { type FetchPolicy, forbiddenReason, makeCheckedFetch } from "../../http/checkedFetch.ts"
-import { isLoopbackHost } from "../../http/hostAccess.ts"
 
 /** A name alone does not show where a server is: its owner can change the address at any time. */
 const kindOf = ({ hostname }: URL, address = ""): AddressKind =>

@@ -19,10 +19,12 @@ export const countColumn = <A,>(title: string, count: (row: A) => number): Colum
   kind: "number"
 })
 
+/** The smallest widths of tables. */
+const minWidths = { medium: "34rem", wide: "46rem", widest: "68rem" }
+
 interface TableProps<A> {
   readonly label: string
-  /** The class of the smallest width. */
-  readonly width: "medium" | "wide" | "widest"
+  readonly width: keyof typeof minWidths
   readonly columns: ReadonlyArray<Column<A>>
   readonly rows: ReadonlyArray<A>
   readonly keyOf: (row: A, index: number) => string | number
@@ -32,8 +34,8 @@ interface TableProps<A> {
 
 /** A table that scrolls beside its page. */
 export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => (
-  <div class={`scroll ${width}`} tabIndex={0} role="group" aria-label={label}>
-    <table>
+  <div class="scroll" tabIndex={0} role="group" aria-label={label}>
+    <table style={{ minWidth: minWidths[width] }}>
       <thead>
         <tr>
           {columns.map(({ title }) => (

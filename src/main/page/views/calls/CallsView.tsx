@@ -29,7 +29,7 @@ import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
-import { useOfficeTools } from "../tools/useOfficeTools.tsx"
+import { useOfficeTools } from "../ToolsView.tsx"
 
 /** How often running bars grow, in milliseconds. */
 const tick = 250
@@ -163,19 +163,6 @@ const factsOf = ({ call, phases }: TrackedCall, now: number) =>
     ["Node", call.node]
   ].map(([name = "", text]) => [name, text && <Name of={text} length={1_000} />] as const)
 
-const CancelButton = ({ id, name }: { readonly id: string; readonly name: string }) => (
-  <p>
-    <CommandButton
-      label="Cancel call"
-      description={`Cancel the call of ${name}`}
-      title="Cancel this call?"
-      command={{ _tag: "CancelCall", id }}
-    >
-      <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
-    </CommandButton>
-  </p>
-)
-
 const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
   if (call.tool === undefined) return null
   const command = copyAsCommand({ ...call, tool: call.tool }, params)
@@ -227,7 +214,18 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
         <Phase of={phaseOf(call)} />{" "}
         <Name of={isRunning ? describeStatus(call.status) : describeFailure(call.outcome)} length={1_000} />
       </p>
-      {isRunning && <CancelButton id={call.id} name={call.tool ?? call.event} />}
+      {isRunning && (
+        <p>
+          <CommandButton
+            label="Cancel call"
+            description={`Cancel the call of ${call.tool ?? call.event}`}
+            title="Cancel this call?"
+            command={{ _tag: "CancelCall", id: call.id }}
+          >
+            <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
+          </CommandButton>
+        </p>
+      )}
       <Facts facts={factsOf(entry, now)} />
       <AsCommand call={call} params={params} />
       {error !== undefined && <ErrorText error={error} />}

@@ -14,10 +14,9 @@ import { CopyButton, Select } from "../../parts/controls.tsx"
 import { exampleCommand, Empty } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { findTool, type PageTool, ToolNotes, useOfficeTools } from "../tools/useOfficeTools.tsx"
-import { RunningCall } from "./RunningCall.tsx"
+import { findListedTool, type PageTool, ToolNotes, useOfficeTools } from "../ToolsView.tsx"
+import { RunningCall, useToolCall } from "./RunningCall.tsx"
 import { ExplainCall } from "./Explanation.tsx"
-import { useToolCall } from "./useToolCall.ts"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -165,7 +164,7 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
 /** Calls a tool with arguments from a form or from JSON. */
 export const TryView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
-  const chosen = findTool(tools, parameters)
+  const chosen = findListedTool(tools, parameters)
   if (session.value?.mayCall !== true) {
     return (
       <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>

@@ -5,25 +5,25 @@ import {
   type PromptMessage,
   promptsIn,
   type ServerPrompt
-} from "../../../../domain/page/prompts.ts"
-import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { replaceParameters } from "../../connection/store.ts"
-import { useComputerReplies } from "../../connection/useReplies.ts"
-import { Empty, ErrorText, exampleCommand } from "../../parts/missing.tsx"
-import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
-import { ToolNotes } from "../tools/useOfficeTools.tsx"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
-import { initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
-import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
-import type { PageCommandOf, PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { pageErrorOf, sendCommand } from "../../connection/api.ts"
-import { useAction } from "../../connection/useAction.ts"
-import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
-import { CopyButton } from "../../parts/controls.tsx"
-import { SchemaForm } from "../../parts/FormFields.tsx"
-import { Facts } from "../../parts/Table.tsx"
-import { LongText, Name } from "../../parts/Text.tsx"
+} from "../../../domain/page/prompts.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
+import { replaceParameters } from "../connection/store.ts"
+import { useComputerReplies } from "../connection/useReplies.ts"
+import { Empty, ErrorText, exampleCommand } from "../parts/missing.tsx"
+import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
+import { ToolNotes } from "./ToolsView.tsx"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { initialDraft, valueOfDraft } from "../../../domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../domain/schemas/schemaForm.ts"
+import type { PageCommandOf, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import { pageErrorOf, sendCommand } from "../connection/api.ts"
+import { useAction } from "../connection/useAction.ts"
+import { ContentBlockView } from "../parts/ContentBlockView.tsx"
+import { CopyButton } from "../parts/controls.tsx"
+import { SchemaForm } from "../parts/FormFields.tsx"
+import { Facts } from "../parts/Table.tsx"
+import { LongText, Name } from "../parts/Text.tsx"
 
 /** A prompt with its Computer. */
 interface ComputerPrompt {
@@ -207,9 +207,7 @@ export const PromptsView = ({ address, parameters }: OfficeRoute) => {
           hint="Choose a prompt to get its messages."
           details={chosen && <PromptForm key={chosen.key} address={address} chosen={chosen} />}
         >
-          {({ computer, prompt }) => (
-            <OfferRow name={prompt.name} description={prompt.description} computer={computer} />
-          )}
+          {({ computer, prompt }) => <OfferRow of={prompt} computer={computer} />}
         </ListWithDetails>
       )}
     </>
