@@ -79,8 +79,11 @@ const toConfig = (servers: object): ComputerConfig => Result.getOrThrow(parseCom
 const autoApproved = { default_tool_meta: { auto_apply: true } }
 const nodeProgram = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 
-/** The settings of an MCP server in this process. */
-const inProcess = { type: "stdio", server_parameters: nodeProgram(), ...autoApproved }
+/** The settings of the MCP servers in this process. */
+const inProcess = {
+  devices: { type: "stdio", server_parameters: nodeProgram(), ...autoApproved },
+  packs: { type: "stdio", server_parameters: nodeProgram(), ...autoApproved }
+}
 
 /** An MCP server that does not start. */
 const calendar = {
@@ -108,13 +111,7 @@ export const deskConfig = Effect.map(deskServers, toConfig)
 
 /** As {@link deskConfig}, with a tool that needs consent and a server that does not start. */
 export const pageDeskConfig = Effect.map(deskServers, ({ memory, notes }) =>
-  toConfig({
-    memory,
-    notes: { ...notes, tool_meta: { clear_notes: { auto_apply: false } } },
-    calendar,
-    devices: inProcess,
-    packs: inProcess
-  })
+  toConfig({ memory, notes: { ...notes, tool_meta: { clear_notes: { auto_apply: false } } }, calendar, ...inProcess })
 )
 
 /** Starts the reference server "everything" over Streamable HTTP and returns its URL. It does not report its port. */
