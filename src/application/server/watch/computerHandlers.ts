@@ -80,7 +80,7 @@ const makeRequestComputer = (server: WatchedServer) =>
     const line = yield* findLine(server, lineName)
     const member = Option.getOrUndefined(registry.findComputer(line.officeKey(office), computer))
     if (member === undefined) return yield* Errors.computerNotFound(computer)
-    // A row has the codecs of its own request and reply.
+    // The row of a name has the codecs of its request and its reply.
     const definition = line.calls[name] as unknown as CallDefinition<object, CallReply<K>>
     const base: RequestBase = { agent: operatorNameOf(operator), reqId: yield* makeRequestId, computer }
     const body = yield* Effect.try({

@@ -302,7 +302,7 @@ interface SchemaFormProps extends Omit<GroupFieldsProps, "field"> {
   readonly missing: string
 }
 
-/** The form of a schema, or why there is none. */
+/** The form of a schema, or the reason why it is missing. */
 export const SchemaForm = ({ empty, field, missing, ...rest }: SchemaFormProps) => {
   if (field._tag !== "Group") return <p class="note">{missing}</p>
   return (
