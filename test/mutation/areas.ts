@@ -40,7 +40,7 @@ export const areas: ReadonlyArray<Area> = [
     name: "adapters",
     sources: [
       "src/adapters/{audit,auth,bytes,credentials,log}/*.ts",
-      "src/adapters/http/{AccessPolicy,addressKind,checkedFetch,hostAccess}.ts",
+      "src/adapters/http/{AccessPolicy,checkedFetch,hostAccess}.ts",
       "src/adapters/mcp/oauth/*.ts",
       "src/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",

@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { type DocumentContent, DocumentReader } from "../../application/ports/files/DocumentReader.ts"
 import { makeReader, transfer, unreadable, unsupportedScheme } from "./HttpDocumentReader.ts"
 import { matchesPattern } from "../../domain/wildcard.ts"
-import { type AddressKind, addressKind, mayName } from "../http/addressKind.ts"
+import { type AddressKind, addressKind, mayName } from "../http/hostAccess.ts"
 import { makeCheckedFetch } from "../http/checkedFetch.ts"
 
 const maxRedirects = 5

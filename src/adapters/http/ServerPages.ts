@@ -5,32 +5,27 @@ import { Observability } from "../../application/server/observability/Observabil
 import { serverPagePaths } from "../../domain/page/serverPages.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isOwnHost } from "./hostAccess.ts"
+import type { HttpReply } from "./messages.ts"
 import { makeOperatorAccess } from "./operatorAccess.ts"
-
-interface Page {
-  readonly status: number
-  readonly text: string
-  readonly headers: { readonly [name: string]: string }
-}
 
 /** Limit of offices in `/status?offices=1`. */
 const maxListedOffices = 10_000
 
-const textPage = (status: number, text: string, headers = {}): Page => ({ status, text: `${text}\n`, headers })
+const textPage = (status: number, text: string, headers = {}): HttpReply => ({ status, body: `${text}\n`, headers })
 
-const sendPage = (response: ServerResponse, { headers, status, text }: Page): void => {
+const sendPage = (response: ServerResponse, { body, headers, status }: HttpReply): void => {
   response.writeHead(status, {
     "Content-Type": "text/plain; charset=utf-8",
-    "Content-Length": String(Buffer.byteLength(text)),
+    "Content-Length": String(Buffer.byteLength(body)),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...headers
   })
   // Node omits the body for HEAD.
-  response.end(text)
+  response.end(body)
 }
 
-const readyPage = ({ components, state }: Observability["Service"]["readiness"]): Page => {
+const readyPage = ({ components, state }: Observability["Service"]["readiness"]): HttpReply => {
   const now = state()
   if (now._tag === "Starting") return textPage(503, "starting")
   if (now._tag === "Draining") return textPage(503, `draining: ${now.reason}`)
@@ -50,19 +45,19 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const metricsPage = (): Page => ({
+  const metricsPage = (): HttpReply => ({
     status: 200,
-    text: PrometheusMetrics.formatUnsafe(context),
+    body: PrometheusMetrics.formatUnsafe(context),
     headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" }
   })
 
-  const statusPage = (query: URLSearchParams): Page => {
+  const statusPage = (query: URLSearchParams): HttpReply => {
     const isListed = query.get("offices") === "1"
     const body = { ...observability.report(), ...(isListed && { officeList: observability.offices(maxListedOffices) }) }
     return textPage(200, JSON.stringify(body), { "Content-Type": "application/json" })
   }
 
-  const operatorPage = (request: IncomingMessage, page: () => Page): Effect.Effect<Page> =>
+  const operatorPage = (request: IncomingMessage, page: () => HttpReply): Effect.Effect<HttpReply> =>
     authenticate(request, { auth: {}, headers: request.headers }).pipe(
       Effect.match({
         onSuccess: page,
@@ -77,29 +72,24 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
       )
     )
 
-  const pages: {
-    readonly [path in (typeof serverPagePaths)[number]]: {
-      readonly isOpen: boolean
-      readonly make: (query: URLSearchParams) => Page
-    }
-  } = {
-    "/healthz": { isOpen: true, make: () => textPage(200, "ok") },
-    "/readyz": { isOpen: true, make: () => readyPage(observability.readiness) },
-    "/metrics": { isOpen: false, make: metricsPage },
-    "/status": { isOpen: false, make: statusPage }
+  const pages: { readonly [path in (typeof serverPagePaths)[number]]: (query: URLSearchParams) => HttpReply } = {
+    "/healthz": () => textPage(200, "ok"),
+    "/readyz": () => readyPage(observability.readiness),
+    "/metrics": metricsPage,
+    "/status": statusPage
   }
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = URL.parse(request.url ?? "/", "http://localhost")
     const path = serverPagePaths.find((one) => one === url?.pathname)
     if (url === null || path === undefined) return false
-    const found = pages[path]
-    const page = () => found.make(url.searchParams)
+    const isOpen = path === "/healthz" || path === "/readyz"
+    const page = () => pages[path](url.searchParams)
     if (request.method !== "GET" && request.method !== "HEAD") {
       sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
-    } else if (!found.isOpen && requiresCredentials) {
+    } else if (!isOpen && requiresCredentials) {
       run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
-    } else if (!found.isOpen && isLoopbackOnly && !isOwnHost(request.headers)) {
+    } else if (!isOpen && isLoopbackOnly && !isOwnHost(request.headers)) {
       observeRejection(request, errorCodes.forbidden, "foreign Host header")
       sendPage(response, textPage(403, "Host header must be an IP address or localhost"))
     } else sendPage(response, page())

@@ -2,7 +2,7 @@ import { lookup as dnsLookup } from "node:dns"
 import type { LookupFunction } from "node:net"
 import { Readable } from "node:stream"
 import { Effect, type Scope } from "effect"
-import { type AddressKind, addressKind } from "./addressKind.ts"
+import { type AddressKind, addressKind } from "./hostAccess.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, requestFailure, toResponse } from "./nodeHttp.ts"
 
 export type Fetch = (input: string | URL, init?: RequestInit) => Promise<Response>

@@ -1,8 +1,9 @@
+import { closeSync, openSync } from "node:fs"
 import { createServer, type Server, type ServerOptions } from "node:http"
 import type { AddressInfo, Server as NetServer } from "node:net"
-import { Effect, type Scope } from "effect"
+import { devNull } from "node:os"
+import { Duration, Effect, Queue, type Scope } from "effect"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import { logAcceptFailures } from "./acceptFailures.ts"
 
 interface HttpServerOptions extends ServerOptions {
   readonly maxConnections: number
@@ -26,15 +27,18 @@ export const makeHttpServer = ({
       server.maxConnections = maxConnections
       return server
     }),
-    (server) =>
-      Effect.callback<void>((resume) => {
-        const timer = setTimeout(() => server.closeAllConnections(), closeTimeout)
-        server.close(() => {
-          clearTimeout(timer)
-          resume(Effect.void)
-        })
-      })
+    (server) => closeServer(server, closeTimeout, () => server.closeAllConnections())
   )
+
+/** Closes a server, whose connections are destroyed after a time in milliseconds. */
+export const closeServer = (server: Server, timeout: number, destroyAll: () => void): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(destroyAll, timeout)
+    server.close(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
+  })
 
 interface ListenAddress {
   readonly host: string
@@ -53,6 +57,44 @@ const bind = (server: NetServer, { host, port }: ListenAddress): Effect.Effect<A
     }
     return Effect.sync(() => void server.once("listening", () => server.close()))
   })
+
+/** Interval of the check for a free file descriptor. */
+const checkInterval = Duration.seconds(1)
+
+/** Shortest time between two log lines of one server. */
+const warningInterval = Duration.minutes(1)
+
+/** The error of opening a file; `undefined` when a file descriptor is free. */
+const descriptorError = (): unknown => {
+  try {
+    closeSync(openSync(devNull, "r"))
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+/**
+ * Logs that a server cannot accept connections, as long as the scope. Without a free file descriptor the system library
+ * of Node accepts connections and closes them at once, mostly without an error: only a check notices that.
+ */
+const logAcceptFailures = Effect.fnUntraced(function* (server: NetServer, address: string) {
+  const failures = yield* Queue.sliding<unknown>(1)
+  const report = (error: unknown) => void Queue.offerUnsafe(failures, error)
+  server.on("error", report)
+  const check = Effect.sync(() => {
+    const error = descriptorError()
+    if (error !== undefined) report(error)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(checkInterval), check)))
+  yield* Queue.take(failures).pipe(
+    Effect.flatMap((error) => Effect.logWarning("accept failed", { address, reason: formatNetworkError(error) })),
+    Effect.andThen(Effect.sleep(warningInterval)),
+    Effect.andThen(Queue.clear(failures)),
+    Effect.forever,
+    Effect.forkScoped
+  )
+})
 
 /**
  * Resolves with the bound address when a server listens, and fails with the error that `makeError` makes of the reason.

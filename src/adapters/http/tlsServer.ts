@@ -7,6 +7,7 @@ import { Clock, Effect, Result, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
+import { closeServer } from "./httpServer.ts"
 
 /** A certificate with its chain, and its private key, as PEM. */
 export interface TlsIdentity {
@@ -28,13 +29,10 @@ const handshakeTimeout = 15_000
 /** Milliseconds until a closing server destroys its connections; longer than the close handshake of each. */
 const closeTimeout = 2000
 
-/** Messages for OpenSSL's error codes. */
-const opensslMessages: { readonly [code: string]: string } = {
-  ERR_OSSL_UNSUPPORTED: "the key is not PEM, is incomplete or has an unsupported type"
-}
-
 const formatTlsError = (error: unknown): string =>
-  opensslMessages[systemErrorCode(error) ?? ""] ?? formatNetworkError(error)
+  systemErrorCode(error) === "ERR_OSSL_UNSUPPORTED"
+    ? "the key is not PEM, is incomplete or has an unsupported type"
+    : formatNetworkError(error)
 
 const certificateStart = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/g
 const certificatePattern = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]+-----END \1-----/g
@@ -120,14 +118,7 @@ export const makeTlsServer = Effect.fnUntraced(function* (
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  yield* Effect.addFinalizer(() =>
-    Effect.callback<void>((resume) => {
-      const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), closeTimeout)
-      server.close(() => {
-        clearTimeout(timer)
-        resume(Effect.void)
-      })
-    })
-  )
+  const destroyAll = () => sockets.forEach((socket) => socket.destroy())
+  yield* Effect.addFinalizer(() => closeServer(server, closeTimeout, destroyAll))
   return server
 })

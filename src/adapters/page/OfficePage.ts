@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet, type Scope } from "effect"
 import type { PageSource } from "../../application/shared/page/PageSource.ts"
 import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { type HttpReply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
+import { type HttpReply, responseClosed, sendReply } from "../http/messages.ts"
 import { makeOperatorAccess, type OperatorAccess } from "../http/operatorAccess.ts"
 import type { AppSandbox } from "./appSandbox.ts"
 import { makePageAssets } from "./pageAssets.ts"
-import { pageErrorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
+import { pageErrorReply, pageHeaders } from "./pageReplies.ts"
 import { officePagePath } from "../../domain/page/serverPages.ts"
 import { makePageSessions, readSessionCookie } from "./PageSessions.ts"
 import { checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
@@ -83,41 +83,38 @@ export const makeOfficePage = Effect.fnUntraced(function* (options: OfficePageOp
 
   const notFound = pageErrorReply(404, "Not found")
 
-  const notAllowed = (methods: ReadonlyArray<string>): HttpReply =>
-    pageErrorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") })
+  const notAllowed = (methods: ReadonlyArray<string>): Responding =>
+    Effect.fail(pageErrorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") }))
 
-  const respondFile = (request: IncomingMessage, name: string | undefined): Responding =>
-    request.method === "GET" || request.method === "HEAD"
-      ? Effect.map(serveAsset(request, name), (reply) => reply ?? notFound)
-      : Effect.succeed(notAllowed(["GET", "HEAD"]))
+  const rejectForeign = (request: IncomingMessage, reason: string): Responding => {
+    access.observeRejection(request, errorCodes.forbidden, reason)
+    return Effect.fail(pageErrorReply(403, `The page is for pages and hosts of this Server only: ${reason}`))
+  }
 
   const respondApi = (request: IncomingMessage, response: ServerResponse, name: string): Responding => {
     const route = routes.get(name)
-    if (route === undefined) return Effect.succeed(notFound)
+    if (route === undefined) return Effect.fail(notFound)
     const { method = "" } = request
     const handle = Object.hasOwn(route, method) ? route[method] : undefined
-    if (handle === undefined) return Effect.succeed(notAllowed(Object.keys(route)))
-    if (isCrossSite(request)) return Effect.succeed(rejectForeign(request, "request of another site"))
+    if (handle === undefined) return notAllowed(Object.keys(route))
+    if (isCrossSite(request)) return rejectForeign(request, "request of another site")
     const rejection = method === "GET" ? undefined : checkFormat(request)
-    return rejection === undefined ? handle(request, response) : Effect.succeed(rejection)
-  }
-
-  const rejectForeign = (request: IncomingMessage, reason: string): HttpReply => {
-    access.observeRejection(request, errorCodes.forbidden, reason)
-    return pageErrorReply(403, `The page is for pages and hosts of this Server only: ${reason}`)
+    return rejection === undefined ? handle(request, response) : Effect.fail(rejection)
   }
 
   const respond = (request: IncomingMessage, response: ServerResponse, path: string): Responding => {
     const foreign = checkOrigin(request, { allowedHosts, isOpen })
-    if (foreign !== undefined) return Effect.succeed(rejectForeign(request, foreign))
+    if (foreign !== undefined) return rejectForeign(request, foreign)
     const name = path.slice(officePagePath.length + 1)
     if (name.startsWith("api/")) return respondApi(request, response, name.slice("api/".length))
-    return respondFile(request, name === "" ? undefined : name)
+    return request.method === "GET" || request.method === "HEAD"
+      ? Effect.map(serveAsset(request, name || undefined), (reply) => reply ?? notFound)
+      : notAllowed(["GET", "HEAD"])
   }
 
   const handle = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse, path: string) {
     const reply = yield* Effect.scoped(respond(request, response, path)).pipe(
-      Effect.catch((error) => Effect.succeed("_tag" in error ? protocolErrorReply(error) : error)),
+      Effect.catch((error) => Effect.succeed("_tag" in error ? pageErrorReply(error.code, error.message) : error)),
       Effect.catchCause((cause) =>
         Effect.as(Effect.logError("page request failed", { page: path }, cause), pageErrorReply(500, "internal error"))
       ),

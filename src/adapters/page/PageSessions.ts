@@ -80,9 +80,9 @@ export const makePageSessions = Effect.gen(function* () {
     return now < createdAt + lifetime && checkCredentials(authenticator, identity, now) === undefined
   }
 
+  /** The valid session with an id. */
   const find = (id: string | undefined): SignedIn | undefined => {
-    if (id === undefined) return undefined
-    const key = keyOf(id)
+    const key = keyOf(id ?? "")
     const session = sessions.get(key)
     if (session === undefined) return undefined
     if (!isValid(session)) return end(key, session) as undefined
@@ -91,21 +91,18 @@ export const makePageSessions = Effect.gen(function* () {
     return session
   }
 
+  /** Ends the session with an id. */
   const remove = (id: string | undefined): void => {
     const key = keyOf(id ?? "")
     const session = sessions.get(key)
     if (session !== undefined) end(key, session)
   }
 
-  /** Ends the least recently used session, of those without a request in progress if possible. */
-  const removeOne = (): void => {
-    const entries = [...sessions]
-    const found = entries.find(([, { requests }]) => requests === 0) ?? entries[0]
-    if (found !== undefined) end(...found)
-  }
-
+  /** Starts a session. Too many end the least recently used one, of those without a request in progress if possible. */
   const create = (identity: Identity) => {
-    if (sessions.size >= maxSessions) removeOne()
+    const used = sessions.size < maxSessions ? [] : [...sessions]
+    const oldest = used.find(([, { requests }]) => requests === 0) ?? used[0]
+    if (oldest !== undefined) end(...oldest)
     const id = makeSecret()
     const session: SignedIn = {
       identity,
@@ -132,12 +129,5 @@ export const makePageSessions = Effect.gen(function* () {
     Effect.forkScoped
   )
 
-  return {
-    /** The valid session with an id. */
-    find,
-    /** Starts a session. */
-    create,
-    /** Ends the session with an id. */
-    remove
-  }
+  return { find, create, remove }
 })

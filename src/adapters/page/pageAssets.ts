@@ -5,7 +5,7 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Effect } from "effect"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import type { HttpReply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages.ts"
 import { pageErrorReply } from "./pageReplies.ts"
 
 const indexName = "index.html"

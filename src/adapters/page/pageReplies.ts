@@ -1,6 +1,6 @@
-import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import type { PageError } from "../../domain/page/PageCommand.ts"
-import type { HttpReply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages.ts"
 
 /**
  * The page loads from its Server only, and creates no policy: nothing may turn text into HTML. It frames apps from their
@@ -55,5 +55,3 @@ export const pageErrorReply = (
   const error: PageError = { code, message }
   return pageJsonReply(statusOf(code), error, headers)
 }
-
-export const protocolErrorReply = ({ code, message }: ProtocolError): HttpReply => pageErrorReply(code, message)

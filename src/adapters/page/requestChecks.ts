@@ -3,8 +3,7 @@ import { Duration, Effect, type Result, Stream } from "effect"
 import { checkJsonBody, parseJson } from "../../domain/json.ts"
 import { isSameSecret } from "../auth/secrets.ts"
 import { crossOriginOf, isOwnHost } from "../http/hostAccess.ts"
-import { limitedBody } from "../http/messages/limitedBody.ts"
-import type { HttpReply } from "../http/messages/sendReply.ts"
+import { type HttpReply, limitedBody } from "../http/messages.ts"
 import { pageErrorReply } from "./pageReplies.ts"
 
 /** Bytes of a request. */

@@ -5,7 +5,7 @@ import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError
 import { type PageCallMessage, PageCallRequest, PageCommand, type PageError } from "../../domain/page/PageCommand.ts"
 import type { PageMessage } from "../../domain/page/PageEvent.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import type { HttpReply } from "../http/messages/sendReply.ts"
+import type { HttpReply } from "../http/messages.ts"
 import { remoteAddressOf } from "../http/operatorAccess.ts"
 import { pageHeaders, pageJsonReply } from "./pageReplies.ts"
 import type { SignedIn } from "./PageSessions.ts"
@@ -63,7 +63,6 @@ export type SessionHandler = (
 ) => Effect.Effect<HttpReply | undefined, HttpReply | ProtocolError, Scope.Scope>
 
 const toEvent = (message: PageMessage): string => `data: ${JSON.stringify(message)}\n\n`
-const toLine = (message: PageCallMessage): string => `${JSON.stringify(message)}\n`
 
 const operatorOf = ({ request, session }: SessionRequest) => ({
   identity: session.identity,
@@ -99,7 +98,7 @@ export const makeWatchRoutes = (source: PageSource) => {
     const call = yield* readJsonBody(request, decodeCall)
     const messages = yield* source.call(call, operatorOf(given))
     startStream(response, "application/x-ndjson; charset=utf-8")
-    const send = (message: PageCallMessage) => writeMessage(response, toLine(message))
+    const send = (message: PageCallMessage) => writeMessage(response, `${JSON.stringify(message)}\n`)
     const sending = Stream.runForEach(messages, send)
     const ended = yield* Effect.raceFirst(Effect.as(sending, false), Effect.as(Deferred.await(session.ended), true))
     if (ended) yield* send({ _tag: "Failed", error: sessionEnded })

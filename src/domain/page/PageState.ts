@@ -133,36 +133,29 @@ const addActivity = (
   return next
 }
 
-/** Maps that are copied before their first change. */
-interface Changes {
-  readonly members: Map<string, PageMember>
-  readonly nodes: Map<string, PageNode>
-  readonly calls: Map<string, TrackedCall>
-  readonly inspections: Map<string, Inspection>
-  readonly updates: Map<string, number>
-  readonly rejections: Array<Rejection>
-  activity: PageState["activity"]
+type MapName = "members" | "nodes" | "calls" | "inspections" | "updates"
+
+type MapOf<Name extends MapName> = PageState[Name] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
+
+/** A state and the next one, which shares the maps that no event changes. */
+interface Step {
+  readonly before: PageState
+  readonly next: { -readonly [Name in keyof PageState]: PageState[Name] }
 }
 
-/** The map that an event changes. */
-const changedBy: { readonly [Tag in PageEvent["_tag"]]: ReadonlyArray<keyof Changes> } = {
-  Entered: ["members"],
-  Left: ["members", "inspections", "updates"],
-  Call: ["calls"],
-  Updated: ["updates"],
-  Rejected: ["rejections"],
-  Node: ["nodes"],
-  NodeLost: ["members", "nodes", "calls", "inspections", "updates"],
-  Activity: [],
-  Inspected: ["inspections"]
+/** The map of the next state, which is copied before its first change. */
+const edit = <Name extends MapName>({ before, next }: Step, name: Name): MapOf<Name> => {
+  if (next[name] === before[name]) next[name] = new Map<string, unknown>(before[name]) as unknown as PageState[Name]
+  return next[name] as unknown as MapOf<Name>
 }
 
-const removeMember = ({ inspections, members, updates }: Changes, sid: string): void => {
-  const member = members.get(sid)
-  members.delete(sid)
-  if (member === undefined || member.role !== "computer") return
+const removeMember = (step: Step, sid: string): void => {
+  const member = step.next.members.get(sid)
+  edit(step, "members").delete(sid)
+  if (member?.role !== "computer") return
   const key = computerKey(member, member.name)
-  inspections.delete(key)
+  edit(step, "inspections").delete(key)
+  const updates = edit(step, "updates")
   for (const part of updates.keys()) if (part.endsWith(` ${key}`)) updates.delete(part)
 }
 
@@ -187,96 +180,71 @@ const markUnavailable = (nodes: Map<string, PageNode>, node: string): void => {
 }
 
 /** Shows a node as unavailable, and removes its members and its running calls; calls that ended remain. */
-const removeNode = (changes: Changes, node: string): void => {
-  markUnavailable(changes.nodes, node)
-  for (const member of changes.members.values()) if (member.node === node) removeMember(changes, member.sid)
-  for (const [id, { call }] of changes.calls) {
-    if (call.node === node && call.endedAt === undefined) changes.calls.delete(id)
-  }
+const removeNode = (step: Step, node: string): void => {
+  markUnavailable(edit(step, "nodes"), node)
+  for (const member of step.next.members.values()) if (member.node === node) removeMember(step, member.sid)
+  const calls = edit(step, "calls")
+  for (const [id, { call }] of calls) if (call.node === node && call.endedAt === undefined) calls.delete(id)
 }
 
-const applyEvent = (changes: Changes, event: PageEvent, at: number): void => {
+/** Applies an event to the next state. A newer Server sends events that this page does not know. */
+const applyEvent = (step: Step, event: PageEvent): unknown => {
+  const { next } = step
   switch (event._tag) {
     case "Entered":
-      changes.members.set(event.member.sid, event.member)
-      return
+      return edit(step, "members").set(event.member.sid, event.member)
     case "Left":
-      removeMember(changes, event.sid)
-      return
+      return removeMember(step, event.sid)
     case "Call":
-      changes.calls.set(event.call.id, trackCall(changes.calls.get(event.call.id), event.call, at))
-      return
+      return edit(step, "calls").set(event.call.id, trackCall(next.calls.get(event.call.id), event.call, next.at))
     case "Updated": {
       const key = partKey(event, event.computer, event.part)
-      changes.updates.set(key, (changes.updates.get(key) ?? 0) + 1)
-      return
+      return edit(step, "updates").set(key, (next.updates.get(key) ?? 0) + 1)
     }
     case "Rejected":
-      changes.rejections.unshift(event)
-      return
+      return (next.rejections = [event, ...next.rejections].slice(0, maxRejections))
     case "Node":
-      changes.nodes.set(event.node.node, event.node)
-      return
+      return edit(step, "nodes").set(event.node.node, event.node)
     case "NodeLost":
-      removeNode(changes, event.node)
-      return
+      return removeNode(step, event.node)
     case "Activity":
-      changes.activity = addActivity(changes.activity, event)
-      return
+      return (next.activity = addActivity(next.activity, event))
     case "Inspected":
-      changes.inspections.set(computerKey(event, event.computer), event.inspection)
-      return
-    default:
-      // A newer Server sends events that this page does not know.
-      return
+      return edit(step, "inspections").set(computerKey(event, event.computer), event.inspection)
   }
 }
 
 const applySnapshot = (state: PageState, snapshot: PageSnapshot): PageState => {
+  const { at, members, nodes, omittedMembers, stream } = snapshot
   const calls = new Map<string, TrackedCall>()
   for (const call of snapshot.calls.toSorted((one, other) => one.startedAt - other.startedAt)) {
-    calls.set(call.id, trackCall(state.calls.get(call.id), call, snapshot.at))
+    calls.set(call.id, trackCall(state.calls.get(call.id), call, at))
   }
   boundCalls(calls)
   return {
-    ...initialState,
-    stream: snapshot.stream,
-    at: snapshot.at,
-    members: new Map(snapshot.members.map((member) => [member.sid, member])),
-    omittedMembers: snapshot.omittedMembers,
-    nodes: new Map(snapshot.nodes.map((node) => [node.node, node])),
+    ...state,
+    stream,
+    at,
+    members: new Map(members.map((member) => [member.sid, member])),
+    omittedMembers,
+    nodes: new Map(nodes.map((node) => [node.node, node])),
     calls,
-    rejections: state.rejections,
-    activity: state.activity,
-    omittedCalls: state.omittedCalls,
-    droppedEvents: state.droppedEvents
+    inspections: new Map(),
+    updates: new Map()
   }
 }
 
 const applyBatch = (state: PageState, { at, droppedEvents, events, omittedCalls }: PageBatch): PageState => {
-  const changed = new Set(events.flatMap(({ _tag }) => changedBy[_tag] ?? []))
-  const copy = <V>(name: keyof Changes, map: ReadonlyMap<string, V>): Map<string, V> =>
-    // An unchanged map is shared; the table above says which ones an event changes.
-    changed.has(name) ? new Map(map) : (map as Map<string, V>)
-  const changes: Changes = {
-    members: copy("members", state.members),
-    nodes: copy("nodes", state.nodes),
-    calls: copy("calls", state.calls),
-    inspections: copy("inspections", state.inspections),
-    updates: copy("updates", state.updates),
-    rejections: [...state.rejections],
-    activity: state.activity
-  }
-  for (const event of events) applyEvent(changes, event, at)
-  if (changed.has("calls")) boundCalls(changes.calls)
-  return {
+  const next = {
     ...state,
-    ...changes,
     at,
-    rejections: changed.has("rejections") ? changes.rejections.slice(0, maxRejections) : state.rejections,
     omittedCalls: state.omittedCalls + omittedCalls,
     droppedEvents: state.droppedEvents + droppedEvents
   }
+  const step = { before: state, next }
+  for (const event of events) applyEvent(step, event)
+  if (next.calls !== state.calls) boundCalls(edit(step, "calls"))
+  return next
 }
 
 /** Applies a message of the stream. Does not change the given state. */

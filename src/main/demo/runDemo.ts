@@ -20,8 +20,6 @@ import { runPageDemo } from "./runPageDemo.ts"
 
 const office = "demo"
 
-const indent = (text: string): string => text.replaceAll(/^/gm, "     ")
-
 /** Wraps a long line between words. */
 const wrap = (text: string, width = 96): string =>
   text.replaceAll(new RegExp(`(.{1,${width}})(?: |$)`, "g"), "$1\n").trimEnd()
@@ -35,7 +33,7 @@ const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.E
   return value
 })
 
-const printIndented = (text: string) => print(indent(text))
+const printIndented = (text: string) => print(text.replaceAll(/^/gm, "     "))
 
 const assertDemo = (holds: boolean, what: string) => (holds ? Effect.void : failCommand(`The demo failed: ${what}`))
 
@@ -56,20 +54,6 @@ const printComputer = Effect.fnUntraced(function* (name: string, computer: Compu
 
 const printResult = (call: string, result: ToolResult) =>
   printIndented(`${call}\n  → ${formatToolResult(result).replaceAll("\n", "\n    ")}`)
-
-/** Calls a long operation and cancels it once its progress is half complete. */
-const cancelHalfWay = Effect.fnUntraced(function* (agent: Agent["Service"], halfWay: Deferred.Deferred<void>) {
-  const calling = yield* Effect.forkChild(
-    agent.callTool({
-      computer: "lab",
-      tool: "trigger-long-running-operation",
-      params: { duration: 1, steps: 10 },
-      timeout: 30
-    })
-  )
-  yield* Deferred.await(halfWay)
-  yield* Fiber.interrupt(calling)
-})
 
 /** Makes the members of the office. `onProgress` reports the progress of tools at the Computers. */
 const openOffice = Effect.fnUntraced(function* (onProgress: (report: ProgressReport) => Effect.Effect<void>) {
@@ -107,6 +91,14 @@ const openOffice = Effect.fnUntraced(function* (onProgress: (report: ProgressRep
 
 const call = (agent: Agent["Service"], computer: string, tool: string, params: object) =>
   agent.callTool({ computer, tool, params: { ...params } })
+
+/** Calls a long operation and cancels it once its progress is half complete. */
+const cancelHalfWay = Effect.fnUntraced(function* (agent: Agent["Service"], halfWay: Deferred.Deferred<void>) {
+  const operation = call(agent, "lab", "trigger-long-running-operation", { duration: 1, steps: 10 })
+  const calling = yield* Effect.forkChild(operation)
+  yield* Deferred.await(halfWay)
+  yield* Fiber.interrupt(calling)
+})
 
 const callTools = Effect.fnUntraced(function* (agent: Agent["Service"]) {
   const calls = [call(agent, "lab", "echo", { message: "Hello, office!" }), call(agent, "lab", "add", { a: 40, b: 2 })]

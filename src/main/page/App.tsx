@@ -1,28 +1,14 @@
 import type { ComponentType } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useRef } from "preact/hooks"
 import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/text/format.ts"
-import { findPageOffice } from "../../domain/page/offices.ts"
-import {
-  officeHash,
-  type OfficeRoute,
-  officesHash,
-  type OfficeViewName,
-  officeViews,
-  type PageRoute
-} from "../../domain/page/route.ts"
-import { pageErrorOf, signOut } from "./connection/api.ts"
+import { officeHash, officesHash, officeViews } from "../../domain/page/route.ts"
+import { signOut } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs } from "./connection/storage.ts"
-import {
-  connection,
-  type ConnectionState,
-  openApprovalCount,
-  openApprovals,
-  pageState,
-  route,
-  session
-} from "./connection/store.ts"
+import * as store from "./connection/store.ts"
+import { useAction } from "./connection/useReplies.ts"
+import type { OfficeRoute, OfficeViewName, PageRoute } from "../../domain/page/route.ts"
 import { SmallButton } from "./parts/controls.tsx"
 import { Sparkline } from "./parts/Sparkline.tsx"
 import { Name } from "./parts/Text.tsx"
@@ -35,9 +21,9 @@ import { InboxView } from "./views/inbox/InboxView.tsx"
 import { MembersView } from "./views/MembersView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PartsView } from "./views/PartsView.tsx"
-import { PromptsView } from "./views/prompts/PromptsView.tsx"
+import { PromptsView } from "./views/PromptsView.tsx"
 import { SignIn } from "./views/SignIn.tsx"
-import { ToolsView } from "./views/tools/ToolsView.tsx"
+import { ToolsView } from "./views/ToolsView.tsx"
 import { TryView } from "./views/try/TryView.tsx"
 
 /** The views of an office. {@link officeViews} has their order. */
@@ -67,21 +53,23 @@ const titleOf = (current: PageRoute, approvals: number): string => {
   return approvals === 0 ? title : `(${formatCount(approvals)}) ${title}`
 }
 
-const connectionTexts: { readonly [State in ConnectionState["_tag"]]: string } = {
-  Connecting: "Connecting",
-  SignIn: "Not signed in",
-  Connected: "Connected",
-  Reconnecting: "Reconnecting",
-  Unavailable: "Server unavailable, trying again"
+/** The words for the states of the connection, and their classes. */
+const connectionTexts: { readonly [State in store.ConnectionState]: readonly [text: string, kind: string] } = {
+  Connecting: ["Connecting", "waiting"],
+  SignIn: ["Not signed in", ""],
+  Connected: ["Connected", "good"],
+  Reconnecting: ["Reconnecting", "waiting"],
+  Unavailable: ["Server unavailable, trying again", "bad"]
 }
 
 const StatusLine = () => {
-  const state = connection.value
-  const { droppedEvents, omittedCalls } = pageState.value
+  const state = store.connection.value
+  const [text, kind] = connectionTexts[state]
+  const { droppedEvents, omittedCalls } = store.pageState.value
   return (
-    <footer>
-      <span role="status" class={`connection connection-${state._tag}`}>
-        {connectionTexts[state._tag]}
+    <footer class="row">
+      <span role="status" class={`dot ${kind} connection-${state}`}>
+        {text}
       </span>
       {omittedCalls > 0 && <span>{formatCount(omittedCalls)} calls were counted, but are not listed</span>}
       {droppedEvents > 0 && (
@@ -92,34 +80,30 @@ const StatusLine = () => {
 }
 
 const SignOutButton = () => {
-  const [error, setError] = useState("")
-  const end = () => {
-    signOut().then(
-      () => {
-        clearInputs()
-        disconnect()
-      },
-      (failure: unknown) => setError(visibleLine(pageErrorOf(failure).message))
-    )
+  const { error, run } = useAction<void>()
+  const end = async () => {
+    await signOut()
+    clearInputs()
+    disconnect()
   }
   return (
     <>
-      <SmallButton onPress={end}>Sign out</SmallButton>
+      <SmallButton onPress={() => run(end)}>Sign out</SmallButton>
       <span role="alert" class="error">
-        {error}
+        {error && visibleLine(error.message)}
       </span>
     </>
   )
 }
 
 const Header = () => {
-  const { office, requiresSignIn = false, subject = "" } = session.value ?? {}
+  const { office, requiresSignIn = false, subject = "" } = store.session.value ?? {}
   return (
-    <header>
+    <header class="row">
       <nav aria-label="Server">
-        <span class="brand">A2C-SMCP</span>
-        {session.value !== undefined && office === undefined && (
-          <a href={officesHash} {...(route.value._tag === "Offices" && { "aria-current": "page" })}>
+        <span class="brand dot">A2C-SMCP</span>
+        {store.session.value !== undefined && office === undefined && (
+          <a href={officesHash} {...(store.route.value._tag === "Offices" && { "aria-current": "page" })}>
             Offices
           </a>
         )}
@@ -144,7 +128,7 @@ const OfficeNavigation = ({ address, view }: OfficeRoute) => {
   useEffect(() => {
     element.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
   }, [view])
-  const approvals = approvalsOfOffice(openApprovals.value, address).length
+  const approvals = approvalsOfOffice(store.openApprovals.value, address).length
   return (
     <nav ref={element} aria-label="Office" class="tabs">
       {officeViews.map((one) => (
@@ -159,9 +143,9 @@ const OfficeNavigation = ({ address, view }: OfficeRoute) => {
 
 /** The members and the calls of an office in a line. */
 const OfficeSummary = ({ address }: OfficeRoute) => {
-  const { agents, callsPerSecond, computers, history } = findPageOffice(pageState.value, address)
+  const { agents, callsPerSecond, computers, history } = store.currentOffice(address)
   return (
-    <p class="summary note">
+    <p class="row note">
       {`${formatNumberOf(agents.length, "Agent")}, ${formatNumberOf(computers.length, "Computer")}, `}
       {`${formatCount(callsPerSecond)} calls/s`}
       <Sparkline values={history} />
@@ -174,7 +158,7 @@ const OfficePage = (current: OfficeRoute) => {
   const { title, View } = views[view]
   return (
     <>
-      <div class="title">
+      <div class="row between title">
         <h1>
           <Name of={address.office} />{" "}
           <span class="tag">
@@ -191,24 +175,24 @@ const OfficePage = (current: OfficeRoute) => {
 }
 
 const Content = () => {
-  const state = connection.value
-  if (state._tag === "SignIn") return <SignIn />
-  if (pageState.value.stream === undefined) {
+  const state = store.connection.value
+  if (state === "SignIn") return <SignIn />
+  if (store.pageState.value.stream === undefined) {
     return (
       <p class="note">
-        {state._tag === "Unavailable"
+        {state === "Unavailable"
           ? `The Server is not reachable. The page tries again, at most every ${formatDuration(10_000)}.`
           : "Loading"}
       </p>
     )
   }
-  const current = route.value
+  const current = store.route.value
   return current._tag === "Offices" ? <OfficesView /> : <OfficePage {...current} />
 }
 
 /** The office page. */
 export const App = () => {
-  const title = titleOf(route.value, openApprovalCount.value)
+  const title = titleOf(store.route.value, store.openApprovals.value.length)
   useEffect(() => {
     document.title = title
   }, [title])

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { addressKind, mayName } from "../../../src/adapters/http/addressKind.ts"
 import {
+  addressKind,
   crossOriginOf,
   isLoopbackHost,
   isOriginAllowed,
   isOwnHost,
-  listedOriginOf
+  listedOriginOf,
+  mayName
 } from "../../../src/adapters/http/hostAccess.ts"
 
 describe("a loopback host", () => {

@@ -17,7 +17,7 @@ import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, listeningUrl } from "../../http/httpServer.ts"
 import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
-import { responseClosed, sendReply } from "../../http/messages/sendReply.ts"
+import { responseClosed, sendReply } from "../../http/messages.ts"
 import { emptyToolReply, toolErrorReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 

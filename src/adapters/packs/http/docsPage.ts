@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { HttpReply } from "../../http/messages/sendReply.ts"
+import type { HttpReply } from "../../http/messages.ts"
 
 /**
  * Allows the inline script by its hash and requests to the same origin only, so descriptions of packs cannot inject

@@ -4,7 +4,7 @@ import type { PackView } from "../../../application/packs/PackTable.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import type { HttpReply } from "../../http/messages/sendReply.ts"
+import type { HttpReply } from "../../http/messages.ts"
 import { emptyToolReply, toolJsonReply } from "./reply.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
 

@@ -2,7 +2,7 @@ import { Data } from "effect"
 import type { PackCallError } from "../../../application/packs/RunningPack.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import type { HttpReply } from "../../http/messages/sendReply.ts"
+import type { HttpReply } from "../../http/messages.ts"
 
 export class RequestRejected extends Data.TaggedError("RequestRejected")<{ readonly reply: HttpReply }> {}
 

@@ -7,7 +7,7 @@ import { parse, type ParseError } from "jsonc-parser"
 import type { PackFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { makeTemporaryFolder } from "../execution/toolFiles.ts"
-import { ClientDisconnected, limitedBody, type PendingRequest } from "../../http/messages/limitedBody.ts"
+import { ClientDisconnected, limitedBody, type PendingRequest } from "../../http/messages.ts"
 import { reject, rejectParams, RequestRejected } from "./reply.ts"
 import { checkJsonBody, isJsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 

@@ -8,7 +8,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { ExecutionRequest } from "../../../domain/packs/packExecution.ts"
 import { problemsFromStandardIssues } from "../../../domain/packs/params/paramsProblems.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { type PendingRequest, makePendingRequest } from "../../http/messages/limitedBody.ts"
+import { type PendingRequest, makePendingRequest } from "../../http/messages.ts"
 import { parseContentType, readJson, readMultipart, readUrlEncoded } from "./requestParams.ts"
 import {
   busyReply,

@@ -4,6 +4,7 @@ import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolErro
 import type { PageEvent, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
+import { DocumentReader } from "../../ports/files/DocumentReader.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import { auditOperator } from "../observability/auditing.ts"
 import { Observability, type StatusReport } from "../observability/Observability.ts"
@@ -11,15 +12,14 @@ import { CallObservers, CallStatusObservers, MembershipObservers, UpdateObserver
 import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
-import { makeDocumentPreviews } from "./computers/documents.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
 import { makeClusterCommands } from "./nodes/clusterCommands.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
-import { type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
+import { type FocusNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeOperatorCalls } from "./operatorCalls.ts"
 import { callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import type { CallAsOperator, ExecuteCommand, PageSource } from "../../shared/page/PageSource.ts"
+import type { CallAsOperator, PageSource } from "../../shared/page/PageSource.ts"
 import { batchInterval, type PageStream } from "../../shared/page/PageStream.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 import { makeRecordAction } from "./recordAction.ts"
@@ -42,10 +42,8 @@ export interface OfficeWatchOptions {
 }
 
 /** A Server to which the watch is attached. */
-interface Attached {
+interface Attached extends Pick<PageSource, "execute" | "call"> {
   readonly server: WatchedServer
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
   readonly others: OtherNodes
   /** Completed when the Server begins to shut down. */
   readonly detached: Deferred.Deferred<undefined>
@@ -54,8 +52,8 @@ interface Attached {
 interface OpenStream {
   readonly buffer: StreamBuffer
   readonly inspections: Inspections
-  /** The other nodes in the stream; missing in a stream of another node. */
-  others?: FollowedNodes
+  /** Sets the office that the stream watches at the other nodes; missing in a stream of another node. */
+  focusOthers?: FocusNodes
 }
 
 const notServing = () => unavailable("The Server is not serving")
@@ -212,7 +210,7 @@ interface AttachParts {
 const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: AttachParts) {
   const clock = yield* Clock.Clock
   const audit = yield* AuditLog
-  const previewDocument = yield* makeDocumentPreviews
+  const reader = yield* Effect.serviceOption(DocumentReader)
   const recorded = makeRecordAction((action) => {
     if (audit !== undefined) auditOperator(audit, clock.currentTimeMillisUnsafe(), action)
   })
@@ -220,13 +218,13 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
     const stream = streams.get(id)
     if (stream === undefined) return false
     yield* stream.inspections.focus(address)
-    if (stream.others !== undefined) yield* stream.others.focus(address, operator)
+    yield* stream.focusOthers?.(address, operator) ?? Effect.void
     return true
   })
 
   return Effect.fnUntraced(function* (server: WatchedServer): Effect.fn.Return<Attached, never, Scope.Scope> {
     const others = makeOtherNodes(server)
-    const execute = yield* makeCommands(server, { bodies, focus, previewDocument, recorded })
+    const execute = yield* makeCommands({ server, bodies, focus, reader, recorded })
     const startCall = yield* makeOperatorCalls(server)
     const call: CallAsOperator = (request, operator) => {
       const { computer, line, office, tool } = request
@@ -239,12 +237,6 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
   })
 })
 
-/** Adds an observer to those of the context. */
-const addObserver = <A>(
-  observers: Context.Reference<ReadonlyArray<(event: A) => void>>,
-  observer: (event: A) => void
-) => Effect.map(observers, (before) => Context.make(observers, [...before, observer]))
-
 const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const clock = yield* Clock.Clock
   const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
@@ -254,33 +246,31 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const openHere = yield* makeOpening({ ...opened, bodies, attached: () => attached })
   const attach = yield* makeAttach({ streams, bodies, openHere })
   const now = () => clock.currentTimeMillisUnsafe()
-  /** The Server, while a stream is open. */
-  const watched = (): WatchedServer | undefined => (streams.size === 0 ? undefined : attached?.server)
+  /** Adds an observer to those of the context, for the time in which a stream is open. */
+  const observeWatched = <A>(
+    observing: Context.Reference<ReadonlyArray<(event: A) => void>>,
+    observe: (server: WatchedServer, event: A) => void
+  ) => {
+    const observer = (event: A): void => {
+      if (streams.size > 0 && attached !== undefined) observe(attached.server, event)
+    }
+    return Effect.map(observing, (before) => Context.make(observing, [...before, observer]))
+  }
   const addEvent = (event: PageEvent): void => forEach((buffer) => buffer.addEvent(event))
 
   const observers = yield* Effect.all([
-    addObserver(CallObservers, (completed) => {
-      const server = watched()
-      if (server === undefined) return
-      const { node } = server.registry
+    observeWatched(CallObservers, ({ registry: { node } }, completed) => {
       calls.end(completed, node)
       bodies?.capture(callId(node, completed.serial), completed)
     }),
-    addObserver(CallStatusObservers, (describe) => {
-      const server = watched()
-      if (server !== undefined) calls.report(describe(), server.registry.node)
-    }),
-    addObserver(MembershipObservers, (event) => {
-      const server = watched()
-      if (server === undefined) return
-      const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
-      const shown = toMembershipEvent(event, server.registry.node, connection, now())
+    observeWatched(CallStatusObservers, ({ registry }, describe) => calls.report(describe(), registry.node)),
+    observeWatched(MembershipObservers, ({ connections, registry }, event) => {
+      const connection = event.sid === undefined ? undefined : connections.get(event.sid)
+      const shown = toMembershipEvent(event, registry.node, connection, now())
       if (shown !== undefined) addEvent(shown)
       if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
     }),
-    addObserver(UpdateObservers, (update) => {
-      if (watched() !== undefined) addEvent({ _tag: "Updated", ...update, at: now() })
-    })
+    observeWatched(UpdateObservers, (_, update) => addEvent({ _tag: "Updated", ...update, at: now() }))
   ])
 
   const service = OfficeWatch.of({
@@ -288,7 +278,7 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     open: Effect.gen(function* () {
       const stream = yield* openHere
       const own = streams.get(stream.snapshot.stream)
-      if (own !== undefined && attached !== undefined) own.others = yield* attached.others.follow(own.buffer)
+      if (own !== undefined && attached !== undefined) own.focusOthers = yield* attached.others.follow(own.buffer)
       return stream
     }),
     execute: (command, operator) =>

@@ -18,7 +18,7 @@ import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import { withNewRequestId } from "../../shared/tracing.ts"
-import { decodeReply, findLine } from "./computers/computerRequests.ts"
+import { decodeReply, findLine } from "./computerHandlers.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
 import { type CallAsOperator, type Operator, operatorNameOf } from "../../shared/page/PageSource.ts"
@@ -29,10 +29,8 @@ const maxQueuedMessages = 64
 /** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
 type MembershipKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
 
-/** The link of an operator in an office, which the calls of this operator share. */
-interface OperatorMembership {
-  readonly call: (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
-}
+/** Calls a tool over the link of an operator in an office, which the calls of this operator share. */
+type MemberCall = (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
 
 /** Identifies a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
 class MembershipKey implements Equal.Equal {
@@ -83,7 +81,7 @@ const makeCall =
     link: OperatorLink,
     { office, operator }: MembershipKey,
     listeners: Map<string, (status: CallStatus) => void>
-  ): OperatorMembership["call"] =>
+  ): MemberCall =>
   ({ computer, params, timeout, tool }, onStatus) =>
     withNewRequestId(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
       const { toolCall } = line.calls
@@ -122,9 +120,7 @@ const makeCall =
 const makeJoin = (server: WatchedServer) => {
   /** Lets a new membership replace an old one of this operator that has not ended yet. */
   const instance = bytesToHex(secureRandomBytes(16))
-  return Effect.fnUntraced(function* (
-    key: MembershipKey
-  ): Effect.fn.Return<OperatorMembership, ProtocolError, Scope.Scope> {
+  return Effect.fnUntraced(function* (key: MembershipKey): Effect.fn.Return<MemberCall, ProtocolError, Scope.Scope> {
     const { kind, office, operator } = key
     const line = yield* findLine(server, key.line)
     const listeners = new Map<string, (status: CallStatus) => void>()
@@ -142,7 +138,7 @@ const makeJoin = (server: WatchedServer) => {
     if (kind === "agent") yield* joinAsAgent(line, link, key)
     else if (connection !== undefined)
       connection.operates = { office: line.officeKey(office), role: "agent", name: operatorNameOf(operator) }
-    return { call: makeCall(line, link, key, listeners) }
+    return makeCall(line, link, key, listeners)
   })
 }
 
@@ -175,7 +171,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       return yield* officeHasAgent(agent?.membership.name)
     const membershipScope = yield* Scope.fork(yield* Effect.scope)
     const leave = Scope.close(membershipScope, Exit.void)
-    const membership = yield* RcMap.get(memberships, new MembershipKey(kind, line.name, office, operator)).pipe(
+    const call = yield* RcMap.get(memberships, new MembershipKey(kind, line.name, office, operator)).pipe(
       Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
@@ -183,7 +179,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     const outcome = Stream.callback<PageCallMessage>(
       Effect.fnUntraced(function* (queue) {
         const onStatus = (status: CallStatus) => void Queue.offerUnsafe(queue, { _tag: "Status", status })
-        yield* Queue.offer(queue, yield* membership.call(request, onStatus))
+        yield* Queue.offer(queue, yield* call(request, onStatus))
         yield* Queue.end(queue)
       }),
       { bufferSize: maxQueuedMessages, strategy: "sliding" }

@@ -2,36 +2,20 @@ import { Option, Result } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
 import { publicMembership, type PublicMembership } from "../../../domain/model/Membership.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import type { OperatorFeatures } from "../../../domain/office/memberFeatures.ts"
 import type { PageCall, PageEvent, PageMember } from "../../../domain/page/PageEvent.ts"
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { Connection } from "../connections/Connections.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent, type StartedCall } from "../observability/observers.ts"
 
-const toPageFeatures = ({ approvals, inspection, operatorCalls }: OperatorFeatures): OperatorFeatures => ({
-  approvals,
-  inspection,
-  operatorCalls
-})
-
 /** A connection as a member of an office. `now` replaces a missing time of its join. */
 const toMember = (connection: Connection, { name, office, role }: PublicMembership, now: number): PageMember => {
-  const { features, identity, line, registration } = connection
+  const { line, registration } = connection
+  const { approvals, inspection, operatorCalls } = connection.features
   const { joinedAt = now, node, sid, version } = registration.session
-  const { subject } = identity
-  return {
-    sid,
-    node,
-    line: line.name,
-    office,
-    role,
-    name,
-    subject,
-    version,
-    joinedAt,
-    features: toPageFeatures(features)
-  }
+  const { subject } = connection.identity
+  const features = { approvals, inspection, operatorCalls }
+  return { sid, node, line: line.name, office, role, name, subject, version, joinedAt, features }
 }
 
 /** A connection that is in an office; `undefined` for others. */

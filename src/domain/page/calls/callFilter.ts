@@ -29,49 +29,45 @@ const unitMilliseconds: { readonly [unit: string]: number } = { "": 1, ms: 1, s:
 const includesText = (text: string | undefined, searched: string): boolean =>
   text !== undefined && text.toLowerCase().includes(searched)
 
-const invalid = (message: string): CallFilter => ({ _tag: "Invalid", message })
+/** A parsed term, or the reason why it is invalid. */
+type Parsed = CallPredicate | string
 
-const filter = (matches: CallPredicate): CallFilter => ({ _tag: "Filter", matches })
-
-const parseDuration = (operator: string, value: string): CallFilter => {
+const parseDuration = (operator: string, value: string): Parsed => {
   const [, number = "", unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(value) ?? []
   const factor = unitMilliseconds[unit]
-  if (number === "" || factor === undefined) {
-    return invalid(`duration must be a number with the unit ms, s or m, such as duration>100ms; found "${value}"`)
-  }
+  if (number === "" || factor === undefined)
+    return `duration must be a number with the unit ms, s or m, such as duration>100ms; found "${value}"`
   const bound = Number(number) * factor
-  return filter((call, now) => (operator === ">" ? durationOf(call, now) > bound : durationOf(call, now) < bound))
+  return (call, now) => (operator === ">" ? durationOf(call, now) > bound : durationOf(call, now) < bound)
 }
 
-const parseField = (field: string, value: string): CallFilter => {
-  if (value === "") return invalid(`${field}: needs a value`)
+const parseField = (field: string, value: string): Parsed => {
+  if (value === "") return `${field}: needs a value`
   if (field === "status") {
     const phase = callPhases.find((one) => one === value)
-    if (phase === undefined) return invalid(`status must be one of ${callPhases.join(", ")}; found "${value}"`)
-    return filter((call) => phaseOf(call) === phase)
+    if (phase === undefined) return `status must be one of ${callPhases.join(", ")}; found "${value}"`
+    return (call) => phaseOf(call) === phase
   }
-  if (field === "duration") return invalid("duration needs > or <, such as duration>100ms")
+  if (field === "duration") return "duration needs > or <, such as duration>100ms"
   const read = Object.hasOwn(textFields, field) ? textFields[field] : undefined
-  if (read === undefined) return invalid(`unknown field "${field}"; the fields are ${filterFields.join(", ")}`)
-  return filter((call) => includesText(read(call), value))
+  if (read === undefined) return `unknown field "${field}"; the fields are ${filterFields.join(", ")}`
+  return (call) => includesText(read(call), value)
 }
 
-const parseTerm = (term: string): CallFilter => {
+const parseTerm = (term: string): Parsed => {
   const [, operator, bound] = /^duration([<>])(.*)$/s.exec(term) ?? []
   if (operator !== undefined && bound !== undefined) return parseDuration(operator, bound)
   const [, field, quoted, plain] = /^([a-z]+):(?:"([^"]*)"|(.*))$/s.exec(term) ?? []
   if (field !== undefined) return parseField(field, quoted ?? plain ?? "")
   const text = term.replace(/^"([^"]*)"$/s, "$1")
-  return filter(({ agent, computer, event, tool }) =>
-    [tool, computer, agent, event].some((one) => includesText(one, text))
-  )
+  return ({ agent, computer, event, tool }) => [tool, computer, agent, event].some((one) => includesText(one, text))
 }
 
 /** A minus negates a term. */
-const parseSignedTerm = (term: string): CallFilter => {
+const parseSignedTerm = (term: string): Parsed => {
   if (!term.startsWith("-") || term.length === 1) return parseTerm(term)
   const negated = parseTerm(term.slice(1))
-  return negated._tag === "Invalid" ? negated : filter((call, now) => !negated.matches(call, now))
+  return typeof negated === "string" ? negated : (call, now) => !negated(call, now)
 }
 
 /**
@@ -82,8 +78,8 @@ const parseSignedTerm = (term: string): CallFilter => {
 export const parseCallFilter = (text: string): CallFilter => {
   const terms = text.toLowerCase().match(/(?:"[^"]*"|[^\s"]|"(?=[^"]*$))+/g) ?? []
   const parsed = terms.map(parseSignedTerm)
-  const problem = parsed.find(({ _tag }) => _tag === "Invalid")
-  if (problem !== undefined) return problem
-  const predicates = parsed.flatMap((one) => (one._tag === "Filter" ? [one.matches] : []))
-  return filter((call, now) => predicates.every((matches) => matches(call, now)))
+  const message = parsed.find((one) => typeof one === "string")
+  if (message !== undefined) return { _tag: "Invalid", message }
+  const predicates = parsed.filter((one) => typeof one !== "string")
+  return { _tag: "Filter", matches: (call, now) => predicates.every((matches) => matches(call, now)) }
 }

@@ -1,6 +1,6 @@
 import type { AwaitedApproval } from "../../model/CallStatus.ts"
 import type { OfficeAddress, PageCall } from "../PageEvent.ts"
-import { officeKey, type PageState, type TrackedCall } from "../PageState.ts"
+import type { PageState, TrackedCall } from "../PageState.ts"
 import { phaseOf } from "./callPhase.ts"
 
 /** A call that waits for an approval. */
@@ -39,13 +39,6 @@ export const approvalsOfOffice = (
   open: ReadonlyArray<OpenApproval>,
   { line, office }: OfficeAddress
 ): ReadonlyArray<OpenApproval> => open.filter(({ call }) => call.office === office && call.line === line)
-
-/** The number of open approvals by {@link officeKey}; offices without one are missing. */
-export const countByOffice = (open: ReadonlyArray<OpenApproval>): ReadonlyMap<string, number> => {
-  const counts = new Map<string, number>()
-  for (const { call } of open) counts.set(officeKey(call), (counts.get(officeKey(call)) ?? 0) + 1)
-  return counts
-}
 
 /** Adds new approvals behind the listed ones, and closes those that are not open any more. No entry changes its place. */
 export const updateListed = (

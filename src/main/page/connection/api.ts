@@ -1,11 +1,5 @@
 import { isJsonObject, parseJson } from "../../../domain/json.ts"
-import type {
-  PageCommandTag,
-  PageError,
-  PageReplies,
-  PageSession,
-  PageCommandOf
-} from "../../../domain/page/PageCommand.ts"
+import type * as Page from "../../../domain/page/PageCommand.ts"
 
 /** The folder of the page, which may be below the path of a proxy. */
 const base = location.pathname.replace(/\/(?:index\.html)?$/, "")
@@ -13,18 +7,16 @@ const base = location.pathname.replace(/\/(?:index\.html)?$/, "")
 export const apiUrl = (name: string): string => `${base}/api/${name}`
 
 /** A request that failed. `code` is one of the protocol or of HTTP; 0 when the Server cannot be reached. */
-class RequestError extends Error implements PageError {
+class RequestError extends Error implements Page.PageError {
   readonly code: number
-  constructor({ code, message }: PageError) {
+  constructor(code: number, message: string) {
     super(message)
     this.code = code
   }
 }
 
-const unreachable: PageError = { code: 0, message: "The Server is not reachable" }
-
 /** The error of any thrown value. */
-export const pageErrorOf = (error: unknown): PageError =>
+export const pageErrorOf = (error: unknown): Page.PageError =>
   error instanceof RequestError ? error : { code: 0, message: error instanceof Error ? error.message : String(error) }
 
 /** The reply as JSON: the Server is trusted to keep the contract. */
@@ -33,10 +25,10 @@ const parseReply = async (response: Response): Promise<unknown> => parseJson(awa
 const errorOf = async (response: Response): Promise<RequestError> => {
   const reply = await parseReply(response).catch(() => undefined)
   const { code, message } = isJsonObject(reply) ? reply : {}
-  return new RequestError({
-    code: typeof code === "number" ? code : response.status,
-    message: typeof message === "string" ? message : `The Server answered ${response.status} ${response.statusText}`
-  })
+  return new RequestError(
+    typeof code === "number" ? code : response.status,
+    typeof message === "string" ? message : `The Server answered ${response.status} ${response.statusText}`
+  )
 }
 
 const request = async (name: string, init: RequestInit): Promise<Response> => {
@@ -44,7 +36,7 @@ const request = async (name: string, init: RequestInit): Promise<Response> => {
     (error: unknown) => {
       // An aborted request is not a failure of the Server.
       if (init.signal?.aborted === true) throw error
-      throw new RequestError(unreachable)
+      throw new RequestError(0, "The Server is not reachable")
     }
   )
   if (!response.ok) throw await errorOf(response)
@@ -63,9 +55,9 @@ const send = (method: "POST" | "DELETE", name: string, body: unknown, signal?: A
   })
 
 /** Fetches the session; `undefined` when the page must sign in. */
-export const fetchSession = async (): Promise<PageSession | undefined> => {
+export const fetchSession = async (): Promise<Page.PageSession | undefined> => {
   try {
-    const session = (await parseReply(await request("session", {}))) as PageSession
+    const session = (await parseReply(await request("session", {}))) as Page.PageSession
     csrf = session.csrf
     return session
   } catch (error) {
@@ -84,14 +76,14 @@ export const signOut = async (): Promise<void> => {
 }
 
 /** Sends a command and resolves with its reply. */
-export const sendCommand = async <T extends PageCommandTag>(
-  command: PageCommandOf<T>,
+export const sendCommand = async <T extends Page.PageCommandTag>(
+  command: Page.PageCommandOf<T>,
   signal?: AbortSignal
-): Promise<PageReplies[T]> => (await parseReply(await send("POST", "commands", command, signal))) as PageReplies[T]
+) => (await parseReply(await send("POST", "commands", command, signal))) as Page.PageReplies[T]
 
 /** Starts a request whose reply is a stream of lines. */
 export const openStream = async (name: string, body: unknown, signal: AbortSignal): Promise<ReadableStream<string>> => {
   const { body: stream } = await send("POST", name, body, signal)
-  if (stream === null) throw new RequestError({ code: 500, message: "The reply of the Server is empty" })
+  if (stream === null) throw new RequestError(500, "The reply of the Server is empty")
   return stream.pipeThrough(new TextDecoderStream())
 }

@@ -6,21 +6,16 @@ import { mcpToolName } from "../../../domain/model/messages/mcpNames.ts"
 /** Splits a stream of texts into lines without their ends. */
 async function* linesOf(stream: ReadableStream<string>): AsyncGenerator<string> {
   const reader = stream.getReader()
-  const parts: Array<string> = []
-  try {
-    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      const [first = "", ...rest] = chunk.value.split("\n")
-      parts.push(first)
-      for (const line of rest) {
-        yield parts.join("")
-        parts.length = 0
-        parts.push(line)
-      }
+  let line = ""
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+    const [end = "", ...next] = chunk.value.split("\n")
+    line += end
+    for (const start of next) {
+      yield line
+      line = start
     }
-    yield parts.join("")
-  } finally {
-    reader.releaseLock()
   }
+  yield line
 }
 
 /** Calls a tool and yields the messages of the call. The signal cancels the call. */

@@ -16,10 +16,7 @@ const retryLater = (): void => {
   attempt += 1
   clearTimeout(timer)
   timer = setTimeout(() => void connect(), delay)
-  connection.value =
-    attempt === 1 && connection.peek()._tag === "Connected"
-      ? { _tag: "Reconnecting" }
-      : { _tag: "Unavailable", retryAt: performance.now() + delay }
+  connection.value = attempt === 1 && connection.peek() === "Connected" ? "Reconnecting" : "Unavailable"
 }
 
 const openEvents = (): void => {
@@ -30,7 +27,7 @@ const openEvents = (): void => {
     const message = parseJson(String(data)) as PageMessage
     if (message._tag === "Snapshot") {
       attempt = 0
-      connection.value = { _tag: "Connected" }
+      connection.value = "Connected"
     }
     receive(message)
   }
@@ -41,28 +38,29 @@ const openEvents = (): void => {
   }
 }
 
-/** Fetches the session and opens the stream of events, again and again until it is open. */
-export const connect = async (): Promise<void> => {
+const closeEvents = (): void => {
   clearTimeout(timer)
   source?.close()
   source = undefined
+}
+
+/** Fetches the session and opens the stream of events, again and again until it is open. */
+export const connect = async (): Promise<void> => {
+  closeEvents()
   try {
     session.value = await fetchSession()
   } catch {
-    retryLater()
-    return
+    return retryLater()
   }
-  if (session.peek() === undefined) connection.value = { _tag: "SignIn" }
+  if (session.peek() === undefined) connection.value = "SignIn"
   else openEvents()
 }
 
 /** Shows the sign-in form after the session has ended. */
 export const disconnect = (): void => {
-  clearTimeout(timer)
-  source?.close()
-  source = undefined
+  closeEvents()
   session.value = undefined
-  connection.value = { _tag: "SignIn" }
+  connection.value = "SignIn"
 }
 
 /** Watches the office that is shown: its Computers report their states. */

@@ -1,4 +1,5 @@
-import { isJsonObject, parseJson } from "../../../domain/json.ts"
+import { useState } from "preact/hooks"
+import { asObject, asString, parseJson } from "../../../domain/json.ts"
 
 /** Tools whose last input is kept, the latest ones. */
 const maxInputs = 30
@@ -26,14 +27,20 @@ export const writeSetting = (key: string, value: string): void => {
   }
 }
 
-const readInputs = (): ReadonlyArray<readonly [string, string]> => {
-  const stored = parseJson(readSetting(inputsKey) ?? "")
-  if (!isJsonObject(stored)) return []
-  return Object.entries(stored).flatMap(([key, text]) => (typeof text === "string" ? [[key, text] as const] : []))
+/** A setting as state, which is kept. */
+export const useSetting = (key: string) => {
+  const [value, setValue] = useState(() => readSetting(key))
+  const change = (next: string): void => {
+    setValue(next)
+    writeSetting(key, next)
+  }
+  return [value, change] as const
 }
 
+const readInputs = () => Object.entries(asObject(parseJson(readSetting(inputsKey) ?? "")))
+
 /** The last input of a tool as JSON text. */
-export const readInput = (key: string): string | undefined => readInputs().find(([one]) => one === key)?.[1]
+export const readInput = (key: string): string | undefined => asString(readInputs().find(([one]) => one === key)?.[1])
 
 /** Keeps the input of a tool for the next time. */
 export const writeInput = (key: string, text: string): void => {

@@ -1,28 +1,33 @@
 import { computed, signal } from "@preact/signals"
 import { findOpenApprovals } from "../../../domain/page/calls/openApprovals.ts"
 import type { PageSession } from "../../../domain/page/PageCommand.ts"
-import type { PageMessage } from "../../../domain/page/PageEvent.ts"
-import { applyMessage, initialState, type PageState } from "../../../domain/page/PageState.ts"
+import { applyMessage, initialState, type PageState, partKey } from "../../../domain/page/PageState.ts"
+import { findPageOffice } from "../../../domain/page/offices.ts"
+import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import type { OfficeAddress, PageMember, PageMessage } from "../../../domain/page/PageEvent.ts"
 import { officeHash, parseRoute } from "../../../domain/page/route.ts"
 
 /** The connection of the page to the Server. */
-export type ConnectionState =
-  | { readonly _tag: "Connecting" }
-  | { readonly _tag: "SignIn" }
-  | { readonly _tag: "Connected" }
-  | { readonly _tag: "Reconnecting" }
-  /** `retryAt` in milliseconds of `performance.now()`. */
-  | { readonly _tag: "Unavailable"; readonly retryAt: number }
+export type ConnectionState = "Connecting" | "SignIn" | "Connected" | "Reconnecting" | "Unavailable"
 
-export const connection = signal<ConnectionState>({ _tag: "Connecting" })
+export const connection = signal<ConnectionState>("Connecting")
 export const session = signal<PageSession | undefined>(undefined)
 export const pageState = signal<PageState>(initialState)
+
+/** An office as it is now. */
+export const currentOffice = (address: OfficeAddress) => findPageOffice(pageState.value, address)
+
+/** Another text after a Computer has announced a change of one of its parts, or has joined again. */
+export const versionOf = (computer: PageMember, ...parts: ReadonlyArray<ComputerPart>): string => {
+  const { stream, updates } = pageState.value
+  const counts = parts.map((part) => updates.get(partKey(computer, computer.name, part)) ?? 0)
+  return [stream, computer.sid, ...counts].join(" ")
+}
 
 const calls = computed(() => pageState.value.calls)
 
 /** The approvals that calls of all offices wait for. */
 export const openApprovals = computed(() => findOpenApprovals(calls.value))
-export const openApprovalCount = computed(() => openApprovals.value.length)
 
 const hash = signal(location.hash)
 addEventListener("hashchange", () => (hash.value = location.hash))

@@ -1,10 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { PageCommandOf, PageCommandTag, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
 import { pageErrorOf, sendCommand } from "./api.ts"
-import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
-import { partKey } from "../../../domain/page/PageState.ts"
-import { pageState } from "./store.ts"
+import { currentOffice, versionOf } from "./store.ts"
 
 /** A command whose reply a view shows. Another version fetches it again. */
 interface Wanted<T extends PageCommandTag> {
@@ -93,14 +91,12 @@ export const useComputerReplies = <T extends PageCommandTag>(
   address: OfficeAddress,
   commandOf: (computer: string) => PageCommandOf<T>
 ): ComputerReplies<PageReplies[T]> => {
-  const state = pageState.value
-  const { computers } = findPageOffice(state, address)
-  const updatesOf = (computer: string, part: string): number => state.updates.get(partKey(address, computer, part)) ?? 0
+  const { computers } = currentOffice(address)
   const replies = useReplies<T>(
-    computers.map(({ name, sid }) => ({
-      key: name,
-      version: [state.stream, sid, updatesOf(name, "toolList"), updatesOf(name, "config")].join(" "),
-      command: commandOf(name)
+    computers.map((computer) => ({
+      key: computer.name,
+      version: versionOf(computer, "toolList", "config"),
+      command: commandOf(computer.name)
     }))
   )
   const fetched = computers.map((computer) => ({ computer, ...replies.get(computer.name) }))
@@ -109,4 +105,25 @@ export const useComputerReplies = <T extends PageCommandTag>(
     isLoading: fetched.some(({ error, reply }) => reply === undefined && error === undefined),
     errors: fetched.flatMap(({ computer, error }) => (error === undefined ? [] : [{ computer: computer.name, error }]))
   }
+}
+
+/**
+ * Runs one action at a time, such as a command, and gives its reply or its error. The signal is aborted by the next action,
+ * and when the view is left.
+ */
+export const useAction = <R>() => {
+  const [state, setState] = useState<Fetched<R> & { readonly isRunning: boolean }>({ isRunning: false })
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+  const run = (action: (signal: AbortSignal) => Promise<R>): void => {
+    abort.current?.abort()
+    const { signal } = (abort.current = new AbortController())
+    const end = (fetched: Fetched<R>) => !signal.aborted && setState({ isRunning: false, ...fetched })
+    setState({ isRunning: true })
+    action(signal).then(
+      (reply) => end({ reply }),
+      (error: unknown) => end({ error: pageErrorOf(error) })
+    )
+  }
+  return { ...state, run }
 }

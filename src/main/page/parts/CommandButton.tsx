@@ -1,17 +1,25 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
 import type { PageCommand } from "../../../domain/page/PageCommand.ts"
-import { pageErrorOf, sendCommand } from "../connection/api.ts"
+import { sendCommand } from "../connection/api.ts"
+import { useAction } from "../connection/useReplies.ts"
+import { SmallButton } from "./controls.tsx"
 import { visibleLine } from "./visibleText.ts"
 
-interface DialogProps {
+interface ConfirmProps {
   readonly title: string
+  readonly action: string
   readonly children: ComponentChildren
+  readonly error?: string | undefined
+  readonly onConfirm: () => void
   readonly onClose: () => void
 }
 
-/** A modal dialog. The browser keeps the focus inside, and returns it when the dialog closes. */
-const Dialog = ({ children, onClose, title }: DialogProps) => {
+/**
+ * Asks before an action that changes an office. Cancel has the focus first. The browser keeps the focus inside; it returns
+ * when the dialog closes.
+ */
+export const ConfirmDialog = ({ action, children, error, onClose, onConfirm, title }: ConfirmProps) => {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -27,73 +35,59 @@ const Dialog = ({ children, onClose, title }: DialogProps) => {
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
       {children}
+      {error !== undefined && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
+      <div class="row actions">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="button" class="danger" onClick={onConfirm}>
+          {action}
+        </button>
+      </div>
     </dialog>
   )
 }
 
-interface ConfirmProps {
+interface CommandDialogProps {
+  readonly label: string
   readonly title: string
-  readonly action: string
+  readonly command: PageCommand
+  /** The consequences. */
   readonly children: ComponentChildren
-  readonly error: string | undefined
-  readonly onConfirm: () => void
   readonly onClose: () => void
 }
 
-/** Asks before an action that changes an office. Cancel has the focus first. */
-export const ConfirmDialog = ({ action, children, error, onClose, onConfirm, title }: ConfirmProps) => (
-  <Dialog title={title} onClose={onClose}>
-    {children}
-    {error !== undefined && (
-      <p class="error" role="alert">
-        {error}
-      </p>
-    )}
-    <div class="actions">
-      <button type="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="button" class="danger" onClick={onConfirm}>
-        {action}
-      </button>
-    </div>
-  </Dialog>
-)
+const CommandDialog = ({ command, label, onClose, ...rest }: CommandDialogProps) => {
+  const { error, run } = useAction<void>()
+  return (
+    <ConfirmDialog
+      {...rest}
+      action={label}
+      error={error && visibleLine(error.message)}
+      onConfirm={() => run(() => sendCommand(command).then(onClose))}
+      onClose={onClose}
+    />
+  )
+}
 
-interface CommandButtonProps {
-  readonly label: string
+interface CommandButtonProps extends Omit<CommandDialogProps, "onClose"> {
   /** The name of the button for screen readers, which states its object. */
   readonly description: string
-  readonly title: string
-  readonly command: PageCommand
-  /** The consequences, for the dialog. */
-  readonly children: ComponentChildren
 }
 
 /** A button that sends a command after a confirmation. */
-export const CommandButton = ({ children, command, description, label, title }: CommandButtonProps) => {
+export const CommandButton = ({ description, ...dialog }: CommandButtonProps) => {
   const [isOpen, setOpen] = useState(false)
-  const [error, setError] = useState<string>()
-  const open = () => {
-    setError(undefined)
-    setOpen(true)
-  }
-  const confirm = () => {
-    sendCommand(command).then(
-      () => setOpen(false),
-      (failure: unknown) => setError(visibleLine(pageErrorOf(failure).message))
-    )
-  }
   return (
     <>
-      <button type="button" class="small" aria-label={visibleLine(description)} onClick={open}>
-        {label}
-      </button>
-      {isOpen && (
-        <ConfirmDialog title={title} action={label} error={error} onConfirm={confirm} onClose={() => setOpen(false)}>
-          {children}
-        </ConfirmDialog>
-      )}
+      <SmallButton description={description} onPress={() => setOpen(true)}>
+        {dialog.label}
+      </SmallButton>
+      {isOpen && <CommandDialog {...dialog} onClose={() => setOpen(false)} />}
     </>
   )
 }

@@ -21,20 +21,12 @@ export const ContentBlockView = ({ block }: { readonly block: JsonObject }) => {
     case "image":
       return <ImageBlock block={block} />
     case "resource_link":
-      return (
-        <p>
-          <span class="tag">resource</span> <Name of={stringOrEmpty(block["name"])} />{" "}
-          <code>
-            <Name of={stringOrEmpty(block["uri"])} length={1_000} />
-          </code>
-        </p>
-      )
     case "resource": {
-      const { text, uri } = asObject(block["resource"])
+      const { name, text, uri } = { ...block, ...asObject(block["resource"]) }
       return (
         <div>
           <p>
-            <span class="tag">resource</span>{" "}
+            <span class="tag">resource</span> <Name of={stringOrEmpty(name)} />{" "}
             <code>
               <Name of={stringOrEmpty(uri)} length={1_000} />
             </code>

@@ -23,39 +23,28 @@ interface FieldProps<F extends FormField = FormField> {
 const controlAttributes = ({ id, problem }: Pick<FieldProps, "id" | "problem">) =>
   problem === undefined ? { id } : { id, "aria-invalid": true, "aria-describedby": `${id}-problem` }
 
+/** The attributes of a control whose draft is a text. An optional field without text is absent. */
+const textAttributes = ({ draft, onChange, required, ...rest }: FieldProps, kind: "Text" | "Json" = "Text") => ({
+  ...controlAttributes(rest),
+  value: draft._tag === kind ? draft.text : "",
+  onInput: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
+    onChange(value === "" && !required ? absent : { _tag: kind, text: value })
+})
+
 type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
 
-/** The length of a value in a list of choices. */
-const maxChoiceLength = 100
-
-const formatChoice = (value: unknown, label: string | undefined): string => {
-  const text = typeof value === "string" ? value : JSON.stringify(value)
-  return visibleLine(truncate(label === undefined || label === text ? text : `${label} (${text})`, maxChoiceLength))
-}
-
-const isLongText = (text: string): boolean => text.includes("\n") || text.length > 80
-
-const TextField = ({ draft, field, onChange, required, suggestions, ...rest }: FieldProps<FieldOf<"Text">>) => {
-  const attributes = controlAttributes(rest)
-  const text = draft._tag === "Text" ? draft.text : ""
-  const onInput = ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }) =>
-    onChange(value === "" && !required ? absent : { _tag: "Text", text: value })
-  if (field.isSecret === true) {
-    return <input {...attributes} value={text} autocomplete="off" type="password" onInput={onInput} />
-  }
-  if (isLongText(text)) return <textarea {...attributes} value={text} rows={6} onInput={onInput} />
+const TextField = (props: FieldProps<FieldOf<"Text">>) => {
+  const { field, id, suggestions } = props
+  const attributes = textAttributes(props)
+  const text = attributes.value
+  if (field.isSecret === true) return <input {...attributes} autocomplete="off" type="password" />
+  if (text.includes("\n") || text.length > 80) return <textarea {...attributes} rows={6} />
+  const list = suggestions && `${id}-values`
   return (
     <>
-      <input
-        {...attributes}
-        type="text"
-        value={text}
-        placeholder={field.format ?? ""}
-        {...(suggestions !== undefined && { list: `${rest.id}-values` })}
-        onInput={onInput}
-      />
+      <input {...attributes} type="text" placeholder={field.format ?? ""} {...(list !== undefined && { list })} />
       {suggestions !== undefined && (
-        <datalist id={`${rest.id}-values`}>
+        <datalist id={list}>
           {suggestions.map((value) => (
             <option key={value} value={value} />
           ))}
@@ -65,75 +54,44 @@ const TextField = ({ draft, field, onChange, required, suggestions, ...rest }: F
   )
 }
 
-const NumberField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Number">>) => (
-  <input
-    {...controlAttributes(rest)}
-    type="text"
-    inputMode={field.integer ? "numeric" : "decimal"}
-    value={draft._tag === "Text" ? draft.text : ""}
-    placeholder={
-      [field.min, field.max].some((bound) => bound !== undefined) ? `${field.min ?? ""}…${field.max ?? ""}` : ""
-    }
-    onInput={({ currentTarget: { value } }) =>
-      onChange(value === "" && !required ? absent : { _tag: "Text", text: value })
-    }
-  />
+const NumberField = (props: FieldProps<FieldOf<"Number">>) => {
+  const { integer, max, min } = props.field
+  const bounds = min === undefined && max === undefined ? "" : `${min ?? ""}…${max ?? ""}`
+  return (
+    <input {...textAttributes(props)} type="text" inputMode={integer ? "numeric" : "decimal"} placeholder={bounds} />
+  )
+}
+
+const JsonField = (props: FieldProps) => (
+  <textarea {...textAttributes(props, "Json")} class="code" rows={4} spellcheck={false} placeholder="JSON" />
 )
 
-interface OptionFieldProps extends Pick<FieldProps, "onChange" | "required"> {
+/** The length of a value in a list of choices. */
+const maxChoiceLength = 100
+
+const formatChoice = (value: unknown, label: string | undefined): string => {
+  const text = typeof value === "string" ? value : JSON.stringify(value)
+  return visibleLine(truncate(label === undefined || label === text ? text : `${label} (${text})`, maxChoiceLength))
+}
+
+interface OptionFieldProps extends Pick<FieldProps, "id" | "problem" | "onChange" | "required"> {
   readonly options: ReadonlyArray<string>
   /** The index of the chosen option. */
   readonly chosen: number | undefined
   readonly draftOf: (index: number) => Draft
-  readonly attributes: { readonly [name: string]: string | boolean }
+  readonly name?: string
 }
 
 /** A choice among options. What is optional, or not chosen yet, may have no value. */
-const OptionField = ({ attributes, chosen, draftOf, onChange, options, required }: OptionFieldProps) => (
+const OptionField = ({ chosen, draftOf, name, onChange, options, required, ...rest }: OptionFieldProps) => (
   <Select
-    attributes={attributes}
+    attributes={{ ...controlAttributes(rest), "aria-label": name }}
     value={chosen ?? ""}
     options={[
       ...(!required || chosen === undefined ? [["", "not set"] as const] : []),
       ...options.map((label, index) => [index, label] as const)
     ]}
     onSelect={(value) => onChange(value === "" ? absent : draftOf(Number(value)))}
-  />
-)
-
-const FlagField = ({ draft, onChange, required, ...rest }: FieldProps<FieldOf<"Flag">>) => (
-  <OptionField
-    attributes={controlAttributes(rest)}
-    options={["true", "false"]}
-    chosen={draft._tag === "Flag" ? Number(!draft.value) : undefined}
-    draftOf={(index) => ({ _tag: "Flag", value: index === 0 })}
-    onChange={onChange}
-    required={required}
-  />
-)
-
-const ChoiceField = ({ draft, field, onChange, required, ...rest }: FieldProps<FieldOf<"Choice">>) => (
-  <OptionField
-    attributes={controlAttributes(rest)}
-    options={field.values.map((value, index) => formatChoice(value, field.labels?.[index]))}
-    chosen={draft._tag === "Choice" ? draft.index : undefined}
-    draftOf={(index) => ({ _tag: "Choice", index })}
-    onChange={onChange}
-    required={required}
-  />
-)
-
-const JsonField = ({ draft, onChange, required, ...rest }: FieldProps) => (
-  <textarea
-    {...controlAttributes(rest)}
-    class="code"
-    rows={4}
-    spellcheck={false}
-    placeholder="JSON"
-    value={draft._tag === "Json" ? draft.text : ""}
-    onInput={({ currentTarget: { value } }) =>
-      onChange(value === "" && !required ? absent : { _tag: "Json", text: value })
-    }
   />
 )
 
@@ -163,37 +121,6 @@ const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">
   )
 }
 
-const VariantsField = ({ draft, field, id, label, onChange, required }: FieldProps<FieldOf<"Variants">>) => {
-  const index = draft._tag === "Variant" ? draft.index : -1
-  const chosen = field.variants[index]
-  return (
-    <div class="nested">
-      <OptionField
-        attributes={{ id, "aria-label": visibleLine(`Kind of ${label}`) }}
-        options={field.variants.map(({ _tag, title }, at) => visibleLine(title ?? `${at + 1}: ${variantNames[_tag]}`))}
-        chosen={draft._tag === "Variant" ? draft.index : undefined}
-        draftOf={(at) => {
-          const variant = field.variants[at]
-          return variant === undefined ? absent : { _tag: "Variant", index: at, draft: initialDraft(variant) }
-        }}
-        onChange={onChange}
-        required={required}
-      />
-      {chosen !== undefined && draft._tag === "Variant" && (
-        <Field
-          key={index}
-          field={chosen}
-          draft={draft.draft}
-          label={label}
-          required
-          isInner
-          onChange={(inner) => onChange({ _tag: "Variant", index, draft: inner })}
-        />
-      )}
-    </div>
-  )
-}
-
 const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
   Text: "text",
   Number: "number",
@@ -203,6 +130,39 @@ const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
   List: "list",
   Variants: "one of several",
   Json: "JSON"
+}
+
+const VariantsField = ({ draft, field, id, label, onChange, required }: FieldProps<FieldOf<"Variants">>) => {
+  const { index, draft: inner = absent } = draft._tag === "Variant" ? draft : { index: undefined }
+  const chosen = field.variants[index ?? -1]
+  const draftOf = (at: number): Draft => {
+    const variant = field.variants[at]
+    return variant === undefined ? absent : { _tag: "Variant", index: at, draft: initialDraft(variant) }
+  }
+  return (
+    <div class="nested">
+      <OptionField
+        id={id}
+        name={visibleLine(`Kind of ${label}`)}
+        options={field.variants.map(({ _tag, title }, at) => visibleLine(title ?? `${at + 1}: ${variantNames[_tag]}`))}
+        chosen={index}
+        draftOf={draftOf}
+        onChange={onChange}
+        required={required}
+      />
+      {chosen !== undefined && index !== undefined && (
+        <Field
+          key={index}
+          field={chosen}
+          draft={inner}
+          label={label}
+          required
+          isInner
+          onChange={(changed) => onChange({ _tag: "Variant", index, draft: changed })}
+        />
+      )}
+    </div>
+  )
 }
 
 interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange"> {
@@ -217,53 +177,44 @@ interface GroupFieldsProps extends Pick<FieldProps<FieldOf<"Group">>, "draft" | 
 /** The members of a group. */
 export const GroupFields = ({ draft, field, onChange, onFocus, problems, suggestions }: GroupFieldsProps) => {
   const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
-  const known = new Set(field.members.map(({ name }) => name))
-  const others = [...members].filter(([name]) => !known.has(name))
-  const change = (name: string, changed: Draft) =>
-    onChange({ _tag: "Group", members: new Map(members).set(name, changed) })
-  return (
-    <>
-      {field.members.map((member) => (
-        <Field
-          key={member.name}
-          field={member.field}
-          draft={members.get(member.name) ?? absent}
-          label={member.name}
-          required={member.required}
-          problem={problems?.get(member.name)}
-          suggestions={suggestions?.get(member.name)}
-          onFocus={onFocus}
-          onChange={(changed) => change(member.name, changed)}
-        />
-      ))}
-      {others.map(([name, other]) => (
-        <Field
-          key={`other ${name}`}
-          field={{ _tag: "Json" }}
-          draft={other}
-          label={name}
-          required={false}
-          onChange={(changed) => change(name, changed)}
-        />
-      ))}
-    </>
-  )
+  const others = [...members.keys()]
+    .filter((name) => field.members.every((member) => member.name !== name))
+    .map((name) => ({ name, field: { _tag: "Json" } as const, required: false }))
+  return [...field.members, ...others].map(({ field: member, name, required }) => (
+    <Field
+      key={name}
+      field={member}
+      draft={members.get(name) ?? absent}
+      label={name}
+      required={required}
+      problem={problems?.get(name)}
+      suggestions={suggestions?.get(name)}
+      onFocus={onFocus}
+      onChange={(changed) => onChange({ _tag: "Group", members: new Map(members).set(name, changed) })}
+    />
+  ))
 }
 
 const Control = (props: FieldProps) => {
-  const { field } = props
-  if (props.draft._tag === "Json") return <JsonField {...props} />
+  const { draft, field, onChange } = props
+  if (draft._tag === "Json" || field._tag === "Json") return <JsonField {...props} />
   switch (field._tag) {
     case "Text":
       return <TextField {...props} field={field} />
     case "Number":
       return <NumberField {...props} field={field} />
-    case "Flag":
-      return <FlagField {...props} field={field} />
-    case "Choice":
-      return <ChoiceField {...props} field={field} />
-    case "Json":
-      return <JsonField {...props} />
+    case "Flag": {
+      const chosen = draft._tag === "Flag" ? Number(!draft.value) : undefined
+      const draftOf = (index: number): Draft => ({ _tag: "Flag", value: index === 0 })
+      return <OptionField {...props} options={["true", "false"]} chosen={chosen} draftOf={draftOf} />
+    }
+    case "Choice": {
+      const options = field.values.map((value, index) => formatChoice(value, field.labels?.[index]))
+      const chosen = draft._tag === "Choice" ? draft.index : undefined
+      return (
+        <OptionField {...props} options={options} chosen={chosen} draftOf={(index) => ({ _tag: "Choice", index })} />
+      )
+    }
     case "List":
       return <ListField {...props} field={field} />
     case "Variants":
@@ -271,14 +222,14 @@ const Control = (props: FieldProps) => {
     case "Group":
       return (
         <div class="nested">
-          <GroupFields field={field} draft={props.draft} onChange={props.onChange} />
+          <GroupFields field={field} draft={draft} onChange={onChange} />
         </div>
       )
   }
 }
 
 /** Fields that consist of other fields, and are a group for screen readers. */
-const isComposite = ({ _tag }: FormField): boolean => _tag === "Group" || _tag === "List" || _tag === "Variants"
+const isComposite = ({ _tag }: FormField): boolean => ["Group", "List", "Variants"].includes(_tag)
 
 interface LabelledFieldProps extends Omit<FieldProps, "id"> {
   /** The field stands inside another one with the same label. */
@@ -339,5 +290,25 @@ const Field = ({ isInner = false, onFocus, ...props }: LabelledFieldProps) => {
       {shownProblem}
       {description}
     </div>
+  )
+}
+
+interface SchemaFormProps extends Omit<GroupFieldsProps, "field"> {
+  /** The form of a schema. */
+  readonly field: FormField
+  /** Stands instead of a form without members. */
+  readonly empty: string
+  /** Stands instead of a form that is no group of fields. */
+  readonly missing: string
+}
+
+/** The form of a schema, or the reason why it is missing. */
+export const SchemaForm = ({ empty, field, missing, ...rest }: SchemaFormProps) => {
+  if (field._tag !== "Group") return <p class="note">{missing}</p>
+  return (
+    <>
+      {field.members.length === 0 && <p class="note">{empty}</p>}
+      <GroupFields {...rest} field={field} />
+    </>
   )
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact"
+import { type ComponentChildren, h, type JSX } from "preact"
 import { lexer, type MarkedToken, type Token } from "marked"
 import { useMemo } from "preact/hooks"
 import { LongText } from "./Text.tsx"
@@ -24,29 +24,20 @@ const renderTokens = (tokens: ReadonlyArray<Token>, depth: number): ComponentChi
     depth > maxDepth ? <Raw text={token.raw} /> : renderToken(token, depth + 1)
   )
 
-const renderLink = (href: string, children: ComponentChildren): JSX.Element => {
-  const address = visibleLine(href)
-  if (!linkPattern.test(href)) {
-    return (
-      <span>
-        {children} (<bdi class="address">{address}</bdi>)
-      </span>
-    )
-  }
-  return (
-    <a href={href} rel="noreferrer noopener" target="_blank" title={address}>
+/** What has no link: its text, and where it leads. */
+const renderAddress = (href: string, children: ComponentChildren): JSX.Element => (
+  <span>
+    {children} (<bdi class="address">{visibleLine(href)}</bdi>)
+  </span>
+)
+
+const renderLink = (href: string, children: ComponentChildren): JSX.Element =>
+  linkPattern.test(href) ? (
+    <a href={href} rel="noreferrer noopener" target="_blank" title={visibleLine(href)}>
       {children}
     </a>
-  )
-}
-
-const renderImage = (href: string, text: string): JSX.Element =>
-  dataImagePattern.test(href) ? (
-    <img src={href} alt={visibleLine(text)} />
   ) : (
-    <span>
-      <Raw text={text} /> (<bdi class="address">{visibleLine(href)}</bdi>)
-    </span>
+    renderAddress(href, children)
   )
 
 const renderTable = (table: Extract<MarkedToken, { readonly type: "table" }>, depth: number): JSX.Element => (
@@ -81,8 +72,6 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
       return <p class={`heading heading-${token.depth}`}>{renderTokens(token.tokens, depth)}</p>
     case "paragraph":
       return <p>{renderTokens(token.tokens, depth)}</p>
-    case "blockquote":
-      return <blockquote>{renderTokens(token.tokens, depth)}</blockquote>
     case "list": {
       const items = token.items.map((item) => <li>{renderTokens(item.tokens, depth)}</li>)
       return token.ordered ? <ol start={token.start === "" ? 1 : token.start}>{items}</ol> : <ul>{items}</ul>
@@ -102,19 +91,21 @@ const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
     case "table":
       return renderTable(token, depth)
     case "strong":
-      return <strong>{renderTokens(token.tokens, depth)}</strong>
     case "em":
-      return <em>{renderTokens(token.tokens, depth)}</em>
     case "del":
-      return <del>{renderTokens(token.tokens, depth)}</del>
+    case "blockquote":
+      return h(token.type, null, renderTokens(token.tokens, depth))
     case "br":
-      return <br />
     case "hr":
-      return <hr />
+      return h(token.type, null)
     case "link":
       return renderLink(token.href, renderTokens(token.tokens, depth))
     case "image":
-      return renderImage(token.href, token.text)
+      return dataImagePattern.test(token.href) ? (
+        <img src={token.href} alt={visibleLine(token.text)} />
+      ) : (
+        renderAddress(token.href, <Raw text={token.text} />)
+      )
     case "text":
       return token.tokens === undefined ? <Raw text={token.text} /> : renderTokens(token.tokens, depth)
     case "escape":

@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment } from "preact"
+import type { ComponentChildren } from "preact"
 import { formatCount } from "../../../domain/text/format.ts"
 import { LongText } from "./Text.tsx"
 
@@ -19,10 +19,12 @@ export const countColumn = <A,>(title: string, count: (row: A) => number): Colum
   kind: "number"
 })
 
+/** The smallest widths of tables. */
+const minWidths = { medium: "34rem", wide: "46rem", widest: "68rem" }
+
 interface TableProps<A> {
   readonly label: string
-  /** The class of the smallest width. */
-  readonly width: "medium" | "wide" | "widest"
+  readonly width: keyof typeof minWidths
   readonly columns: ReadonlyArray<Column<A>>
   readonly rows: ReadonlyArray<A>
   readonly keyOf: (row: A, index: number) => string | number
@@ -32,8 +34,8 @@ interface TableProps<A> {
 
 /** A table that scrolls beside its page. */
 export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, width }: TableProps<A>) => (
-  <div class={`scroll ${width}`} tabIndex={0} role="group" aria-label={label}>
-    <table>
+  <div class="scroll" tabIndex={0} role="group" aria-label={label}>
+    <table style={{ minWidth: minWidths[width] }}>
       <thead>
         <tr>
           {columns.map(({ title }) => (
@@ -46,21 +48,17 @@ export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, w
       <tbody>
         {rows.map((row, index) => (
           <tr key={keyOf(row, index)}>
-            {columns.map(({ cell, hint, kind, title }, at) => {
-              const attributes = {
-                ...(kind !== undefined && { class: typeof kind === "string" ? kind : kind(row) }),
-                ...(hint !== undefined && { title: hint(row) })
-              }
-              return at === 0 && hasRowHeaders ? (
+            {columns.map(({ cell, hint, kind, title }, at) =>
+              at === 0 && hasRowHeaders ? (
                 <th key={title} scope="row">
                   {cell(row)}
                 </th>
               ) : (
-                <td key={title} {...attributes}>
+                <td key={title} class={typeof kind === "function" ? kind(row) : kind} title={hint?.(row)}>
                   {cell(row)}
                 </td>
               )
-            })}
+            )}
           </tr>
         ))}
       </tbody>
@@ -71,7 +69,7 @@ export const Table = <A,>({ columns, hasRowHeaders = true, keyOf, label, rows, w
 /** A state in its colour, and its reason. */
 export const State = ({ kind, of, reason }: { kind: string; of: string; reason: string | undefined }) => (
   <>
-    <span class={`state ${kind}`}>{of}</span>
+    <span class={`dot ${kind}`}>{of}</span>
     {reason !== undefined && <LongText text={reason} />}
   </>
 )
@@ -84,25 +82,15 @@ interface FactsProps {
 }
 
 /** A list of names and values. */
-export const Facts = ({ facts, isRow = false }: FactsProps) => {
-  const shown = facts.filter(([, value]) => value !== undefined && value !== "")
-  return isRow ? (
-    <dl class="facts">
-      {shown.map(([name, value], index) => (
+export const Facts = ({ facts, isRow = false }: FactsProps) => (
+  <dl class={isRow ? "row facts" : "pairs"}>
+    {facts
+      .filter(([, value]) => value !== undefined && value !== "")
+      .map(([name, value], index) => (
         <div key={index}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
-    </dl>
-  ) : (
-    <dl>
-      {shown.map(([name, value], index) => (
-        <Fragment key={index}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </Fragment>
-      ))}
-    </dl>
-  )
-}
+  </dl>
+)

@@ -68,19 +68,6 @@ const useVisibleRows = <A,>(
   }
 }
 
-/** The index to which a key moves the selection, perhaps beyond the ends; `undefined` for other keys. */
-const targetOfKey = (key: string, index: number, count: number, pageRows: number): number | undefined => {
-  const targets: { readonly [key: string]: number } = {
-    ArrowDown: index + 1,
-    ArrowUp: index < 0 ? 0 : index - 1,
-    PageDown: index + pageRows,
-    PageUp: index - pageRows,
-    Home: 0,
-    End: count - 1
-  }
-  return targets[key]
-}
-
 /**
  * A list box of which only the visible rows exist. Arrow keys, Page Up, Page Down, Home and End move the selection. A
  * list that is scrolled keeps its rows in their place while items are added above them.
@@ -98,7 +85,15 @@ const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: 
   }, [selected, isListed])
 
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>): void => {
-    const target = targetOfKey(event.key, index, items.length, pageRows)
+    const targets: { readonly [key: string]: number } = {
+      ArrowDown: index + 1,
+      ArrowUp: Math.max(0, index - 1),
+      PageDown: index + pageRows,
+      PageUp: index - pageRows,
+      Home: 0,
+      End: items.length - 1
+    }
+    const target = targets[event.key]
     if (target === undefined) return
     event.preventDefault()
     const item = items[Math.max(0, Math.min(items.length - 1, target))]
@@ -123,7 +118,7 @@ const VirtualList = <A,>({ children, items, keyOf, label, onSelect, selected }: 
             <div
               key={keyOf(item)}
               id={`${id}-${at}`}
-              class="virtual-row"
+              class="row virtual-row"
               role="option"
               aria-selected={at === index}
               aria-setsize={items.length}
@@ -161,14 +156,13 @@ export const ListWithDetails = <A,>({ details, detailsLabel, hint, ...list }: Li
 )
 
 interface OfferRowProps {
-  readonly name: string
-  readonly description: string
+  readonly of: { readonly name: string; readonly description: string }
   readonly computer: string
   readonly children?: ComponentChildren
 }
 
 /** The row of a tool or a prompt. */
-export const OfferRow = ({ children, computer, description, name }: OfferRowProps) => (
+export const OfferRow = ({ children, computer, of: { description, name } }: OfferRowProps) => (
   <>
     <span class="grow">
       <Name of={name} />{" "}

@@ -1,5 +1,7 @@
-import type { ComponentChildren } from "preact"
+import type { ComponentChildren, JSX } from "preact"
 import type { PageError } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
+import { currentOffice } from "../connection/store.ts"
 import type { Fetched } from "../connection/useReplies.ts"
 import { Name } from "./Text.tsx"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
@@ -35,4 +37,30 @@ interface ReplyViewProps<R> extends Fetched<R> {
 export const ReplyView = <R,>({ children, error, reply }: ReplyViewProps<R>) => {
   if (error !== undefined) return <ErrorText error={error} />
   return reply === undefined ? <p class="note">loading</p> : <>{children(reply)}</>
+}
+
+interface ComputerCardsProps {
+  readonly address: OfficeAddress
+  /** What the view shows, for an office without Computers. */
+  readonly hint: string
+  readonly command?: string
+  readonly children: (computer: PageMember) => ComponentChildren
+  /** Puts the cards into their surroundings. */
+  readonly around?: (cards: JSX.Element) => JSX.Element
+}
+
+/** A card for each Computer of an office; a hint and an example of a command without one. */
+export const ComputerCards = ({ address, around = (cards) => cards, children, command, hint }: ComputerCardsProps) => {
+  const { computers } = currentOffice(address)
+  if (computers.length === 0)
+    return <Empty command={command ?? exampleCommand(address.office)}>No Computer is in this office. {hint}</Empty>
+  const cards = computers.map((computer) => (
+    <section key={computer.sid} class="card">
+      <h2>
+        <Name of={computer.name} />
+      </h2>
+      {children(computer)}
+    </section>
+  ))
+  return around(<>{cards}</>)
 }

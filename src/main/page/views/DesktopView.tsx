@@ -1,16 +1,13 @@
+import type { JSX } from "preact"
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
-import { findPageOffice } from "../../../domain/page/offices.ts"
-import { partKey } from "../../../domain/page/PageState.ts"
 import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from "../../../domain/page/windows.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { pageState } from "../connection/store.ts"
-import { readSetting, writeSetting } from "../connection/storage.ts"
+import { currentOffice, versionOf } from "../connection/store.ts"
+import { useSetting } from "../connection/storage.ts"
 import { useReplies } from "../connection/useReplies.ts"
-import { Empty, exampleCommand, ReplyView } from "../parts/missing.tsx"
+import { ComputerCards, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
-
-const formatKey = "a2c.windowFormat"
 
 /** How long a changed window is highlighted, in milliseconds. */
 const highlightTime = 2_000
@@ -31,13 +28,12 @@ const useChanges = (windows: ReadonlyArray<ShownWindow>): ReadonlySet<string> =>
   return changed
 }
 
-const Windows = ({
-  isMarkdown,
-  windows
-}: {
+interface WindowsProps {
   readonly windows: ReadonlyArray<string>
   readonly isMarkdown: boolean
-}) => {
+}
+
+const Windows = ({ isMarkdown, windows }: WindowsProps) => {
   const shown = useMemo(() => parseDesktop(windows), [windows])
   const changed = useChanges(shown)
   if (shown.length === 0) return <p class="note">The desktop of this Computer is empty.</p>
@@ -63,49 +59,47 @@ const Windows = ({
 
 /** The windows of all Computers, as the Agent sees them. */
 export const DesktopView = ({ address }: OfficeRoute) => {
-  const [isMarkdown, setMarkdown] = useState(readSetting(formatKey) !== "text")
-  const state = pageState.value
-  const { computers } = findPageOffice(state, address)
+  const [format, setFormat] = useSetting("a2c.windowFormat")
+  const isMarkdown = format !== "text"
+  const { computers } = currentOffice(address)
   const replies = useReplies<"GetDesktop">(
-    computers.map(({ name, sid }) => ({
-      key: name,
-      version: [state.stream, sid, state.updates.get(partKey(address, name, "desktop")) ?? 0].join(" "),
-      command: { _tag: "GetDesktop", line: address.line, office: address.office, computer: name }
+    computers.map((computer) => ({
+      key: computer.name,
+      version: versionOf(computer, "desktop"),
+      command: { _tag: "GetDesktop", ...address, computer: computer.name }
     }))
   )
-  const choose = (chosen: boolean) => {
-    setMarkdown(chosen)
-    writeSetting(formatKey, chosen ? "markdown" : "text")
-  }
-  if (computers.length === 0) {
-    return (
-      <Empty command={exampleCommand(address.office)}>
-        No Computer is in this office. Windows are MCP resources with window:// URIs of its MCP servers:
-      </Empty>
-    )
-  }
-  return (
+  const withChoice = (cards: JSX.Element) => (
     <>
-      <fieldset class="inline">
+      <fieldset class="row inline">
         <legend>Show windows as</legend>
         {[true, false].map((one) => (
           <label key={String(one)}>
-            <input type="radio" name="format" checked={isMarkdown === one} onChange={() => choose(one)} />{" "}
+            <input
+              type="radio"
+              name="format"
+              checked={isMarkdown === one}
+              onChange={() => setFormat(one ? "markdown" : "text")}
+            />{" "}
             {one ? "Markdown" : "Text"}
           </label>
         ))}
       </fieldset>
       <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
-      {computers.map(({ name, sid }) => (
-        <section key={sid} class="card">
-          <h2>
-            <Name of={name} />
-          </h2>
-          <ReplyView {...replies.get(name)}>
-            {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
-          </ReplyView>
-        </section>
-      ))}
+      {cards}
     </>
+  )
+  return (
+    <ComputerCards
+      address={address}
+      hint="Windows are MCP resources with window:// URIs of its MCP servers:"
+      around={withChoice}
+    >
+      {({ name }) => (
+        <ReplyView {...replies.get(name)}>
+          {({ desktops }) => <Windows windows={desktops} isMarkdown={isMarkdown} />}
+        </ReplyView>
+      )}
+    </ComputerCards>
   )
 }

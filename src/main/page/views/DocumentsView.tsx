@@ -1,13 +1,12 @@
+import type { JSX } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { DocumentSummary } from "../../../domain/model/messages/requests.ts"
 import { formatCount, formatNumberOf } from "../../../domain/text/format.ts"
-import { findPageOffice } from "../../../domain/page/offices.ts"
-import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import { partKey } from "../../../domain/page/PageState.ts"
+import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { pageState, replaceParameters } from "../connection/store.ts"
+import { replaceParameters, versionOf } from "../connection/store.ts"
 import { useReplies } from "../connection/useReplies.ts"
-import { Empty, exampleCommand, ReplyView } from "../parts/missing.tsx"
+import { ComputerCards, ReplyView } from "../parts/missing.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatDateTime } from "../parts/time.ts"
@@ -22,7 +21,7 @@ interface PreviewProps {
 }
 
 const Preview = ({ address, computer, uri }: PreviewProps) => {
-  const command = { _tag: "GetDocument", line: address.line, office: address.office, computer, uri } as const
+  const command = { _tag: "GetDocument", ...address, computer, uri } as const
   const key = JSON.stringify([computer, uri])
   const fetched = useReplies<"GetDocument">([{ key, version: key, command }]).get(key)
   const element = useRef<HTMLElement>(null)
@@ -86,57 +85,48 @@ const DocumentItem = ({ computer, document, isChosen }: DocumentItemProps) => (
 )
 
 interface ComputerDocumentsProps {
-  readonly address: OfficeAddress
-  readonly computer: string
-  readonly version: string
+  readonly computer: PageMember
   readonly keywords: ReadonlyArray<string>
   /** The URI of the document that is shown. */
   readonly chosen: string | undefined
 }
 
-const ComputerDocuments = ({ address, chosen, computer, keywords, version }: ComputerDocumentsProps) => {
+const ComputerDocuments = ({ chosen, computer, keywords }: ComputerDocumentsProps) => {
+  const { line, name, office } = computer
   const [offset, setOffset] = useState(0)
-  const key = JSON.stringify([computer, keywords, offset])
-  const command = { _tag: "FindDocuments", ...address, computer, keywords, offset } as const
-  const fetched = useReplies<"FindDocuments">([{ key, version, command }]).get(key)
+  const key = JSON.stringify([name, keywords, offset])
+  const command = { _tag: "FindDocuments", line, office, computer: name, keywords, offset } as const
+  const fetched = useReplies<"FindDocuments">([{ key, version: versionOf(computer, "finder"), command }]).get(key)
+  const pageButton = (label: string, to: number, isDisabled: boolean) => (
+    <button type="button" disabled={isDisabled} onClick={() => setOffset(to)}>
+      {label}
+    </button>
+  )
   return (
-    <section class="card">
-      <h2>
-        <Name of={computer} />
-      </h2>
-      <ReplyView {...fetched}>
-        {({ documents, totalCount: total }) => (
-          <>
-            {total === 0 && <p class="note">This Computer has no such documents.</p>}
-            <ul class="plain rows">
-              {documents.map((document) => (
-                <DocumentItem
-                  key={document.docRef}
-                  computer={computer}
-                  document={document}
-                  isChosen={document.uri === chosen}
-                />
-              ))}
-            </ul>
-            {total > pageSize && (
-              <p class="pages">
-                <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>
-                  Previous
-                </button>
-                <span>{`${offset + 1} to ${offset + documents.length} of ${formatCount(total)}`}</span>
-                <button
-                  type="button"
-                  disabled={offset + pageSize >= total}
-                  onClick={() => setOffset(offset + pageSize)}
-                >
-                  Next
-                </button>
-              </p>
-            )}
-          </>
-        )}
-      </ReplyView>
-    </section>
+    <ReplyView {...fetched}>
+      {({ documents, totalCount: total }) => (
+        <>
+          {total === 0 && <p class="note">This Computer has no such documents.</p>}
+          <ul class="plain rows">
+            {documents.map((document) => (
+              <DocumentItem
+                key={document.docRef}
+                computer={name}
+                document={document}
+                isChosen={document.uri === chosen}
+              />
+            ))}
+          </ul>
+          {total > pageSize && (
+            <p class="row">
+              {pageButton("Previous", Math.max(0, offset - pageSize), offset === 0)}
+              <span>{`${offset + 1} to ${offset + documents.length} of ${formatCount(total)}`}</span>
+              {pageButton("Next", offset + pageSize, offset + pageSize >= total)}
+            </p>
+          )}
+        </>
+      )}
+    </ReplyView>
   )
 }
 
@@ -145,7 +135,7 @@ const KeywordsField = ({ search }: { readonly search: string }) => {
   const [text, setText] = useState(search)
   useEffect(() => setText(search), [search])
   return (
-    <div class="field">
+    <div class="row field">
       <label for="document-search">Keywords</label>
       <input
         id="document-search"
@@ -161,34 +151,14 @@ const KeywordsField = ({ search }: { readonly search: string }) => {
 
 /** The documents of all Computers, with a search and a preview. */
 export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
-  const state = pageState.value
-  const { computers } = findPageOffice(state, address)
   const search = parameters["q"] ?? ""
   const keywords = search.split(/\s+/).filter((word) => word !== "")
   const { computer, uri } = parameters
-  if (computers.length === 0) {
-    return (
-      <Empty command={exampleCommand(address.office)}>
-        No Computer is in this office. Documents are MCP resources with dpe:// URIs of its MCP servers:
-      </Empty>
-    )
-  }
-  return (
+  const withPreview = (cards: JSX.Element) => (
     <>
       <KeywordsField search={search} />
       <div class="columns">
-        <div>
-          {computers.map(({ name, sid }) => (
-            <ComputerDocuments
-              key={`${sid} ${search}`}
-              address={address}
-              computer={name}
-              keywords={keywords}
-              chosen={name === computer ? uri : undefined}
-              version={[state.stream, sid, state.updates.get(partKey(address, name, "finder")) ?? 0].join(" ")}
-            />
-          ))}
-        </div>
+        <div>{cards}</div>
         <section class="card" aria-label="Document">
           {uri === undefined || computer === undefined ? (
             <p class="note">Choose a document to see its text.</p>
@@ -198,5 +168,21 @@ export const DocumentsView = ({ address, parameters }: OfficeRoute) => {
         </section>
       </div>
     </>
+  )
+  return (
+    <ComputerCards
+      address={address}
+      hint="Documents are MCP resources with dpe:// URIs of its MCP servers:"
+      around={withPreview}
+    >
+      {(one) => (
+        <ComputerDocuments
+          key={search}
+          computer={one}
+          keywords={keywords}
+          chosen={one.name === computer ? uri : undefined}
+        />
+      )}
+    </ComputerCards>
   )
 }

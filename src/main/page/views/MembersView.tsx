@@ -1,12 +1,11 @@
-import type { ComponentChildren } from "preact"
+import type { JSX } from "preact"
 import { quoteForShell } from "../../../domain/text/quoteForShell.ts"
 import { formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
-import { findPageOffice } from "../../../domain/page/offices.ts"
 import type { InspectedServer, Inspection } from "../../../domain/page/Inspection.ts"
 import type { PageMember } from "../../../domain/page/PageEvent.ts"
 import { computerKey } from "../../../domain/page/PageState.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { pageState, session } from "../connection/store.ts"
+import { currentOffice, pageState, session } from "../connection/store.ts"
 import { exampleCommand, Empty } from "../parts/missing.tsx"
 import { type Column, countColumn, Facts, State, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
@@ -55,31 +54,25 @@ const Servers = ({ servers }: Pick<Inspection, "servers">) => {
   return <Table label="MCP servers" width="wide" columns={columns} rows={servers} keyOf={({ name }) => name} />
 }
 
-/** The inspection of a Computer, or the reason why it is missing. */
-export const InspectionOf = ({
-  children,
-  member
-}: {
+interface InspectionOfProps {
   readonly member: PageMember
-  readonly children: (inspection: Inspection) => ComponentChildren
-}) => {
+  readonly children: (inspection: Inspection) => JSX.Element
+}
+
+/** The inspection of a Computer, or the reason why it is missing. */
+export const InspectionOf = ({ children, member }: InspectionOfProps) => {
   const inspection = pageState.value.inspections.get(computerKey(member, member.name))
-  if (session.value?.office !== undefined) {
+  if (session.value?.office !== undefined)
     return <p class="note">Computers report this information to the page of their Server only.</p>
-  }
-  if (!member.features.inspection) {
+  if (!member.features.inspection)
     return <p class="note">This information is not available from the implementation of this Computer.</p>
-  }
-  return inspection === undefined ? (
-    <p class="note">The Computer has not reported its state yet.</p>
-  ) : (
-    <>{children(inspection)}</>
-  )
+  if (inspection === undefined) return <p class="note">The Computer has not reported its state yet.</p>
+  return children(inspection)
 }
 
 const MemberSection = ({ member }: { readonly member: PageMember }) => (
   <section class="card">
-    <div class="card-title">
+    <div class="row between">
       <h2>
         <RoleTag role={member.role} /> <Name of={member.name} />
       </h2>
@@ -104,7 +97,7 @@ const MemberSection = ({ member }: { readonly member: PageMember }) => (
 
 /** The members of an office, with the MCP servers of its Computers. */
 export const MembersView = ({ address }: OfficeRoute) => {
-  const { agents, computers } = findPageOffice(pageState.value, address)
+  const { agents, computers } = currentOffice(address)
   const members = [...agents, ...computers]
   if (members.length === 0) {
     return (

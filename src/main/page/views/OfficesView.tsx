@@ -1,5 +1,4 @@
-import { useState } from "preact/hooks"
-import { countByOffice } from "../../../domain/page/calls/openApprovals.ts"
+import { approvalsOfOffice } from "../../../domain/page/calls/openApprovals.ts"
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/text/format.ts"
 import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts"
 import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
@@ -12,21 +11,16 @@ import { Sparkline } from "../parts/Sparkline.tsx"
 import { type Column, countColumn, State, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatClock, formatDateTime, useServerTime } from "../parts/time.ts"
-import { readSetting, writeSetting } from "../connection/storage.ts"
-
-const setting = "a2c.introduction"
+import { useSetting } from "../connection/storage.ts"
 
 /** Explains the system until it is closed. */
 const Introduction = () => {
-  const [isOpen, setOpen] = useState(() => readSetting(setting) !== "closed")
+  const [state, setState] = useSetting("a2c.introduction")
   return (
     <details
       class="card introduction"
-      open={isOpen}
-      onToggle={({ currentTarget: { open } }) => {
-        setOpen(open)
-        writeSetting(setting, open ? "open" : "closed")
-      }}
+      open={state !== "closed"}
+      onToggle={({ currentTarget: { open } }) => setState(open ? "open" : "closed")}
     >
       <summary>What is this?</summary>
       <p>
@@ -81,7 +75,7 @@ const Members = ({ office }: { readonly office: OfficeSummary }) => {
       <summary>{`${formatNumberOf(office.agents.length, "Agent")}, ${formatNumberOf(office.computers.length, "Computer")}`}</summary>
       <ul class="plain members">
         {members.slice(0, maxListedMembers).map((member) => (
-          <li key={member.sid}>
+          <li key={member.sid} class="row">
             <RoleTag role={member.role} />
             <span class="grow">
               <Name of={member.name} />
@@ -95,14 +89,17 @@ const Members = ({ office }: { readonly office: OfficeSummary }) => {
   )
 }
 
-const OpenApprovals = ({ count, office }: { readonly count: number; readonly office: OfficeSummary }) =>
-  count > 0 && (
+const OpenApprovals = ({ office }: { readonly office: OfficeSummary }) => {
+  const count = approvalsOfOffice(openApprovals.value, office).length
+  if (count === 0) return null
+  return (
     <a href={officeHash(office, "inbox")} aria-label={formatNumberOf(count, "open approval")}>
       {formatCount(count)}
     </a>
   )
+}
 
-const officeColumns = (approvals: ReadonlyMap<string, number>): ReadonlyArray<Column<OfficeSummary>> => [
+const officeColumns: ReadonlyArray<Column<OfficeSummary>> = [
   {
     title: "Office",
     cell: (office) => (
@@ -113,11 +110,7 @@ const officeColumns = (approvals: ReadonlyMap<string, number>): ReadonlyArray<Co
   },
   { title: "Protocol line", cell: ({ line }) => <Name of={line} /> },
   { title: "Members", cell: (office) => <Members office={office} /> },
-  {
-    title: "Open approvals",
-    cell: (office) => <OpenApprovals count={approvals.get(officeKey(office)) ?? 0} office={office} />,
-    kind: "number"
-  },
+  { title: "Open approvals", cell: (office) => <OpenApprovals office={office} />, kind: "number" },
   countColumn("Calls per second", ({ callsPerSecond }) => callsPerSecond),
   { title: "Last minute", cell: ({ history }) => <Sparkline values={history} /> },
   {
@@ -126,17 +119,6 @@ const officeColumns = (approvals: ReadonlyMap<string, number>): ReadonlyArray<Co
     kind: ({ failed }) => (failed > 0 ? "number bad" : "number")
   }
 ]
-
-const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }) => {
-  const columns = officeColumns(countByOffice(openApprovals.value))
-  return offices.length === 0 ? (
-    <Empty command={"a2c computer --office team --config mcp.json\na2c agent --office team tools"}>
-      No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
-    </Empty>
-  ) : (
-    <Table label="Offices" width="wide" columns={columns} rows={offices} keyOf={officeKey} />
-  )
-}
 
 const Components = ({ components }: Pick<PageNode, "components">) => (
   <ul class="plain">
@@ -216,31 +198,30 @@ const rejectionColumns: ReadonlyArray<Column<Rejection>> = [
   { title: "Address", cell: ({ remoteAddress = "" }) => <Name of={remoteAddress} /> }
 ]
 
-const Totals = ({ nodes, offices }: OfficesAndNodes) => {
-  const sum = (values: ReadonlyArray<number>): string => formatCount(values.reduce((total, one) => total + one, 0))
+interface TotalsProps {
+  readonly offices: ReadonlyArray<OfficeSummary>
+  readonly nodes: ReadonlyArray<PageNode>
+}
+
+const Totals = ({ nodes, offices }: TotalsProps) => {
   const totals = [
-    ["Offices", formatCount(offices.length)],
-    ["Agents", sum(offices.map(({ agents }) => agents.length))],
-    ["Computers", sum(offices.map(({ computers }) => computers.length))],
-    ["Calls per second", sum(offices.map(({ callsPerSecond }) => callsPerSecond))],
-    ["Calls in flight", sum(nodes.map(({ callsInFlight }) => callsInFlight))],
-    ["Connections", sum(nodes.map(({ connections }) => connections))]
-  ]
+    ["Offices", offices.map(() => 1)],
+    ["Agents", offices.map(({ agents }) => agents.length)],
+    ["Computers", offices.map(({ computers }) => computers.length)],
+    ["Calls per second", offices.map(({ callsPerSecond }) => callsPerSecond)],
+    ["Calls in flight", nodes.map(({ callsInFlight }) => callsInFlight)],
+    ["Connections", nodes.map(({ connections }) => connections)]
+  ] as const
   return (
     <dl class="totals">
-      {totals.map(([name, value]) => (
-        <div key={name}>
+      {totals.map(([name, values]) => (
+        <div key={name} class="card">
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{formatCount(values.reduce((total, one) => total + one, 0))}</dd>
         </div>
       ))}
     </dl>
   )
-}
-
-interface OfficesAndNodes {
-  readonly offices: ReadonlyArray<OfficeSummary>
-  readonly nodes: ReadonlyArray<PageNode>
 }
 
 /** All offices of the Server, its nodes, and what it rejected. */
@@ -254,7 +235,13 @@ export const OfficesView = () => {
       <h1>Offices</h1>
       <Introduction />
       <Totals offices={offices} nodes={nodes} />
-      <Offices offices={offices} />
+      {offices.length === 0 ? (
+        <Empty command={"a2c computer --office team --config mcp.json\na2c agent --office team tools"}>
+          No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
+        </Empty>
+      ) : (
+        <Table label="Offices" width="wide" columns={officeColumns} rows={offices} keyOf={officeKey} />
+      )}
       {omittedMembers > 0 && <p class="note">{formatCount(omittedMembers)} further members are not listed.</p>}
       <h2>Nodes</h2>
       {nodes.length === 0 ? <p class="note">No node has reported yet.</p> : <Nodes nodes={nodes} />}

@@ -1,9 +1,7 @@
-import { findPageOffice } from "../../../domain/page/offices.ts"
 import { formatNumberOf } from "../../../domain/text/format.ts"
 import type { InspectedFault, InspectedPart } from "../../../domain/page/Inspection.ts"
 import type { OfficeRoute } from "../../../domain/page/route.ts"
-import { pageState } from "../connection/store.ts"
-import { Empty } from "../parts/missing.tsx"
+import { ComputerCards } from "../parts/missing.tsx"
 import { type Column, Table } from "../parts/Table.tsx"
 import { LongText, Name } from "../parts/Text.tsx"
 import { formatClock } from "../parts/time.ts"
@@ -14,19 +12,18 @@ const maxOffers = 100
 
 const kinds: { readonly [Kind in InspectedPart["kind"]]: string } = { device: "Device", pack: "Pack" }
 
-const Faults = ({ faults }: { readonly faults: ReadonlyArray<InspectedFault> }) =>
-  faults.length === 0 ? null : (
-    <details>
-      <summary class="bad">{formatNumberOf(faults.length, "recent fault")}</summary>
-      <ul class="plain">
-        {faults.map(({ at, text }, index) => (
-          <li key={index}>
-            {formatClock(at)} <LongText text={text} />
-          </li>
-        ))}
-      </ul>
-    </details>
-  )
+const Faults = ({ faults }: { readonly faults: ReadonlyArray<InspectedFault> }) => (
+  <details>
+    <summary class="bad">{formatNumberOf(faults.length, "recent fault")}</summary>
+    <ul class="plain">
+      {faults.map(({ at, text }, index) => (
+        <li key={index}>
+          {formatClock(at)} <LongText text={text} />
+        </li>
+      ))}
+    </ul>
+  </details>
+)
 
 const partColumns: ReadonlyArray<Column<InspectedPart>> = [
   { title: "Name", cell: ({ name }) => <Name of={name} /> },
@@ -37,7 +34,7 @@ const partColumns: ReadonlyArray<Column<InspectedPart>> = [
       <>
         <Name of={state} />
         {reason !== undefined && <LongText text={reason} />}
-        <Faults faults={faults} />
+        {faults.length > 0 && <Faults faults={faults} />}
       </>
     )
   },
@@ -61,25 +58,12 @@ const Parts = ({ parts }: { readonly parts: ReadonlyArray<InspectedPart> }) =>
   )
 
 /** The devices and tool packs behind the Computers of an office. */
-export const PartsView = ({ address }: OfficeRoute) => {
-  const { computers } = findPageOffice(pageState.value, address)
-  if (computers.length === 0) {
-    return (
-      <Empty command={"a2c devices gateway\na2c tools serve"}>
-        No Computer is in this office. Devices and tool packs are MCP servers of a Computer:
-      </Empty>
-    )
-  }
-  return (
-    <>
-      {computers.map((member) => (
-        <section key={member.sid} class="card">
-          <h2>
-            <Name of={member.name} />
-          </h2>
-          <InspectionOf member={member}>{({ parts }) => <Parts parts={parts} />}</InspectionOf>
-        </section>
-      ))}
-    </>
-  )
-}
+export const PartsView = ({ address }: OfficeRoute) => (
+  <ComputerCards
+    address={address}
+    hint="Devices and tool packs are MCP servers of a Computer:"
+    command={"a2c devices gateway\na2c tools serve"}
+  >
+    {(member) => <InspectionOf member={member}>{({ parts }) => <Parts parts={parts} />}</InspectionOf>}
+  </ComputerCards>
+)

@@ -1,29 +1,17 @@
 import type { TargetedSubmitEvent } from "preact"
-import { useState } from "preact/hooks"
-import { pageErrorOf, signIn } from "../connection/api.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
+import { signIn } from "../connection/api.ts"
 import { connect } from "../connection/connect.ts"
+import { useAction } from "../connection/useReplies.ts"
 import { visibleLine } from "../parts/visibleText.ts"
 
 /** Asks for the key of an operator. */
 export const SignIn = () => {
-  const [error, setError] = useState<string>()
-  const [isSending, setSending] = useState(false)
+  const { error, isRunning, run } = useAction<void>()
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
-    const token = new FormData(event.currentTarget).get("token")
-    setSending(true)
-    setError(undefined)
-    signIn(typeof token === "string" ? token.trim() : "")
-      .then(connect)
-      .catch((failure: unknown) => {
-        const { code, message } = pageErrorOf(failure)
-        setError(
-          code === 401
-            ? "The Server rejected the key. It must be valid, and have the right operator."
-            : visibleLine(message)
-        )
-      })
-      .finally(() => setSending(false))
+    const token = stringOrEmpty(new FormData(event.currentTarget).get("token"))
+    run(() => signIn(token.trim()).then(connect))
   }
   return (
     <form class="card sign-in" onSubmit={submit}>
@@ -32,7 +20,7 @@ export const SignIn = () => {
       <pre>
         <code>a2c server key --add keys.json --subject me --right operator</code>
       </pre>
-      <div class="field">
+      <div class="row field">
         <label for="token">Key or token</label>
         <input
           id="token"
@@ -44,9 +32,11 @@ export const SignIn = () => {
         />
       </div>
       <p id="sign-in-error" class="error" role="alert">
-        {error}
+        {error?.code === 401
+          ? "The Server rejected the key. It must be valid, and have the right operator."
+          : error && visibleLine(error.message)}
       </p>
-      <button type="submit" class="primary" disabled={isSending}>
+      <button type="submit" class="primary" disabled={isRunning}>
         Sign in
       </button>
     </form>

@@ -9,22 +9,13 @@ import {
 } from "../../../../domain/page/PageCommand.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
 import type { OtherNodes } from "./otherNodes.ts"
-import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
-import type { ComputerName } from "../../../../domain/model/ids.ts"
+import type { PageSource } from "../../../shared/page/PageSource.ts"
+import type { ComputerAddress } from "../computerHandlers.ts"
 
 /** Where the target of a command is: at a node, or at one of the other nodes. */
 type Place = { readonly node: string } | { readonly absent: ProtocolError }
 
-interface ComputerAddress {
-  readonly line: string
-  readonly office: string
-  readonly computer: ComputerName
-}
-
-interface LocalCommands {
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
-}
+type LocalCommands = Pick<PageSource, "execute" | "call">
 
 /** The node of a call by its id, `NODE/SERIAL`. */
 const nodeOfCall = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf("/")))

@@ -14,8 +14,7 @@ import {
   nodeRequestCodec,
   type OpenedStream
 } from "./NodeRequest.ts"
-import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
-import type { PageStream } from "../../../shared/page/PageStream.ts"
+import type { CallAsOperator, PageSource } from "../../../shared/page/PageSource.ts"
 
 /** How long a request waits for the next message of a call. */
 const maxWait = Duration.seconds(10)
@@ -38,13 +37,7 @@ interface Opened<A> {
   readonly next: Effect.Effect<NextMessages>
 }
 
-interface ServiceOptions {
-  readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
-  readonly execute: ExecuteCommand
-  readonly call: CallAsOperator
-}
-
-const openPage = (open: ServiceOptions["open"]) =>
+const openPage = (open: PageSource["open"]) =>
   Effect.map(
     open,
     ({ next, snapshot }): Opened<PageSnapshot> => ({
@@ -80,7 +73,11 @@ export const makeNodeService = Effect.fnUntraced(function* ({
   call,
   execute,
   open
-}: ServiceOptions): Effect.fn.Return<(body: Body) => Effect.Effect<Body>, never, Scope.Scope> {
+}: Pick<PageSource, "open" | "execute" | "call">): Effect.fn.Return<
+  (body: Body) => Effect.Effect<Body>,
+  never,
+  Scope.Scope
+> {
   const scope = yield* Effect.scope
   const streams = new Map<string, ServedStream>()
   const leases = yield* FiberMap.make<string, void>()

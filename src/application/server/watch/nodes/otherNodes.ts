@@ -34,11 +34,8 @@ interface NodeReplies {
   readonly Execute: PageReply
 }
 
-/** The other nodes in one stream of a page. */
-export interface FollowedNodes {
-  /** Sets the office that the stream watches at the other nodes. */
-  readonly focus: (address: OfficeAddress, operator: Operator) => Effect.Effect<void>
-}
+/** Sets the office that one stream of a page watches at the other nodes. */
+export type FocusNodes = (address: OfficeAddress, operator: Operator) => Effect.Effect<void>
 
 export type OtherNodes = ReturnType<typeof makeOtherNodes>
 
@@ -82,7 +79,7 @@ const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEv
 
 /** Makes the function that adds the events of the other nodes to a stream, as long as the scope. */
 const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
-  Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FollowedNodes, never, Scope.Scope> {
+  Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FocusNodes, never, Scope.Scope> {
     const clock = yield* Clock.Clock
     const fibers = yield* FiberMap.make<string, void>()
     const streams = new Map<string, string>()
@@ -132,14 +129,12 @@ const makeFollow = (names: () => ReadonlyArray<string>, request: RequestNode) =>
       })
     )
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(discoverNodes, Effect.sleep(discoveryInterval))))
-    return {
-      focus: (address, operator) =>
-        Effect.suspend(() => {
-          focused = { address, operator }
-          const options = { concurrency: "unbounded", discard: true } as const
-          return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), options)
-        })
-    }
+    return (address, operator) =>
+      Effect.suspend(() => {
+        focused = { address, operator }
+        const options = { concurrency: "unbounded", discard: true } as const
+        return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), options)
+      })
   })
 
 /** The other nodes of the cluster, as the operators of this one see and command them. */

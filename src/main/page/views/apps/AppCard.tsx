@@ -1,27 +1,17 @@
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { allAppDomains } from "../../../../domain/page/apps/appDomains.ts"
-import { type AppContent, findApp, parseAppContent, type ToolApp } from "../../../../domain/page/apps/findApp.ts"
+import { findApp, parseAppContent } from "../../../../domain/page/apps/findApp.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
 import type { Tool } from "../../../../domain/model/Tool.ts"
 import { appUriOf } from "../../../../domain/tools/appTools.ts"
 import { mcpRequest } from "../../connection/callOfficeTool.ts"
-import { pageErrorOf, sendCommand } from "../../connection/api.ts"
+import { sendCommand } from "../../connection/api.ts"
+import { useAction } from "../../connection/useReplies.ts"
 import { session } from "../../connection/store.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
-import { type AppCallContext, AppFrame, toAppResult } from "./AppFrame.tsx"
+import { type AppCallContext, AppFrame, type AppFrameProps, toAppResult } from "./AppFrame.tsx"
 
-interface LoadedApp {
-  readonly app: ToolApp
-  readonly content: AppContent
-}
-
-type State =
-  | { readonly _tag: "Offered" }
-  | { readonly _tag: "Loading" }
-  /** The app may reach other hosts, so the operator starts it. */
-  | ({ readonly _tag: "Loaded" } & LoadedApp)
-  | ({ readonly _tag: "Running" } & LoadedApp)
-  | { readonly _tag: "Stopped"; readonly reason: string }
+type LoadedApp = Pick<AppFrameProps, "app" | "content">
 
 const decodeText = (base64: string): string | undefined => {
   try {
@@ -44,73 +34,56 @@ const loadApp = async ({ target, tool }: AppCallContext, signal: AbortSignal): P
   return { app, content }
 }
 
+/** The hosts that an app may reach: the operator starts it. */
+const AppHosts = ({ domains, onStart }: { readonly domains: ReadonlyArray<string>; readonly onStart: () => void }) => (
+  <>
+    <p>The app may exchange data with these hosts, including the arguments and results that it sees:</p>
+    <ul aria-label="Hosts of the app">
+      {domains.map((domain) => (
+        <li key={domain}>
+          <Name of={domain} length={300} />
+        </li>
+      ))}
+    </ul>
+    <p>
+      <button type="button" class="danger" onClick={onStart}>
+        Start the app
+      </button>
+    </p>
+  </>
+)
+
 const LoadingApp = ({ call, origin }: { readonly call: AppCallContext; readonly origin: string }) => {
-  const [state, setState] = useState<State>({ _tag: "Offered" })
-  const abort = useRef<AbortController>(undefined)
-  useEffect(() => () => abort.current?.abort(), [])
-
-  const load = async (): Promise<void> => {
-    const controller = new AbortController()
-    abort.current = controller
-    setState({ _tag: "Loading" })
-    const next = await loadApp(call, controller.signal).then(
-      (loaded): State => ({
-        _tag: allAppDomains(loaded.content.domains).length === 0 ? "Running" : "Loaded",
-        ...loaded
-      }),
-      (error: unknown): State => ({ _tag: "Stopped", reason: `It cannot be shown: ${pageErrorOf(error).message}` })
-    )
-    if (!controller.signal.aborted) setState(next)
+  const { error, isRunning: isLoading, reply: loaded, run } = useAction<LoadedApp>()
+  const [isStarted, setStarted] = useState(false)
+  /** Why the app has ended. */
+  const [ended, setEnded] = useState<string>()
+  const load = (): void => {
+    setStarted(false)
+    setEnded(undefined)
+    run((signal) => loadApp(call, signal))
   }
-
-  switch (state._tag) {
-    case "Running":
-      return (
-        <AppFrame
-          origin={origin}
-          app={state.app}
-          content={state.content}
-          call={call}
-          onStop={(reason) => setState({ _tag: "Stopped", reason })}
-        />
-      )
-    case "Loaded":
-      return (
-        <>
-          <p>The app may exchange data with these hosts, including the arguments and results that it sees:</p>
-          <ul aria-label="Hosts of the app">
-            {allAppDomains(state.content.domains).map((domain) => (
-              <li key={domain}>
-                <Name of={domain} length={300} />
-              </li>
-            ))}
-          </ul>
-          <p>
-            <button type="button" class="danger" onClick={() => setState({ ...state, _tag: "Running" })}>
-              Start the app
-            </button>
-          </p>
-        </>
-      )
-    case "Loading":
-      return <p role="status">Loading the app</p>
-    case "Offered":
-    case "Stopped":
-      return (
-        <>
-          {state._tag === "Stopped" && (
-            <div role="status">
-              <LongText text={state.reason === "" ? "The app has ended." : state.reason} />
-            </div>
-          )}
-          <p>
-            <button type="button" onClick={() => void load()}>
-              Show the app
-            </button>
-          </p>
-        </>
-      )
+  if (isLoading) return <p role="status">Loading the app</p>
+  if (loaded !== undefined && ended === undefined) {
+    const domains = allAppDomains(loaded.content.domains)
+    if (domains.length > 0 && !isStarted) return <AppHosts domains={domains} onStart={() => setStarted(true)} />
+    return <AppFrame origin={origin} {...loaded} call={call} onStop={setEnded} />
   }
+  const reason = error === undefined ? ended : `It cannot be shown: ${error.message}`
+  return (
+    <>
+      {reason !== undefined && (
+        <div role="status">
+          <LongText text={reason === "" ? "The app has ended." : reason} />
+        </div>
+      )}
+      <p>
+        <button type="button" onClick={load}>
+          Show the app
+        </button>
+      </p>
+    </>
+  )
 }
 
 interface AppCardProps {

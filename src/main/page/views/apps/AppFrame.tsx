@@ -29,17 +29,12 @@ export interface AppCallContext {
   readonly result: JsonObject
 }
 
-interface AppFrameProps {
+export interface AppFrameProps {
   readonly origin: string
   readonly app: ToolApp
   readonly content: AppContent
   readonly call: AppCallContext
   readonly onStop: (reason: string) => void
-}
-
-interface Activity {
-  readonly tool: string
-  readonly outcome: string
 }
 
 /** A link that the app asks to open. */
@@ -75,7 +70,7 @@ const contextOf = ({ tool }: AppCallContext, width: number): JsonObject => ({
 
 /** The calls that an app makes, and the link that it asks to open. */
 const useAppRequests = ({ call: { target } }: AppFrameProps) => {
-  const [activities, setActivities] = useState<ReadonlyArray<Activity>>([])
+  const [activities, setActivities] = useState<ReadonlyArray<{ readonly tool: string; readonly outcome: string }>>([])
   const [link, setLink] = useState<LinkQuestion>()
   const open = useRef<LinkQuestion>(undefined)
 
@@ -215,7 +210,6 @@ export const AppFrame = (props: AppFrameProps) => {
         <ConfirmDialog
           title="Open this link of the app?"
           action="Open"
-          error={undefined}
           onConfirm={() => link.answer(true)}
           onClose={dismissLink}
         >

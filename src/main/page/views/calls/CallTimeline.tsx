@@ -31,12 +31,8 @@ interface BarsProps {
 }
 
 const titleOf = ({ call }: TrackedCall, now: number): string => {
-  const words = [
-    call.tool ?? call.event,
-    phaseOf(call),
-    formatDuration(durationOf(call, now)),
-    describeStatus(call.status)
-  ]
+  const duration = formatDuration(durationOf(call, now))
+  const words = [call.tool ?? call.event, phaseOf(call), duration, describeStatus(call.status)]
   return visibleLine(truncate(words.filter((word) => word !== "").join(", "), 400))
 }
 
@@ -48,18 +44,14 @@ interface CallBarProps extends Pick<BarsProps, "from" | "now"> {
 /** The phases of one call as adjacent bars. */
 const CallBar = ({ entry, from, now, row }: CallBarProps) => {
   const scale = width / Math.max(1, now - from)
-  return (
-    <>
-      {segmentsOf(entry, now)
-        .filter(({ to }) => to >= from)
-        .map(({ from: start, phase, to }) => {
-          const visibleStart = Math.max(start, from)
-          const size = Math.max(minBarWidth, (to - visibleStart) * scale)
-          const x = (visibleStart - from) * scale
-          return <rect key={start} x={x} y={row * rowHeight} width={size} height={barHeight} class={`bar-${phase}`} />
-        })}
-    </>
-  )
+  return segmentsOf(entry, now)
+    .filter(({ to }) => to >= from)
+    .map(({ from: start, phase, to }) => {
+      const visibleStart = Math.max(start, from)
+      const size = Math.max(minBarWidth, (to - visibleStart) * scale)
+      const x = (visibleStart - from) * scale
+      return <rect key={start} x={x} y={row * rowHeight} width={size} height={barHeight} class={`bar-${phase}`} />
+    })
 }
 
 const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => (
@@ -101,7 +93,7 @@ export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallT
   )
   return (
     <div class="timeline card">
-      <div class="timeline-head">
+      <div class="row between field">
         {children}
         <label>
           Span{" "}
@@ -114,16 +106,16 @@ export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallT
         </label>
       </div>
       {lanes.map((lane) => (
-        <div key={lane.computer} class="lane-row">
+        <div key={lane.computer} class="row lane-row">
           <span class="lane-name">
             <Name of={lane.computer} length={40} />
           </span>
           <Bars lane={lane} from={from} now={now} {...rest} />
         </div>
       ))}
-      <div class="lane-row note" aria-hidden="true">
+      <div class="row lane-row note" aria-hidden="true">
         <span class="lane-name" />
-        <span class="axis">
+        <span class="row between grow">
           <span>{formatDuration(span * 1000)} ago</span>
           <span>now</span>
         </span>

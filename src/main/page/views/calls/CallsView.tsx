@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks"
 import { parseCallFilter } from "../../../../domain/page/calls/callFilter.ts"
 import {
+  type CallPhase,
   callPhases,
   describeFailure,
   describeStatus,
@@ -28,16 +29,17 @@ import { CommandButton } from "../../parts/CommandButton.tsx"
 import { CopyButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { AppCard } from "../apps/AppCard.tsx"
-import { useOfficeTools } from "../tools/useOfficeTools.tsx"
+import { useOfficeTools } from "../ToolsView.tsx"
 
 /** How often running bars grow, in milliseconds. */
 const tick = 250
 
+const Phase = ({ of }: { readonly of: CallPhase }) => <span class={`dot phase phase-${of}`}>{of}</span>
+
 const CallRow = ({ call, now }: { readonly call: PageCall; readonly now: number }) => {
-  const phase = phaseOf(call)
   return (
     <>
-      <span class={`phase phase-${phase}`}>{phase}</span>
+      <Phase of={phaseOf(call)} />
       <span class="grow">
         <Name of={call.tool ?? call.event} length={80} />{" "}
         <span class="note">{<Name of={call.computer} length={40} />}</span>
@@ -59,10 +61,10 @@ const Latency = ({ calls }: { readonly calls: ReadonlyArray<TrackedCall> }) => {
 }
 
 const Legend = () => (
-  <ul class="legend" aria-label="Colours">
+  <ul class="row plain legend" aria-label="Colours">
     {callPhases.map((phase) => (
-      <li key={phase}>
-        <span class={`swatch bar-${phase}`} aria-hidden="true" /> {phase}
+      <li key={phase} class={`dot bar-${phase}`}>
+        {phase}
       </li>
     ))}
   </ul>
@@ -87,7 +89,7 @@ export const CallsView = ({ address, parameters }: OfficeRoute) => {
   const select = (id: string) => replaceParameters({ call: id })
   return (
     <>
-      <div class="field">
+      <div class="row field">
         <label for="call-filter">Filter</label>
         <input
           id="call-filter"
@@ -161,19 +163,6 @@ const factsOf = ({ call, phases }: TrackedCall, now: number) =>
     ["Node", call.node]
   ].map(([name = "", text]) => [name, text && <Name of={text} length={1_000} />] as const)
 
-const CancelButton = ({ id, name }: { readonly id: string; readonly name: string }) => (
-  <p>
-    <CommandButton
-      label="Cancel call"
-      description={`Cancel the call of ${name}`}
-      title="Cancel this call?"
-      command={{ _tag: "CancelCall", id }}
-    >
-      <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
-    </CommandButton>
-  </p>
-)
-
 const AsCommand = ({ call, params }: Pick<CallAppProps, "call" | "params">) => {
   if (call.tool === undefined) return null
   const command = copyAsCommand({ ...call, tool: call.tool }, params)
@@ -211,7 +200,6 @@ const CallApp = ({ call: { computer, id, line, office, tool }, params, result }:
 /** The details of a call, with its arguments and its result where the Server captures them. */
 const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now: number }) => {
   const { call } = entry
-  const phase = phaseOf(call)
   const isRunning = call.endedAt === undefined
   const hasBodies = session.value?.hasBodies === true
   const wanted = { key: call.id, version: String(isRunning), command: { _tag: "GetCallBody", id: call.id } } as const
@@ -223,10 +211,21 @@ const CallDetails = ({ entry, now }: { readonly entry: TrackedCall; readonly now
         <Name of={call.tool ?? call.event} />
       </h2>
       <p>
-        <span class={`phase phase-${phase}`}>{phase}</span>{" "}
+        <Phase of={phaseOf(call)} />{" "}
         <Name of={isRunning ? describeStatus(call.status) : describeFailure(call.outcome)} length={1_000} />
       </p>
-      {isRunning && <CancelButton id={call.id} name={call.tool ?? call.event} />}
+      {isRunning && (
+        <p>
+          <CommandButton
+            label="Cancel call"
+            description={`Cancel the call of ${call.tool ?? call.event}`}
+            title="Cancel this call?"
+            command={{ _tag: "CancelCall", id: call.id }}
+          >
+            <p>The Agent receives a cancelled result, and the Computer interrupts the tool.</p>
+          </CommandButton>
+        </p>
+      )}
       <Facts facts={factsOf(entry, now)} />
       <AsCommand call={call} params={params} />
       {error !== undefined && <ErrorText error={error} />}

@@ -1,4 +1,4 @@
-import type { ComponentChildren, TargetedMouseEvent, TargetedSubmitEvent } from "preact"
+import type { TargetedMouseEvent, TargetedSubmitEvent } from "preact"
 import { useId, useMemo, useState } from "preact/hooks"
 import type { PageCommandOf, PageError } from "../../../../domain/page/PageCommand.ts"
 import { serverNow } from "../../connection/store.ts"
@@ -61,35 +61,36 @@ export interface ApprovalActionsProps extends Pick<AnswerButtonProps, "tool" | "
   readonly isSending: boolean
   readonly onAnswer: (answer: Answer) => void
   /** The error of the last answer. */
-  readonly children: ComponentChildren
+  readonly error: PageError | undefined
 }
 
 /** The answers to an approval. */
-export const ApprovalActions = ({ children, isSending, isSteady, onAnswer, tool }: ApprovalActionsProps) => {
+export const ApprovalActions = ({ error, isSending, isSteady, onAnswer, tool }: ApprovalActionsProps) => {
   const id = useId()
   const [period, setPeriod] = useState(0)
   const [reason, setReason] = useState("")
   const common = { tool, isSteady, isBlocked: isSending }
   const allowTool = () => {
     const millis = periods[period]?.millis
-    onAnswer({
-      action: "allow",
-      scope: "tool",
-      ...(millis !== undefined && { until: Math.round(serverNow() + millis) })
-    })
+    const until = millis === undefined ? {} : { until: Math.round(serverNow() + millis) }
+    onAnswer({ action: "allow", scope: "tool", ...until })
   }
   const deny = () => onAnswer({ action: "deny", ...(reason.trim() !== "" && { reason: reason.trim() }) })
   return (
     <form class="answers">
-      {children}
-      <div class="field">
+      {error !== undefined && (
+        <p class="error" role="alert">
+          <Name of={error.message} length={1_000} />
+        </p>
+      )}
+      <div class="row field">
         <AnswerButton
           {...common}
           kind="primary"
           label="Allow once"
           onPress={() => onAnswer({ action: "allow", scope: "once" })}
         />
-        <span class="answer">
+        <span class="row">
           <AnswerButton {...common} label="Allow this tool in this office" onPress={allowTool} />
           <Select
             attributes={{ "aria-label": "How long the tool is allowed" }}
@@ -99,7 +100,7 @@ export const ApprovalActions = ({ children, isSending, isSteady, onAnswer, tool 
           />
         </span>
       </div>
-      <div class="field">
+      <div class="row field">
         <label for={id}>Reason of a denial</label>
         <input
           id={id}
@@ -118,21 +119,18 @@ export const ApprovalActions = ({ children, isSending, isSteady, onAnswer, tool 
 
 type Input = NonNullable<ApprovalView["input"]>
 
-interface QuestionFormProps extends Omit<ApprovalActionsProps, "children"> {
+interface QuestionFormProps extends ApprovalActionsProps {
   readonly input: Input
   /** What the user has entered; `undefined` before. */
   readonly draft: Draft | undefined
   readonly onDraft: (draft: Draft) => void
-  /** The error of the last answer. */
-  readonly error: PageError | undefined
 }
 
 /** The page of a question. Its host is shown as the browser reads it: foreign letters are escaped. */
 const PageLink = ({ url }: { readonly url: string }) => {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed === undefined || !["http:", "https:"].includes(parsed.protocol)) {
+  const parsed = URL.parse(url)
+  if (parsed === null || !["http:", "https:"].includes(parsed.protocol))
     return <p class="error">The address of the page is invalid.</p>
-  }
   return (
     <>
       <p>
@@ -148,28 +146,16 @@ const PageLink = ({ url }: { readonly url: string }) => {
 }
 
 /** The question of an MCP server with its form, or its page, and the answers. */
-export const QuestionForm = ({
-  draft,
-  error,
-  input,
-  isSending,
-  isSteady,
-  onAnswer,
-  onDraft,
-  tool
-}: QuestionFormProps) => {
+export const QuestionForm = ({ draft, error, input, onDraft, ...answering }: QuestionFormProps) => {
+  const { isSending, isSteady, onAnswer, tool } = answering
   const form = useMemo(() => (input.mode === "form" && input.schema ? formOfSchema(input.schema) : undefined), [input])
   const [isChecked, setChecked] = useState(false)
   const group = form?._tag === "Group" ? form : undefined
   const current = draft ?? (group && initialDraft(group))
   const outcome = group && current && valueOfDraft(group, current)
-  const rejected = error === undefined ? new Map<string, string>() : parseAnswerErrors(error.message)
-  const problems = new Map([
-    ...rejected,
-    ...(isChecked ? (outcome?.problems ?? []) : []).map(
-      ({ message, path }) => [path.split(/[.[]/, 1)[0] ?? "", message] as const
-    )
-  ])
+  const problems = new Map(error && parseAnswerErrors(error.message))
+  for (const { message, path } of (isChecked && outcome?.problems) || [])
+    problems.set(path.split(/[.[]/, 1)[0] ?? "", message)
   const send = () => {
     setChecked(true)
     if (input.mode === "url") return onAnswer({ action: "allow" })
@@ -178,7 +164,6 @@ export const QuestionForm = ({
   }
   const common = { tool, isSteady, isBlocked: isSending }
   const canAnswer = input.mode === "url" || group !== undefined
-  const general = problems.get("")
   return (
     <form
       class="answers"
@@ -195,10 +180,10 @@ export const QuestionForm = ({
       {!canAnswer && <p class="error">This page cannot show the form of the question.</p>}
       {problems.size > 0 && (
         <p class="error" role="alert">
-          <Name of={general ?? "The answer does not fit the form."} length={1_000} />
+          <Name of={problems.get("") ?? "The answer does not fit the form."} length={1_000} />
         </p>
       )}
-      <div class="field">
+      <div class="row field">
         {canAnswer && (
           <AnswerButton
             {...common}

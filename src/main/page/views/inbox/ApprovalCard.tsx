@@ -2,10 +2,10 @@ import type { RefObject } from "preact"
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { ListedApproval, OpenApproval } from "../../../../domain/page/calls/openApprovals.ts"
 import { formatDuration } from "../../../../domain/text/format.ts"
-import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
-import { pageErrorOf, sendCommand } from "../../connection/api.ts"
-import { pageState, session } from "../../connection/store.ts"
-import { useReplies } from "../../connection/useReplies.ts"
+import type { PageError } from "../../../../domain/page/PageCommand.ts"
+import { sendCommand } from "../../connection/api.ts"
+import { currentOffice, pageState, session } from "../../connection/store.ts"
+import { useAction, useReplies } from "../../connection/useReplies.ts"
 import { SmallButton } from "../../parts/controls.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
@@ -16,7 +16,6 @@ import { ApprovalDetails } from "./ApprovalDetails.tsx"
 import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
 import { describeFailure, describeStatus, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
 import type { PageCall } from "../../../../domain/page/PageEvent.ts"
-import { findPageOffice } from "../../../../domain/page/offices.ts"
 
 /** States the decision that the Computer has confirmed. */
 const describeDecision = ({ decidedBy, denialReason, input, scope, state, until }: ApprovalView): string => {
@@ -44,8 +43,7 @@ const describeEnd = (call: PageCall): string => {
 export const canDecide = ({ approval, call }: OpenApproval): boolean => {
   const isCaller = call.agent === `operator:${session.value?.subject ?? ""}`
   if (approval.isQuestion === true && isCaller && session.value?.mayCall === true) return true
-  const { computers } = findPageOffice(pageState.value, call)
-  return computers.some(({ features, name }) => name === call.computer && features.approvals)
+  return currentOffice(call).computers.some(({ features, name }) => name === call.computer && features.approvals)
 }
 
 /** How long buttons must have stood still before they take a click, in milliseconds. */
@@ -90,7 +88,7 @@ const TimeLeft = ({ expiresIn }: { readonly expiresIn: number }) => {
 }
 
 interface ApprovalFactsProps extends Pick<ApprovalCardProps, "entry"> {
-  readonly view?: PageReplies["GetApproval"] | undefined
+  readonly view?: ApprovalView | undefined
 }
 
 const ApprovalFacts = ({ entry: { approval, call }, view }: ApprovalFactsProps) => (
@@ -107,9 +105,7 @@ const ApprovalFacts = ({ entry: { approval, call }, view }: ApprovalFactsProps) 
   />
 )
 
-interface AnswerableProps extends Omit<ApprovalActionsProps, "tool" | "children">, Pick<ApprovalCardProps, "entry"> {
-  readonly error: PageError | undefined
-}
+interface AnswerableProps extends Omit<ApprovalActionsProps, "tool">, Pick<ApprovalCardProps, "entry"> {}
 
 /** The details of an approval, and the answers, which need the details. */
 const AnswerableApproval = ({ entry, error: answerError, ...answering }: AnswerableProps) => {
@@ -119,14 +115,9 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
   // Here, so that what the user has entered outlives a failed request for the details.
   const [draft, setDraft] = useState<Draft>()
   const { computer, line, office } = call
-  const { error, reply } =
-    useReplies<"GetApproval">([
-      {
-        key,
-        version: `${pageState.value.stream ?? ""} ${attempt}`,
-        command: { _tag: "GetApproval", line, office, computer, id: approval.id }
-      }
-    ]).get(key) ?? {}
+  const command = { _tag: "GetApproval", line, office, computer, id: approval.id } as const
+  const wanted = { key, version: `${pageState.value.stream ?? ""} ${attempt}`, command }
+  const { error, reply } = useReplies<"GetApproval">([wanted]).get(key) ?? {}
   return (
     <>
       {reply !== undefined && (
@@ -147,15 +138,7 @@ const AnswerableApproval = ({ entry, error: answerError, ...answering }: Answera
         <QuestionForm {...actions} input={reply.input} draft={draft} onDraft={setDraft} error={answerError} />
       )}
       {reply !== undefined && <ApprovalDetails view={reply} />}
-      {reply !== undefined && reply.input === undefined && (
-        <ApprovalActions {...actions}>
-          {answerError !== undefined && (
-            <p class="error" role="alert">
-              <Name of={answerError.message} length={1_000} />
-            </p>
-          )}
-        </ApprovalActions>
-      )}
+      {reply !== undefined && reply.input === undefined && <ApprovalActions {...actions} error={answerError} />}
       {reply === undefined && error === undefined && <p class="note">loading</p>}
     </>
   )
@@ -174,9 +157,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
   const id = useId()
   const card = useRef<HTMLElement>(null)
   const end = useRef<HTMLParagraphElement>(null)
-  const [isSending, setSending] = useState(false)
-  const [decided, setDecided] = useState<PageReplies["DecideApproval"]>()
-  const [error, setError] = useState<PageError>()
+  const { error, isRunning, reply: decided, run } = useAction<ApprovalView>()
   const isClosed = !isOpen || decided !== undefined || isFinal(error)
 
   // The focus would leave the card with the buttons.
@@ -187,11 +168,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
 
   const answer = (given: Answer): void => {
     const { computer, line, office } = call
-    setSending(true)
-    setError(undefined)
-    sendCommand({ _tag: "DecideApproval", line, office, computer, id: approval.id, ...given })
-      .then(setDecided, (failure: unknown) => setError(pageErrorOf(failure)))
-      .finally(() => setSending(false))
+    run(() => sendCommand({ _tag: "DecideApproval", line, office, computer, id: approval.id, ...given }))
   }
 
   return (
@@ -214,7 +191,7 @@ export const ApprovalCard = ({ canDecide, entry, isSteady }: ApprovalCardProps) 
           </span>
         </p>
       ) : canDecide ? (
-        <AnswerableApproval entry={entry} error={error} isSending={isSending} isSteady={isSteady} onAnswer={answer} />
+        <AnswerableApproval entry={entry} error={error} isSending={isRunning} isSteady={isSteady} onAnswer={answer} />
       ) : (
         <>
           <ApprovalFacts entry={entry} />

@@ -5,11 +5,11 @@ import { formatDateTime } from "../../parts/time.ts"
 import { diffLines, type DiffPart, groupDiff } from "../../../../domain/approvals/diffLines.ts"
 import { formatNumberOf } from "../../../../domain/text/format.ts"
 
-/** The words beside the lines of each kind. A foreign text cannot imitate them: it stands in another column. */
-const words: { readonly [Kind in Exclude<DiffPart["kind"], "omitted">]: string } = {
-  same: "unchanged",
-  removed: "− removed",
-  added: "+ added"
+/** The words beside the lines of each kind, and their classes. No foreign text can imitate them: it stands in another column. */
+const words: { readonly [Kind in Exclude<DiffPart["kind"], "omitted">]: readonly [text: string, kind: string] } = {
+  same: ["unchanged", "note"],
+  removed: ["− removed", "bad"],
+  added: ["+ added", "good"]
 }
 
 /** The lines in which two foreign texts differ. */
@@ -24,7 +24,7 @@ const Diff = ({ after, before }: { readonly before: string; readonly after: stri
           </p>
         ) : (
           <div key={index} class={`diff-part diff-${kind}`}>
-            <span class="diff-word">{words[kind]}</span>
+            <span class={`diff-word ${words[kind][1]}`}>{words[kind][0]}</span>
             <LongText text={text} code />
           </div>
         )

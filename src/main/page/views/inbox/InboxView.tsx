@@ -58,7 +58,7 @@ export const InboxView = ({ address }: OfficeRoute) => {
   const isSteady = useSteady(list)
   return (
     <>
-      <div class="timeline-head">
+      <div class="row between field">
         <span role="status">
           {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
           {open.some(({ approval }) => approval.isQuestion === true) && " or an answer"}

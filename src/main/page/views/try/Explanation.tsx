@@ -1,8 +1,9 @@
-import { useRef, useState } from "preact/hooks"
-import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import { useState } from "preact/hooks"
+import type { PageReplies } from "../../../../domain/page/PageCommand.ts"
 import { formatOutcome } from "../../../../domain/policy/Rule.ts"
 import type { PageCommandOf } from "../../../../domain/page/PageCommand.ts"
-import { pageErrorOf, sendCommand } from "../../connection/api.ts"
+import { sendCommand } from "../../connection/api.ts"
+import { useAction } from "../../connection/useReplies.ts"
 import { Select } from "../../parts/controls.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
@@ -33,8 +34,6 @@ const Explanation = ({ explained }: { readonly explained: Explained }) => {
   )
 }
 
-type State = { readonly explained: Explained } | { readonly error: PageError }
-
 interface ExplainProps {
   /** The call; `undefined` while its arguments are invalid. */
   readonly command: Omit<PageCommandOf<"ExplainCall">, "_tag" | "subject"> | undefined
@@ -45,24 +44,15 @@ interface ExplainProps {
 /** Asks the Computer how it would decide the call, which does not run. */
 export const ExplainCall = ({ agents, command }: ExplainProps) => {
   const [subject, setSubject] = useState("")
-  const [state, setState] = useState<State>()
-  const latest = useRef(0)
-  const explain = async () => {
+  const { error, reply, run } = useAction<Explained>()
+  const explain = () => {
     if (command === undefined) return
-    const number = ++latest.current
-    const next = await sendCommand<"ExplainCall">({
-      ...command,
-      _tag: "ExplainCall",
-      ...(subject !== "" && { subject })
-    }).then(
-      (explained): State => ({ explained }),
-      (error: unknown): State => ({ error: pageErrorOf(error) })
-    )
-    if (number === latest.current) setState(next)
+    const asked = { ...command, _tag: "ExplainCall", ...(subject !== "" && { subject }) } as const
+    run((signal) => sendCommand<"ExplainCall">(asked, signal))
   }
   return (
     <section class="card" aria-label="Decision">
-      <div class="field">
+      <div class="row field">
         {agents.length > 0 && (
           <>
             <label for="explain-caller">Caller</label>
@@ -74,18 +64,16 @@ export const ExplainCall = ({ agents, command }: ExplainProps) => {
             />
           </>
         )}
-        <button type="button" disabled={command === undefined} onClick={() => void explain()}>
+        <button type="button" disabled={command === undefined} onClick={explain}>
           Which rule decides?
         </button>
       </div>
-      {state !== undefined &&
-        ("error" in state ? (
-          <div class="error" role="alert">
-            <LongText text={state.error.message} />
-          </div>
-        ) : (
-          <Explanation explained={state.explained} />
-        ))}
+      {error !== undefined && (
+        <div class="error" role="alert">
+          <LongText text={error.message} />
+        </div>
+      )}
+      {reply !== undefined && <Explanation explained={reply} />}
     </section>
   )
 }

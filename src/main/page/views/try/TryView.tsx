@@ -1,25 +1,22 @@
 import { useMemo, useState } from "preact/hooks"
 import { escapeLinesForTerminal } from "../../../../domain/text/escapeForTerminal.ts"
-import { isJsonObject, parseJson } from "../../../../domain/json.ts"
+import { parseJsonObject } from "../../../../domain/json.ts"
 import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
 import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
 import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
 import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
-import { findPageOffice } from "../../../../domain/page/offices.ts"
-import type { PageCallRequest } from "../../../../domain/page/PageCommand.ts"
 import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
 import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { pageState, replaceParameters, session } from "../../connection/store.ts"
+import { currentOffice, replaceParameters, session } from "../../connection/store.ts"
 import { readInput, writeInput } from "../../connection/storage.ts"
-import { GroupFields } from "../../parts/FormFields.tsx"
+import { SchemaForm } from "../../parts/FormFields.tsx"
 import { CopyButton, Select } from "../../parts/controls.tsx"
 import { exampleCommand, Empty } from "../../parts/missing.tsx"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
-import { type PageTool, ToolNotes, useOfficeTools } from "../tools/useOfficeTools.tsx"
-import { RunningCall } from "./RunningCall.tsx"
+import { findListedTool, type PageTool, ToolNotes, useOfficeTools } from "../ToolsView.tsx"
+import { RunningCall, useToolCall } from "./RunningCall.tsx"
 import { ExplainCall } from "./Explanation.tsx"
-import { useToolCall } from "./useToolCall.ts"
 
 /** The bounds of a timeout in seconds, as the protocol has them. */
 const maxTimeoutSeconds = 3_600
@@ -35,53 +32,39 @@ const formatJson = (value: unknown): string => escapeLinesForTerminal(JSON.strin
 /** The form and the JSON text of the arguments, which follow each other. */
 const useArguments = ({ key, tool }: PageTool) => {
   const form = useMemo(() => formOfSchema(tool.paramsSchema), [tool])
-  const [state, setState] = useState<{ readonly draft: Draft; readonly text: string }>(() => {
-    const last = parseJson(readInput(key) ?? "")
-    const draft = isJsonObject(last) ? draftOfValue(form, last) : initialDraft(form)
-    return { draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) }
+  const stateOf = (draft: Draft) => ({ draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) })
+  const [state, setState] = useState(() => {
+    const last = parseJsonObject(readInput(key))
+    return stateOf(last === undefined ? initialDraft(form) : draftOfValue(form, last))
   })
-  const setDraft = (draft: Draft) => setState({ draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) })
-  const setText = (text: string) => {
-    const value = parseJson(text)
-    setState(({ draft }) => ({ draft: isJsonObject(value) ? draftOfValue(form, value) : draft, text }))
-  }
+  const params = parseJsonObject(state.text)
   const error = findJsonError(state.text)
-  const value = error === undefined ? parseJson(state.text) : undefined
   return {
     form,
     ...state,
-    setDraft,
-    setText,
-    params: isJsonObject(value) ? value : undefined,
-    error:
-      error !== undefined
-        ? formatJsonError(error)
-        : isJsonObject(value)
-          ? undefined
-          : "the arguments are a JSON object",
+    setDraft: (draft: Draft) => setState(stateOf(draft)),
+    setText: (text: string) => {
+      const value = parseJsonObject(text)
+      setState(({ draft }) => ({ draft: value === undefined ? draft : draftOfValue(form, value), text }))
+    },
+    params,
+    error: error ? formatJsonError(error) : params === undefined ? "the arguments are a JSON object" : undefined,
     problems: valueOfDraft(form, state.draft).problems
   }
 }
 
 /** The arguments as a form, and as JSON beside it. */
-const ArgumentsEditor = ({
-  draft,
-  error,
-  form,
-  problems,
-  setDraft,
-  setText,
-  text
-}: ReturnType<typeof useArguments>) => (
+const ArgumentsEditor = (given: ReturnType<typeof useArguments>) => (
   <>
-    <div class="columns even">
+    <div class="columns">
       <section class="card" aria-label="Form">
-        {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
-        {form._tag === "Group" ? (
-          <GroupFields field={form} draft={draft} onChange={setDraft} />
-        ) : (
-          <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
-        )}
+        <SchemaForm
+          field={given.form}
+          draft={given.draft}
+          onChange={given.setDraft}
+          empty="The tool has no parameters."
+          missing="The schema of this tool has no form. Enter the arguments as JSON."
+        />
       </section>
       <section class="card" aria-label="Arguments as JSON">
         <div class="form-field">
@@ -89,22 +72,22 @@ const ArgumentsEditor = ({
           <textarea
             id="json-arguments"
             class="code"
-            rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
+            rows={Math.min(maxRows, Math.max(minRows, given.text.split("\n").length + 1))}
             spellcheck={false}
-            value={text}
-            aria-invalid={error !== undefined}
+            value={given.text}
+            aria-invalid={given.error !== undefined}
             aria-describedby="json-error"
-            onInput={({ currentTarget: { value } }) => setText(value)}
+            onInput={({ currentTarget: { value } }) => given.setText(value)}
           />
           <p id="json-error" class="error">
-            {error === undefined ? "" : visibleLine(error)}
+            {given.error && visibleLine(given.error)}
           </p>
         </div>
       </section>
     </div>
-    {problems.length > 0 && (
+    {given.problems.length > 0 && (
       <ul class="note" aria-label="Missing arguments">
-        {problems.map(({ message, path }) => (
+        {given.problems.map(({ message, path }) => (
           <li key={path}>
             <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
           </li>
@@ -114,31 +97,13 @@ const ArgumentsEditor = ({
   </>
 )
 
-const TimeoutField = ({ seconds, onChange }: { readonly seconds: number; readonly onChange: (s: number) => void }) => (
-  <>
-    <label for="call-timeout">Timeout in seconds</label>
-    <input
-      id="call-timeout"
-      type="number"
-      min={1}
-      max={maxTimeoutSeconds}
-      required
-      value={seconds}
-      onInput={({ currentTarget: { valueAsNumber } }) => {
-        if (Number.isInteger(valueAsNumber)) onChange(valueAsNumber)
-      }}
-    />
-  </>
-)
-
 const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: PageTool }) => {
   const given = useArguments(chosen)
   const { params } = given
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
-  const { call, cancel, run } = useToolCall()
-  const [request, setRequest] = useState<PageCallRequest>()
+  const { call, cancel, request, run } = useToolCall()
   const isRunning = call?._tag === "Running"
-  const { agents } = findPageOffice(pageState.value, address)
+  const { agents } = currentOffice(address)
   const { approvals, operatorCalls } = chosen.computer.features
   const isOfAgent = session.value?.office !== undefined
   const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
@@ -147,9 +112,7 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
     event.preventDefault()
     if (params === undefined) return
     writeInput(chosen.key, given.text)
-    const next = { ...target, params, timeout }
-    setRequest(next)
-    void run(next)
+    void run({ ...target, params, timeout })
   }
   return (
     <>
@@ -162,8 +125,19 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
         )}
         {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
         <ArgumentsEditor {...given} />
-        <div class="field">
-          <TimeoutField seconds={timeout} onChange={setTimeoutSeconds} />
+        <div class="row field">
+          <label for="call-timeout">Timeout in seconds</label>
+          <input
+            id="call-timeout"
+            type="number"
+            min={1}
+            max={maxTimeoutSeconds}
+            required
+            value={timeout}
+            onInput={({ currentTarget: { valueAsNumber } }) =>
+              Number.isInteger(valueAsNumber) && setTimeoutSeconds(valueAsNumber)
+            }
+          />
           <button type="submit" class="primary" disabled={isRunning || params === undefined}>
             Run
           </button>
@@ -190,9 +164,7 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
 /** Calls a tool with arguments from a form or from JSON. */
 export const TryView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
-  const chosen = tools.find(
-    ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
-  )
+  const chosen = findListedTool(tools, parameters)
   if (session.value?.mayCall !== true) {
     return (
       <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
@@ -208,7 +180,7 @@ export const TryView = ({ address, parameters }: OfficeRoute) => {
       {tools.length === 0 && !isLoading ? (
         <Empty command={exampleCommand(address.office)}>No Computer of this office offers tools:</Empty>
       ) : (
-        <div class="field">
+        <div class="row field">
           <label for="try-tool">Tool</label>
           <Select
             attributes={{ id: "try-tool" }}

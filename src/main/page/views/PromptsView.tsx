@@ -1,28 +1,28 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 import {
   completionsIn,
   messagesIn,
   type PromptMessage,
   promptsIn,
   type ServerPrompt
-} from "../../../../domain/page/prompts.ts"
-import type { OfficeRoute } from "../../../../domain/page/route.ts"
-import { replaceParameters } from "../../connection/store.ts"
-import { useComputerReplies } from "../../connection/useReplies.ts"
-import { Empty, ErrorText, exampleCommand } from "../../parts/missing.tsx"
-import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
-import { ToolNotes } from "../tools/useOfficeTools.tsx"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
-import { initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
-import { formOfSchema } from "../../../../domain/schemas/schemaForm.ts"
-import type { PageCommandOf, PageError } from "../../../../domain/page/PageCommand.ts"
-import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
-import { pageErrorOf, sendCommand } from "../../connection/api.ts"
-import { ContentBlockView } from "../../parts/ContentBlockView.tsx"
-import { CopyButton } from "../../parts/controls.tsx"
-import { GroupFields } from "../../parts/FormFields.tsx"
-import { Facts } from "../../parts/Table.tsx"
-import { LongText, Name } from "../../parts/Text.tsx"
+} from "../../../domain/page/prompts.ts"
+import type { OfficeRoute } from "../../../domain/page/route.ts"
+import { replaceParameters } from "../connection/store.ts"
+import { useAction, useComputerReplies } from "../connection/useReplies.ts"
+import { Empty, ErrorText, exampleCommand } from "../parts/missing.tsx"
+import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
+import { ToolNotes } from "./ToolsView.tsx"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { initialDraft, valueOfDraft } from "../../../domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../domain/schemas/schemaForm.ts"
+import type { PageCommandOf, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import { pageErrorOf, sendCommand } from "../connection/api.ts"
+import { ContentBlockView } from "../parts/ContentBlockView.tsx"
+import { CopyButton } from "../parts/controls.tsx"
+import { SchemaForm } from "../parts/FormFields.tsx"
+import { Facts } from "../parts/Table.tsx"
+import { LongText, Name } from "../parts/Text.tsx"
 
 /** A prompt with its Computer. */
 interface ComputerPrompt {
@@ -107,46 +107,25 @@ const Messages = ({ messages }: { readonly messages: ReadonlyArray<PromptMessage
   </section>
 )
 
-type Fetched =
-  | { readonly _tag: "Loading" }
-  | { readonly _tag: "Failed"; readonly error: PageError }
-  | { readonly _tag: "Got"; readonly messages: ReadonlyArray<PromptMessage> }
-
 /** One prompt: its arguments, with the values that its MCP server suggests, and its messages. */
 const PromptForm = (props: PromptFormProps) => {
   const { computer, prompt } = props.chosen
   const form = useMemo(() => formOfSchema(prompt.argumentsSchema), [JSON.stringify(prompt.argumentsSchema)])
   const [draft, setDraft] = useState(() => initialDraft(form))
   const [focused, setFocused] = useState<string>()
-  const [fetched, setFetched] = useState<Fetched>()
-  const abort = useRef<AbortController>(undefined)
-  useEffect(() => () => abort.current?.abort(), [])
+  const fetched = useAction<PageReplies["SendMcpRequest"]>()
 
   const { problems, value } = valueOfDraft(form, draft)
   const args = isJsonObject(value) ? value : {}
   const { error, suggestions } = useCompletions(props, args, focused)
 
-  const get = (): void => {
-    abort.current?.abort()
-    const controller = (abort.current = new AbortController())
-    const show = (next: Fetched): void => {
-      if (!controller.signal.aborted) setFetched(next)
-    }
-    show({ _tag: "Loading" })
+  const get = (event: Event): void => {
+    event.preventDefault()
     const request = requestOf(props, "prompts/get", { name: prompt.name, arguments: args })
-    sendCommand(request, controller.signal).then(
-      ({ result }) => show({ _tag: "Got", messages: messagesIn(result) }),
-      (failure: unknown) => show({ _tag: "Failed", error: pageErrorOf(failure) })
-    )
+    fetched.run((signal) => sendCommand(request, signal))
   }
   return (
-    <form
-      autocomplete="off"
-      onSubmit={(event) => {
-        event.preventDefault()
-        get()
-      }}
-    >
+    <form autocomplete="off" onSubmit={get}>
       <h2>
         <Name of={prompt.title === "" ? prompt.name : prompt.title} />
       </h2>
@@ -158,20 +137,24 @@ const PromptForm = (props: PromptFormProps) => {
         ]}
       />
       {prompt.description !== "" && <LongText text={prompt.description} />}
-      {form._tag !== "Group" && <p class="note">The prompt has too many arguments for a form.</p>}
-      {form._tag === "Group" && form.members.length === 0 && <p class="note">The prompt has no arguments.</p>}
-      {form._tag === "Group" && (
-        <GroupFields field={form} draft={draft} onChange={setDraft} suggestions={suggestions} onFocus={setFocused} />
-      )}
+      <SchemaForm
+        field={form}
+        draft={draft}
+        onChange={setDraft}
+        suggestions={suggestions}
+        onFocus={setFocused}
+        empty="The prompt has no arguments."
+        missing="The prompt has too many arguments for a form."
+      />
       {error !== undefined && <ErrorText error={error} isAlert />}
       <p>
-        <button type="submit" class="primary" disabled={problems.length > 0 || fetched?._tag === "Loading"}>
+        <button type="submit" class="primary" disabled={problems.length > 0 || fetched.isRunning}>
           Get the messages
         </button>
       </p>
-      <div role="status">{fetched?._tag === "Loading" && "loading"}</div>
-      {fetched?._tag === "Failed" && <ErrorText error={fetched.error} isAlert />}
-      {fetched?._tag === "Got" && <Messages messages={fetched.messages} />}
+      <div role="status">{fetched.isRunning && "loading"}</div>
+      {fetched.error !== undefined && <ErrorText error={fetched.error} isAlert />}
+      {fetched.reply !== undefined && <Messages messages={messagesIn(fetched.reply.result)} />}
     </form>
   )
 }
@@ -223,9 +206,7 @@ export const PromptsView = ({ address, parameters }: OfficeRoute) => {
           hint="Choose a prompt to get its messages."
           details={chosen && <PromptForm key={chosen.key} address={address} chosen={chosen} />}
         >
-          {({ computer, prompt }) => (
-            <OfferRow name={prompt.name} description={prompt.description} computer={computer} />
-          )}
+          {({ computer, prompt }) => <OfferRow of={prompt} computer={computer} />}
         </ListWithDetails>
       )}
     </>

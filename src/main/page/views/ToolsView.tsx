@@ -1,17 +1,80 @@
 import { useMemo } from "preact/hooks"
-import { formatCount } from "../../../../domain/text/format.ts"
-import { officeHash, type OfficeRoute } from "../../../../domain/page/route.ts"
-import { isAppOnly } from "../../../../domain/tools/appTools.ts"
-import { replaceParameters } from "../../connection/store.ts"
-import { Empty, exampleCommand } from "../../parts/missing.tsx"
-import { JsonText, LongText, Name } from "../../parts/Text.tsx"
-import { truncate } from "../../parts/visibleText.ts"
-import { ListWithDetails, OfferRow } from "../../parts/VirtualList.tsx"
-import { type PageTool, ToolNotes, useOfficeTools } from "./useOfficeTools.tsx"
-import type { Tool } from "../../../../domain/model/Tool.ts"
-import { parseAnnotations } from "../../../../domain/tools/toolAnnotations.ts"
-import { describeParameters } from "../../../../domain/schemas/describeSchema.ts"
-import { type Column, Facts, Table } from "../../parts/Table.tsx"
+import { formatCount } from "../../../domain/text/format.ts"
+import { officeHash, type OfficeRoute } from "../../../domain/page/route.ts"
+import { isAppOnly } from "../../../domain/tools/appTools.ts"
+import type { OfficeAddress, PageMember } from "../../../domain/page/PageEvent.ts"
+import { computerKey } from "../../../domain/page/PageState.ts"
+import { formatServerNames } from "../../../domain/model/CallStatus.ts"
+import { pageState, replaceParameters } from "../connection/store.ts"
+import { type ComputerReplies, useComputerReplies } from "../connection/useReplies.ts"
+import { Empty, exampleCommand } from "../parts/missing.tsx"
+import { JsonText, LongText, Name } from "../parts/Text.tsx"
+import { truncate } from "../parts/visibleText.ts"
+import { ListWithDetails, OfferRow } from "../parts/VirtualList.tsx"
+import type { Tool } from "../../../domain/model/Tool.ts"
+import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
+import { describeParameters } from "../../../domain/schemas/describeSchema.ts"
+import { type Column, Facts, Table } from "../parts/Table.tsx"
+
+/** A tool with its Computer and the rule of consent, where it is known. */
+export interface PageTool {
+  /** Unique in the office. */
+  readonly key: string
+  readonly computer: PageMember
+  readonly tool: Tool
+  readonly consent?: string
+}
+
+interface PageTools extends Pick<ComputerReplies<unknown>, "isLoading" | "errors"> {
+  readonly tools: ReadonlyArray<PageTool>
+  /** MCP servers that start, with their Computers. */
+  readonly starting: ReadonlyArray<{ readonly computer: string; readonly servers: ReadonlyArray<string> }>
+}
+
+/** Fetches the tools of all Computers of an office, and again when they change. */
+export const useOfficeTools = (address: OfficeAddress): PageTools => {
+  const { inspections } = pageState.value
+  const { replies, ...progress } = useComputerReplies<"GetTools">(address, (computer) => ({
+    _tag: "GetTools",
+    ...address,
+    computer
+  }))
+  const tools = replies.flatMap(({ computer, reply }) => {
+    const consent = inspections.get(computerKey(address, computer.name))?.consent ?? []
+    return reply.tools.map((tool, index): PageTool => {
+      const rule = consent.find((one) => one.tool === tool.name)?.rule
+      const key = JSON.stringify([computer.name, tool.name, index])
+      return { key, computer, tool, ...(rule !== undefined && { consent: rule }) }
+    })
+  })
+  return {
+    ...progress,
+    tools,
+    starting: replies.flatMap(({ computer, reply }) =>
+      reply.startingServers.length === 0 ? [] : [{ computer: computer.name, servers: reply.startingServers }]
+    )
+  }
+}
+
+/** The tool that the parameters of an address name. */
+export const findListedTool = (tools: ReadonlyArray<PageTool>, { computer, tool }: OfficeRoute["parameters"]) =>
+  tools.find((one) => one.tool.name === tool && one.computer.name === computer)
+
+/** States which tools are missing, and why. */
+export const ToolNotes = ({ errors, starting }: Pick<PageTools, "errors" | "starting">) => (
+  <>
+    {starting.map(({ computer, servers }) => (
+      <p key={`starting ${computer}`} class="note">
+        <Name of={computer} />: MCP servers start, their tools are missing: <Name of={formatServerNames(servers)} />
+      </p>
+    ))}
+    {errors.map(({ computer, error }) => (
+      <p key={`error ${computer}`} class="error">
+        <Name of={computer} />: <Name of={error.message} length={1_000} /> ({error.code})
+      </p>
+    ))}
+  </>
+)
 
 type Parameter = ReturnType<typeof describeParameters>[number]
 
@@ -59,14 +122,11 @@ const ToolDetails = ({ of: { computer, consent, tool } }: { readonly of: PageToo
 /** The part of a description that is searched and listed. */
 const searchedLength = 2_000
 
-const searchText = ({ computer, tool }: PageTool): string =>
-  [tool.name, computer.name, tool.bundleId ?? "", truncate(tool.description, searchedLength)].join("\n").toLowerCase()
-
 /** The tools that contain every word, by Computer and name. */
 const searchTools = (tools: ReadonlyArray<PageTool>, search: string): ReadonlyArray<PageTool> => {
   const words = search.toLowerCase().split(/\s+/)
-  return tools.filter((one) => {
-    const text = searchText(one)
+  return tools.filter(({ computer, tool: { bundleId = "", description, name } }) => {
+    const text = [name, computer.name, bundleId, truncate(description, searchedLength)].join("\n").toLowerCase()
     return words.every((word) => text.includes(word))
   })
 }
@@ -76,15 +136,13 @@ export const ToolsView = ({ address, parameters }: OfficeRoute) => {
   const { errors, isLoading, starting, tools } = useOfficeTools(address)
   const search = parameters["q"] ?? ""
   const found = useMemo(() => searchTools(tools, search), [tools, search])
-  const chosen = tools.find(
-    ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
-  )
+  const chosen = findListedTool(tools, parameters)
   const select = ({ computer, tool }: PageTool) => replaceParameters({ tool: tool.name, computer: computer.name })
   const tryIt = chosen && { tool: chosen.tool.name, computer: chosen.computer.name }
   return (
     <>
       <ToolNotes errors={errors} starting={starting} />
-      <div class="field">
+      <div class="row field">
         <label for="tool-search">Search tools</label>
         <input
           id="tool-search"
@@ -123,7 +181,7 @@ export const ToolsView = ({ address, parameters }: OfficeRoute) => {
           }
         >
           {({ computer, tool }) => (
-            <OfferRow name={tool.name} description={tool.description} computer={computer.name}>
+            <OfferRow of={tool} computer={computer.name}>
               {isAppOnly(tool.meta) && <span class="tag">for its app</span>}
             </OfferRow>
           )}
