@@ -1,4 +1,3 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, Queue, type Scope, Stream } from "effect"
 import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import { type CallStatus, isConsent } from "../../domain/model/CallStatus.ts"
@@ -21,7 +20,7 @@ import { type CallAsOperator, executeBy, handleRequests, type PageSource } from 
 import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
-import { secureRandomBytes } from "../shared/secureRandom.ts"
+import { secureRandomHex } from "../shared/secureRandom.ts"
 import { Agent, type AgentShape, type ToolCall } from "./Agent.ts"
 import type { AgentError } from "./AgentErrors.ts"
 import type { AmbiguousTool, OfficeView } from "./OfficeView.ts"
@@ -310,7 +309,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
       }),
       (page) => Effect.sync(() => void pages.delete(page))
     )
-    const stream = bytesToHex(secureRandomBytes(16))
+    const stream = secureRandomHex(16)
     const opened: PageStream = {
       snapshot: { _tag: "Snapshot", stream, at: now(), members: members(), omittedMembers: 0, calls, nodes: [] },
       next: Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasEvents }).pipe(

@@ -33,48 +33,38 @@ export const makeInFlightCalls = Effect.fnUntraced(function* (requestBudget: Req
   /** Calls to a Computer of another node. */
   const toRemote = (sid: string) => remoteCalls.get(sid) ?? noCalls
 
-  const countOf = (agent: Connection, target: CallTarget | undefined): number => {
-    if (target === undefined) return agent.lookups
-    return typeof target === "string" ? toRemote(target).size : target.calls.size
+  const callsTo = (target: CallTarget): ReadonlySet<InFlightCall> =>
+    typeof target === "string" ? toRemote(target) : target.calls
+
+  const count = (agent: Connection, step: 1 | -1, bytes: number): void => {
+    size += step
+    requestBudget.change(agent, step * bytes)
   }
 
   return {
     /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
     checkLimits: (agent: Connection, target: CallTarget | undefined, bytes: number): ProtocolError | undefined =>
       checkLimit(agent.calls.size + agent.lookups, "callsPerAgent", "You have") ??
-      checkLimit(countOf(agent, target), "callsPerComputer", "The Computer has") ??
+      checkLimit(target === undefined ? agent.lookups : callsTo(target).size, "callsPerComputer", "The Computer has") ??
       requestBudget.check(agent, bytes),
     add: (agent: Connection, target: CallTarget, call: InFlightCall, bytes: number): void => {
-      size += 1
-      requestBudget.add(agent, bytes)
+      count(agent, 1, bytes)
       agent.calls.add(call)
       if (typeof target !== "string") target.calls.add(call)
-      else {
-        const calls = remoteCalls.get(target)
-        if (calls === undefined) remoteCalls.set(target, new Set([call]))
-        else calls.add(call)
-      }
+      else remoteCalls.set(target, (remoteCalls.get(target) ?? new Set()).add(call))
     },
     remove: (agent: Connection, target: CallTarget, call: InFlightCall, bytes: number): void => {
-      size -= 1
-      requestBudget.remove(agent, bytes)
+      count(agent, -1, bytes)
       agent.calls.delete(call)
-      if (typeof target !== "string") target.calls.delete(call)
-      else {
-        // An empty set must go: nothing may ever report that a session of another node has ended.
-        const calls = remoteCalls.get(target)
-        if (calls?.delete(call) === true && calls.size === 0) remoteCalls.delete(target)
-      }
+      if (typeof target !== "string") return void target.calls.delete(call)
+      // An empty set must go: nothing may ever report that a session of another node has ended.
+      const calls = remoteCalls.get(target)
+      if (calls?.delete(call) === true && calls.size === 0) remoteCalls.delete(target)
     },
-    addLookup: (agent: Connection, bytes: number): void => {
-      size += 1
-      agent.lookups += 1
-      requestBudget.add(agent, bytes)
-    },
-    removeLookup: (agent: Connection, bytes: number): void => {
-      size -= 1
-      agent.lookups -= 1
-      requestBudget.remove(agent, bytes)
+    /** Counts a lookup that starts (1) or ends (-1). */
+    countLookup: (agent: Connection, step: 1 | -1, bytes: number): void => {
+      count(agent, step, bytes)
+      agent.lookups += step
     },
     toRemote,
     /** All calls and lookups. */

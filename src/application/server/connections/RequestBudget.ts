@@ -25,11 +25,6 @@ export const makeRequestBudget = Effect.gen(function* () {
   const metrics = yield* ServerMetrics
   let total = 0
 
-  const change = (connection: Connection, bytes: number): void => {
-    connection.requestBytes += bytes
-    total += bytes
-  }
-
   return {
     /**
      * The error of a request that exceeds the memory. A client may hold as much as is free for the others: no client
@@ -42,8 +37,11 @@ export const makeRequestBudget = Effect.gen(function* () {
       const message = `Your requests in progress occupy ${held} bytes with this one, and the Server has no more memory`
       return tooManyRequests(message, formatLimitName("totalRequestBytes"), maxBytes, retryAfter)
     },
-    add: change,
-    remove: (connection: Connection, bytes: number): void => change(connection, -bytes),
+    /** Adds the bytes of a request that starts, and takes those of one that ends: then `bytes` is negative. */
+    change: (connection: Connection, bytes: number): void => {
+      connection.requestBytes += bytes
+      total += bytes
+    },
     totalBytes: () => total
   }
 })

@@ -1,7 +1,9 @@
-import { type Clock, Result, UndefinedOr } from "effect"
+import { Clock, Effect, Result, UndefinedOr } from "effect"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
-import type { AuditRecorder } from "../../ports/AuditLog.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { AuditLog, type AuditRecorder } from "../../ports/AuditLog.ts"
+import type { Operator } from "../../shared/page/PageSource.ts"
 import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type ObservedEvent } from "./observers.ts"
 
@@ -54,23 +56,29 @@ const membershipFields = (event: ObservedEvent) => {
   }
 }
 
-/** A command of an operator on the office page. */
-export interface OperatorAction {
-  readonly command: "disconnect" | "drain" | "cancel_call" | "call" | "decide_approval"
-  readonly subject: string
-  readonly remoteAddress: string
-  /** The target of the command. */
-  readonly target: JsonObject
-  /** `ok`, or the code of the error. */
-  readonly outcome: string
-}
+/** Logs and audits a command of an operator on the office page, whether it succeeds or not. */
+export type RecordAction = Effect.Success<typeof makeRecordAction>
 
-/** Records a command of an operator. */
-export const auditOperator = (
-  { record }: AuditRecorder,
-  time: number,
-  { command, outcome, remoteAddress: remote, subject, target }: OperatorAction
-): void => record({ time, fields: { type: "operator", command, ...target, subject, remote, outcome } })
+export const makeRecordAction = Effect.gen(function* () {
+  const audit = yield* AuditLog
+  const clock = yield* Clock.Clock
+  return <A, R>(
+    command: "disconnect" | "drain" | "cancel_call" | "call" | "decide_approval",
+    { identity: { subject }, remoteAddress: remote }: Operator,
+    target: JsonObject,
+    running: Effect.Effect<A, ProtocolError, R>
+  ): Effect.Effect<A, ProtocolError, R> => {
+    const record = (outcome: string) => {
+      const fields = { type: "operator", command, ...target, subject, remote, outcome }
+      audit?.record({ time: clock.currentTimeMillisUnsafe(), fields })
+      return Effect.logInfo("operator command", { command, subject, outcome, ...target })
+    }
+    return running.pipe(
+      Effect.tap(() => record("ok")),
+      Effect.tapError(({ code }) => record(String(code)))
+    )
+  }
+})
 
 /** Rate limit of rejected connections: clients without credentials must not displace other events from the audit. */
 const connectionRejectionRate = { perSecond: 10, burst: 1000 }

@@ -96,9 +96,9 @@ const makeRejectAbsent = Effect.fnUntraced(function* (inFlightCalls: InFlightCal
   // A shared registry must be queried, which takes time.
   return ({ agent, request: { connection }, routing }: RoutedCall, bytes: number) =>
     Effect.acquireUseRelease(
-      Effect.sync(() => inFlightCalls.addLookup(connection, bytes)),
+      Effect.sync(() => inFlightCalls.countLookup(connection, 1, bytes)),
       () => findElsewhere(agent.office, routing.computer),
-      () => Effect.sync(() => inFlightCalls.removeLookup(connection, bytes))
+      () => Effect.sync(() => inFlightCalls.countLookup(connection, -1, bytes))
     )
 })
 

@@ -77,16 +77,12 @@ export const makeCallTable = ({ addCall, addEndedCall, hasSpaceForEnded, omitCal
       if (isShown) parseReply(completed)
       const outcome = pageOutcome(completed)
       countEnd(completed, node, outcome)
-      if (before !== undefined) {
-        running.delete(serial)
-        const call = { ...before, endedAt, outcome }
-        ended.push(call)
-        return addCall(call)
-      }
       if (!isShown) return omitCall()
-      const call = { ...toPageCall(completed, node), endedAt, outcome }
+      running.delete(serial)
+      const call = { ...(before ?? toPageCall(completed, node)), endedAt, outcome }
       ended.push(call)
-      addEndedCall(call)
+      if (before === undefined) addEndedCall(call)
+      else addCall(call)
     },
     /** Gives calls in flight to the listener that run for a while at the time `now`: a batch full, the oldest first. */
     showRunning: (inFlight: Iterable<Origin>, node: string, now: number): void => {

@@ -1,17 +1,22 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, type Scope } from "effect"
 import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { PageEvent, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { AuditLog } from "../../ports/AuditLog.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
-import { auditOperator } from "../observability/auditing.ts"
+import type { AuditLog } from "../../ports/AuditLog.ts"
+import { DocumentReader } from "../../ports/files/DocumentReader.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
+import { makeRecordAction } from "../observability/auditing.ts"
 import { Observability, type StatusReport } from "../observability/Observability.ts"
-import { CallObservers, CallStatusObservers, MembershipObservers, UpdateObservers } from "../observability/observers.ts"
+import {
+  CallObservers,
+  CallStatusObservers,
+  MembershipObservers,
+  type Observers,
+  UpdateObservers
+} from "../observability/observers.ts"
 import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
-import { makeDocumentPreviews } from "./computers/documents.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
 import { makeClusterCommands } from "./nodes/clusterCommands.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
@@ -22,7 +27,6 @@ import type { WatchedServer } from "./WatchedServer.ts"
 import type { CallAsOperator, ExecuteCommand, PageSource } from "../../shared/page/PageSource.ts"
 import { batchInterval, type PageStream } from "../../shared/page/PageStream.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
-import { makeRecordAction } from "./recordAction.ts"
 
 /** Streams that are open at the same time. */
 export const maxStreams = 16
@@ -118,7 +122,9 @@ const makeOpenStreams = () => {
   return { streams, calls, forEach }
 }
 
-interface OpeningParts extends ReturnType<typeof makeOpenStreams> {
+type OpenStreams = ReturnType<typeof makeOpenStreams>
+
+interface OpeningParts extends OpenStreams {
   readonly attached: () => Attached | undefined
   readonly bodies: CallBodies | undefined
 }
@@ -169,7 +175,7 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
     if (streams.size >= maxStreams)
       return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
     if (streams.size === 0) run(reporting)
-    const id = bytesToHex(secureRandomBytes(16))
+    const id = secureRandomHex(16)
     const snapshot = makeSnapshot(server, id)
     const buffer = makeStreamBuffer(snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : [])))
     streams.set(id, { buffer, inspections: yield* makeInspections(server, buffer.addEvent) })
@@ -201,21 +207,15 @@ const makeOpening = Effect.fnUntraced(function* ({ attached, bodies, calls, forE
   })
 })
 
-interface AttachParts {
-  readonly streams: ReadonlyMap<string, OpenStream>
-  readonly bodies: CallBodies | undefined
+interface AttachParts extends Pick<OpeningParts, "streams" | "bodies"> {
   /** Opens a stream of this node. */
   readonly openHere: PageSource["open"]
 }
 
 /** Makes the function that executes the commands of operators at a Server until the scope closes. */
 const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: AttachParts) {
-  const clock = yield* Clock.Clock
-  const audit = yield* AuditLog
-  const previewDocument = yield* makeDocumentPreviews
-  const recorded = makeRecordAction((action) => {
-    if (audit !== undefined) auditOperator(audit, clock.currentTimeMillisUnsafe(), action)
-  })
+  const documents = yield* Effect.serviceOption(DocumentReader)
+  const recorded = yield* makeRecordAction
   const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
     const stream = streams.get(id)
     if (stream === undefined) return false
@@ -226,7 +226,7 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
 
   return Effect.fnUntraced(function* (server: WatchedServer): Effect.fn.Return<Attached, never, Scope.Scope> {
     const others = makeOtherNodes(server)
-    const execute = yield* makeCommands(server, { bodies, focus, previewDocument, recorded })
+    const execute = yield* makeCommands(server, { bodies, documents, focus, recorded })
     const startCall = yield* makeOperatorCalls(server)
     const call: CallAsOperator = (request, operator) => {
       const { computer, line, office, tool } = request
@@ -239,12 +239,6 @@ const makeAttach = Effect.fnUntraced(function* ({ bodies, openHere, streams }: A
   })
 })
 
-/** Adds an observer to those of the context. */
-const addObserver = <A>(
-  observers: Context.Reference<ReadonlyArray<(event: A) => void>>,
-  observer: (event: A) => void
-) => Effect.map(observers, (before) => Context.make(observers, [...before, observer]))
-
 const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const clock = yield* Clock.Clock
   const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
@@ -254,33 +248,30 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
   const openHere = yield* makeOpening({ ...opened, bodies, attached: () => attached })
   const attach = yield* makeAttach({ streams, bodies, openHere })
   const now = () => clock.currentTimeMillisUnsafe()
-  /** The Server, while a stream is open. */
-  const watched = (): WatchedServer | undefined => (streams.size === 0 ? undefined : attached?.server)
   const addEvent = (event: PageEvent): void => forEach((buffer) => buffer.addEvent(event))
 
+  /** Adds an observer to those of the context, for the time that a stream is open. */
+  const observe = <A>(observers: Observers<A>, onEvent: (event: A, server: WatchedServer) => void) =>
+    Effect.map(observers, (before) => {
+      const observer = (event: A) => {
+        if (streams.size > 0 && attached !== undefined) onEvent(event, attached.server)
+      }
+      return Context.make(observers, [...before, observer])
+    })
+
   const observers = yield* Effect.all([
-    addObserver(CallObservers, (completed) => {
-      const server = watched()
-      if (server === undefined) return
-      const { node } = server.registry
+    observe(CallObservers, (completed, { registry: { node } }) => {
       calls.end(completed, node)
       bodies?.capture(callId(node, completed.serial), completed)
     }),
-    addObserver(CallStatusObservers, (describe) => {
-      const server = watched()
-      if (server !== undefined) calls.report(describe(), server.registry.node)
-    }),
-    addObserver(MembershipObservers, (event) => {
-      const server = watched()
-      if (server === undefined) return
-      const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
-      const shown = toMembershipEvent(event, server.registry.node, connection, now())
+    observe(CallStatusObservers, (describe, { registry: { node } }) => calls.report(describe(), node)),
+    observe(MembershipObservers, (event, { connections, registry: { node } }) => {
+      const connection = event.sid === undefined ? undefined : connections.get(event.sid)
+      const shown = toMembershipEvent(event, node, connection, now())
       if (shown !== undefined) addEvent(shown)
       if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
     }),
-    addObserver(UpdateObservers, (update) => {
-      if (watched() !== undefined) addEvent({ _tag: "Updated", ...update, at: now() })
-    })
+    observe(UpdateObservers, (update) => addEvent({ _tag: "Updated", ...update, at: now() }))
   ])
 
   const service = OfficeWatch.of({

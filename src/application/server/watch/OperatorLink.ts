@@ -1,4 +1,3 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Deferred, Effect, Exit, Fiber, FiberSet, Scope } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
@@ -11,7 +10,7 @@ import {
   notifyUsing,
   requestUsing
 } from "../../ports/Transport.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
 import type { Operator } from "../../shared/page/PageSource.ts"
 
@@ -60,7 +59,7 @@ export const openOperatorLink = Effect.fnUntraced(function* (
   }
 
   const link: Link = {
-    id: `operator-${bytesToHex(secureRandomBytes(8))}`,
+    id: `operator-${secureRandomHex(8)}`,
     request: requestUsing(startRequest),
     startRequest,
     notify: notifyUsing(post),

@@ -3,18 +3,12 @@ import { publicMembership } from "../../../domain/model/Membership.ts"
 import { forbidden, notFound } from "../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
-import { toExactTools } from "../../../domain/tools/listings/exactTools.ts"
-import { makeListingReport } from "../../shared/listings/listingReport.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import { decideApproval, explainCall, getApproval } from "./computers/operatorRequests.ts"
 import type { CallBodies } from "./CallBodies.ts"
-import type { PreviewDocument } from "./computers/documents.ts"
-import { requestMethod } from "./computers/computerRequests.ts"
-import { getTools, sendMcpRequest } from "./computers/mcpRequests.ts"
+import { type ComputerOptions, makeComputerHandlers } from "./computerRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import { executeBy, type ExecuteCommand, handleRequests, type Operator } from "../../shared/page/PageSource.ts"
-import type { RecordAction } from "./recordAction.ts"
+import { executeBy, type ExecuteCommand, type Operator } from "../../shared/page/PageSource.ts"
 
 /** How long a cancelled call may still end by the reply of its Computer. Then the Server ends it with an error. */
 export const cancelGrace = Duration.seconds(5)
@@ -22,23 +16,19 @@ export const cancelGrace = Duration.seconds(5)
 /** Sets the office that a stream watches; false for an unknown stream. */
 export type Focus = (stream: string, office: OfficeAddress, operator: Operator) => Effect.Effect<boolean>
 
-interface CommandOptions {
+interface CommandOptions extends ComputerOptions {
   readonly bodies: CallBodies | undefined
   readonly focus: Focus
-  readonly previewDocument: PreviewDocument
-  /** Records a command that changes the Server. */
-  readonly recorded: RecordAction
 }
 
-/** Makes the function that executes commands. Computers reply to requests within ten seconds. */
+/** Makes the function that executes commands. */
 export const makeCommands = Effect.fnUntraced(function* (
   server: WatchedServer,
-  { bodies, focus, previewDocument, recorded }: CommandOptions
+  { bodies, documents, focus, recorded }: CommandOptions
 ): Effect.fn.Return<ExecuteCommand, never, Scope.Scope> {
   const { connections, notifications, readiness, registry, servedLines } = server
   const clock = yield* Clock.Clock
   const run = yield* FiberSet.makeRuntime<never>()
-  const report = makeListingReport({})
 
   const disconnect = (sid: string, operator: Operator) => {
     const connection = connections.get(sid)
@@ -121,16 +111,6 @@ export const makeCommands = Effect.fnUntraced(function* (
         ? Effect.fail(notFound("The arguments and the result of this call are not captured"))
         : Effect.succeed(body)
     },
-    GetTools: (command, operator) =>
-      Effect.flatMap(getTools(server, operator, command), ({ startingServers = [], tools }) => {
-        const { rounded, tools: exact } = toExactTools(`${command.office}/${command.computer}`, tools)
-        return Effect.as(report("tools", { items: [], omitted: [], rounded }), { tools: exact, startingServers })
-      }),
-    ...handleRequests((name, fields, command, operator) => requestMethod(server, operator, command, name, fields)),
-    GetDocument: (command, operator) => previewDocument(server, operator, command),
-    SendMcpRequest: (command, operator) => sendMcpRequest(server, operator, command),
-    GetApproval: (command, operator) => getApproval(server, operator, command),
-    DecideApproval: (command, operator) => decideApproval(server, operator, command, recorded),
-    ExplainCall: (command, operator) => explainCall(server, operator, command)
+    ...makeComputerHandlers(server, { documents, recorded })
   })
 })

@@ -1,4 +1,3 @@
-import { bytesToHex } from "@noble/hashes/utils.js"
 import { Effect, Equal, Exit, Hash, Option, Queue, RcMap, Result, Scope, Stream } from "effect"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import { inputModes } from "../../../domain/model/InputRequest.ts"
@@ -16,9 +15,9 @@ import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { PageCallMessage, PageCallRequest } from "../../../domain/page/PageCommand.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
-import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { secureRandomHex } from "../../shared/secureRandom.ts"
 import { withNewRequestId } from "../../shared/tracing.ts"
-import { decodeReply, findLine } from "./computers/computerRequests.ts"
+import { decodeReply, findLine } from "./computerRequests.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
 import { type CallAsOperator, type Operator, operatorNameOf } from "../../shared/page/PageSource.ts"
@@ -29,24 +28,24 @@ const maxQueuedMessages = 64
 /** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
 type MembershipKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
 
-/** The link of an operator in an office, which the calls of this operator share. */
+/** Sends a call over the link of an operator in an office, which the calls of this operator share. */
+type CallInOffice = (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+
 interface OperatorMembership {
-  readonly call: (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+  readonly kind: MembershipKind
+  readonly line: ProtocolLine
+  readonly office: string
+  readonly operator: Operator
 }
 
 /** Identifies a membership. Sessions of one operator share it although their identities differ, for example in expiry. */
 class MembershipKey implements Equal.Equal {
-  readonly kind: MembershipKind
-  readonly line: string
-  readonly office: string
-  readonly operator: Operator
+  readonly membership: OperatorMembership
   readonly #id: string
-  constructor(kind: MembershipKind, line: string, office: string, operator: Operator) {
-    this.kind = kind
-    this.line = line
-    this.office = office
-    this.operator = operator
-    this.#id = JSON.stringify([kind, line, office, operatorNameOf(operator)])
+  constructor(membership: OperatorMembership) {
+    const { kind, line, office, operator } = membership
+    this.membership = membership
+    this.#id = JSON.stringify([kind, line.name, office, operatorNameOf(operator)])
   }
   [Hash.symbol](): number {
     return Hash.string(this.#id)
@@ -61,72 +60,55 @@ const officeHasAgent = (name: string | undefined) =>
     `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
   )
 
-const joinAsAgent = Effect.fnUntraced(function* (
-  { decodeMembershipAck, serverRequests }: ProtocolLine,
-  link: OperatorLink,
-  { office, operator }: MembershipKey
-) {
-  const { event, request } = serverRequests.join
+const joinAsAgent = Effect.fnUntraced(function* (link: OperatorLink, { line, office, operator }: OperatorMembership) {
+  const { event, request } = line.serverRequests.join
   const join = jsonBody(request.encode({ role: "agent", name: operatorNameOf(operator), officeId: office }))
   const acknowledged = yield* Effect.mapError(link.request(event, join), ({ message }) => unavailable(message))
   const values = acknowledged.map(({ head }) => Result.getOrElse(head, () => undefined))
-  yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
+  yield* Effect.mapError(Effect.fromResult(line.decodeMembershipAck(values)), (message) => {
     const current = parseMembershipConflict({ office, role: "agent" }, message)
     return current === undefined ? unavailable(message) : officeHasAgent(current.name)
   })
 })
 
-/** Makes the call of a membership. `listeners` receive the statuses of calls by the ids of their requests. */
+/** Makes the calls of a membership. `listeners` receive the statuses of calls by the ids of their requests. */
 const makeCall =
   (
-    line: ProtocolLine,
     link: OperatorLink,
-    { office, operator }: MembershipKey,
+    { line, office, operator }: OperatorMembership,
     listeners: Map<string, (status: CallStatus) => void>
-  ): OperatorMembership["call"] =>
-  ({ computer, params, timeout, tool }, onStatus) =>
-    withNewRequestId(line.calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) => {
-      const { toolCall } = line.calls
-      const send = Effect.gen(function* () {
-        const request = {
-          agent: operatorNameOf(operator),
-          reqId,
-          computer,
-          toolName: tool,
-          params,
-          timeout,
-          inputModes
-        }
+  ): CallInOffice =>
+  ({ computer, params, timeout, tool }, onStatus) => {
+    const { event, reply, request } = line.calls.toolCall
+    const agent = operatorNameOf(operator)
+    return withNewRequestId(event, { "a2c.office": office, "a2c.computer": computer }, (reqId) =>
+      Effect.gen(function* () {
         const body = yield* Effect.try({
-          try: () => jsonBody(toolCall.request.encode(request)),
+          try: () => jsonBody(request.encode({ agent, reqId, computer, toolName: tool, params, timeout, inputModes })),
           catch: (error) => badRequest(String(error))
         })
-        const reply = yield* Effect.mapError(link.request(toolCall.event, body), ({ reason }) =>
+        listeners.set(reqId, onStatus)
+        const replied = yield* Effect.mapError(link.request(event, body), ({ reason }) =>
           unavailable(`The call has ended: ${reason}`)
         )
-        return yield* decodeReply(line, toolCall.reply, reply)
-      })
-      return Effect.acquireUseRelease(
-        Effect.sync(() => void listeners.set(reqId, onStatus)),
-        () => send,
-        () => Effect.sync(() => void listeners.delete(reqId))
-      )
-    }).pipe(
+        return yield* decodeReply(line, reply, replied)
+      }).pipe(Effect.ensuring(Effect.sync(() => void listeners.delete(reqId))))
+    ).pipe(
       Effect.match({
         onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
         onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
       })
     )
+  }
 
 /** Makes the function that opens the membership of an operator, as long as the scope. */
 const makeJoin = (server: WatchedServer) => {
   /** Lets a new membership replace an old one of this operator that has not ended yet. */
-  const instance = bytesToHex(secureRandomBytes(16))
-  return Effect.fnUntraced(function* (
-    key: MembershipKey
-  ): Effect.fn.Return<OperatorMembership, ProtocolError, Scope.Scope> {
-    const { kind, office, operator } = key
-    const line = yield* findLine(server, key.line)
+  const instance = secureRandomHex(16)
+  return Effect.fnUntraced(function* ({
+    membership
+  }: MembershipKey): Effect.fn.Return<CallInOffice, ProtocolError, Scope.Scope> {
+    const { kind, line, office, operator } = membership
     const listeners = new Map<string, (status: CallStatus) => void>()
     const onNotification = (event: string, body: Body) => {
       if (event !== line.callStatus.notification) return
@@ -139,10 +121,10 @@ const makeJoin = (server: WatchedServer) => {
       ({ code, message }) => new ProtocolError({ code, message })
     )
     const connection = server.connections.get(link.id)
-    if (kind === "agent") yield* joinAsAgent(line, link, key)
+    if (kind === "agent") yield* joinAsAgent(link, membership)
     else if (connection !== undefined)
       connection.operates = { office: line.officeKey(office), role: "agent", name: operatorNameOf(operator) }
-    return { call: makeCall(line, link, key, listeners) }
+    return makeCall(link, membership, listeners)
   })
 }
 
@@ -155,7 +137,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
   const { connections, readiness, registry } = server
   const memberships = yield* RcMap.make({ lookup: makeJoin(server) })
 
-  const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
+  const callAsOperator: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
     const { computer, office } = request
     const line = yield* findLine(server, request.line)
     const name = operatorNameOf(operator)
@@ -175,7 +157,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       return yield* officeHasAgent(agent?.membership.name)
     const membershipScope = yield* Scope.fork(yield* Effect.scope)
     const leave = Scope.close(membershipScope, Exit.void)
-    const membership = yield* RcMap.get(memberships, new MembershipKey(kind, line.name, office, operator)).pipe(
+    const call = yield* RcMap.get(memberships, new MembershipKey({ kind, line, office, operator })).pipe(
       Scope.provide(membershipScope),
       Effect.onError(() => leave)
     )
@@ -183,7 +165,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     const outcome = Stream.callback<PageCallMessage>(
       Effect.fnUntraced(function* (queue) {
         const onStatus = (status: CallStatus) => void Queue.offerUnsafe(queue, { _tag: "Status", status })
-        yield* Queue.offer(queue, yield* membership.call(request, onStatus))
+        yield* Queue.offer(queue, yield* call(request, onStatus))
         yield* Queue.end(queue)
       }),
       { bufferSize: maxQueuedMessages, strategy: "sliding" }
@@ -191,5 +173,5 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
     return Stream.ensuring(Stream.concat(Stream.succeed(started), outcome), leave)
   })
 
-  return start
+  return callAsOperator
 })

@@ -157,24 +157,25 @@ export const AgentCallData = wireStruct({ agent: Identifier, reqId: Identifier }
 /** How long an approval may wait, in whole seconds. */
 const WaitSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 
-/** The call of a status: the part of {@link CallStatusData} that a Server needs. */
-export const CallStatusHead = wireStruct({
+/** `agent` is the name of the caller, which Computers of earlier versions do not state. */
+const statusHead = {
   computer: Identifier,
   agent: optionalField(Identifier),
   reqId: Identifier,
+  /** The call waits for an approval, for this long at most. */
   waitSeconds: optionalField(WaitSeconds)
-})
+}
+
+/** The call of a status: the part of {@link CallStatusData} that a Server needs. */
+export const CallStatusHead = wireStruct(statusHead)
 
 /** The body of `server:update_tool_call` and its notification. */
 export const CallStatusData = wireStruct({
-  computer: Identifier,
-  agent: optionalField(Identifier),
-  reqId: Identifier,
+  ...statusHead,
   status: Schema.Literals(["waiting_for_consent", "decided", "waiting_for_servers", "progress"]),
   approvalId: optionalField(Identifier),
   mcpServer: optionalField(Identifier),
   toolName: optionalField(Identifier),
-  waitSeconds: optionalField(WaitSeconds),
   allowed: optionalField(Schema.Boolean),
   decidedBy: optionalField(Schema.String.check(Schema.isMaxLength(maxIdentifierLength * 2))),
   question: optionalField(Schema.Boolean),

@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { computerNotFound, notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
+import { computerNotFound, notFound } from "../../../../domain/model/ProtocolError.ts"
 import {
   type CommandTarget,
   type PageCommand,
@@ -7,19 +7,10 @@ import {
   pageCommands,
   type TagsWithTarget
 } from "../../../../domain/page/PageCommand.ts"
+import type { ComputerAddress } from "../computerRequests.ts"
 import type { WatchedServer } from "../WatchedServer.ts"
-import type { OtherNodes } from "./otherNodes.ts"
+import type { OtherNodes, Place } from "./otherNodes.ts"
 import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
-import type { ComputerName } from "../../../../domain/model/ids.ts"
-
-/** Where the target of a command is: at a node, or at one of the other nodes. */
-type Place = { readonly node: string } | { readonly absent: ProtocolError }
-
-interface ComputerAddress {
-  readonly line: string
-  readonly office: string
-  readonly computer: ComputerName
-}
 
 interface LocalCommands {
   readonly execute: ExecuteCommand
@@ -65,16 +56,12 @@ export const makeClusterCommands = (
     execute: (command, operator) =>
       Effect.suspend(() => {
         const place = placeOf(command)
-        if (isHere(place)) return execute(command, operator)
-        return "node" in place
-          ? others.execute(place.node, command, operator)
-          : others.executeAnywhere(command, operator, place.absent)
+        return isHere(place) ? execute(command, operator) : others.execute(place, command, operator)
       }),
     call: (request, operator) =>
       Effect.suspend(() => {
         const place = placeOfComputer(request)
-        if (isHere(place)) return call(request, operator)
-        return others.call(request, operator, place)
+        return isHere(place) ? call(request, operator) : others.call(request, operator, place)
       })
   }
 }
