@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs"
 import type { Server } from "node:net"
 import { devNull } from "node:os"
 import { Duration, Effect, Queue } from "effect"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 
 /** Interval of the check for a free file descriptor. */
 const checkInterval = Duration.seconds(1)

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerOptions } from "node:http"
 import type { AddressInfo, Server as NetServer } from "node:net"
 import { Effect, type Scope } from "effect"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { formatNetworkError } from "../bytes/networkErrors.ts"
 import { logAcceptFailures } from "./acceptFailures.ts"
 
 interface HttpServerOptions extends ServerOptions {

@@ -20,7 +20,7 @@ import {
   withProgress
 } from "./execution/runPackCode.ts"
 import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
-import { isKnownContentBlock } from "../../domain/model/ContentBlock.ts"
+import { isKnownContentBlock } from "../../domain/model/ToolResult.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 

@@ -16,8 +16,14 @@ import type { OfficeAddress, PageCall, PageEvent, PageMember } from "../../domai
 import type { DocumentUnreadable } from "../ports/files/DocumentReader.ts"
 import type { McpSessionError } from "../ports/McpSession.ts"
 import { maxDocumentBytes, toPreview } from "../shared/page/documentPreview.ts"
-import { type CallAsOperator, executeBy, handleRequests, type PageSource } from "../shared/page/PageSource.ts"
-import { batchInterval, type PageStream } from "../shared/page/PageStream.ts"
+import {
+  type CallAsOperator,
+  executeBy,
+  handleRequests,
+  type PageSource,
+  batchInterval,
+  type PageStream
+} from "../shared/page/PageSource.ts"
 import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
 import { secureRandomHex } from "../shared/secureRandom.ts"

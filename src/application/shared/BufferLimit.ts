@@ -44,6 +44,14 @@ const remainingMillis = ({ held, older }: Entry, now: Sample): number => {
   return elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled
 }
 
+/** The connections that are not being closed. Of equally slow ones the largest comes first: fewer are closed. */
+const slowestFirst = <K>(entries: Iterable<readonly [K, Entry]>, sampleOf: (connection: K) => Sample) =>
+  Array.from(entries)
+    .filter(([, { isClosing }]) => !isClosing)
+    .map(([connection, entry]) => ({ connection, entry, millis: remainingMillis(entry, sampleOf(connection)) }))
+    // The difference of two that are stalled is NaN.
+    .sort((one, other) => other.millis - one.millis || other.entry.held - one.entry.held)
+
 export type BufferLimit<K> = Effect.Success<ReturnType<typeof makeBufferLimit<K>>>
 
 /**
@@ -97,12 +105,7 @@ export const makeBufferLimit = Effect.fnUntraced(function* <K>(
     refreshAll()
     if (total - closing <= maxBytes) return
     const at = now()
-    const candidates = [...entries].flatMap(([connection, entry]) =>
-      entry.isClosing ? [] : [{ connection, entry, millis: remainingMillis(entry, sampleOf(connection, at)) }]
-    )
-    // Of equally slow ones the largest first: fewer connections are closed. The difference of stalled ones is NaN.
-    candidates.sort((one, other) => other.millis - one.millis || other.entry.held - one.entry.held)
-    for (const { connection, entry } of candidates) {
+    for (const { connection, entry } of slowestFirst(entries, (one) => sampleOf(one, at))) {
       if (total - closing <= maxBytes * remainingShare) return
       // A close may also have enforced the limit.
       if (entry.isClosing) continue

@@ -1,10 +1,7 @@
 import { Record } from "effect"
 import { asObject, isJsonObject } from "../json.ts"
 
-/**
- * What a member offers or knows beyond the protocol, with the words by which it announces that in `auth.a2c_features`.
- * Members of other implementations announce nothing.
- */
+/** What a member offers beyond the protocol, by the words of `auth.a2c_features`. Others announce nothing. */
 const featureWords = {
   /** A Computer that reports the states of its MCP servers to operators. */
   inspection: "inspection",

@@ -13,7 +13,7 @@ export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 export { McpSessionError } from "../../application/ports/McpSession.ts"
 export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
 export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
-export type { SkillRef } from "../../domain/model/messages/skills.ts"
+export type { SkillRef } from "../../domain/model/messages/requests.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
@@ -42,7 +42,7 @@ export type {
   ResourceLink,
   TextContent,
   UnknownContent
-} from "../../domain/model/ContentBlock.ts"
+} from "../../domain/model/ToolResult.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { type LineName, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"

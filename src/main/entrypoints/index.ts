@@ -54,7 +54,7 @@ export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agen
 export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 export { type BlobOptions, BlobUnreadable, type FetchedBlob, type SkillContent } from "../../application/agent/blobs.ts"
 export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
-export type { SkillRef } from "../../domain/model/messages/skills.ts"
+export type { SkillRef } from "../../domain/model/messages/requests.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
@@ -175,7 +175,7 @@ export {
 export { Observability } from "../../application/server/observability/Observability.ts"
 export { Limits } from "../../application/server/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
-export { ServerSettings } from "../../application/server/ServerSettings.ts"
+export { ServerSettings } from "../../application/server/Limits.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
@@ -201,7 +201,7 @@ export type {
   ResourceLink,
   TextContent,
   UnknownContent
-} from "../../domain/model/ContentBlock.ts"
+} from "../../domain/model/ToolResult.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { type LineName, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"

@@ -25,7 +25,7 @@ export type {
   ResourceLink,
   TextContent,
   UnknownContent
-} from "../../domain/model/ContentBlock.ts"
+} from "../../domain/model/ToolResult.ts"
 export type { Grants, Identity, Right } from "../../domain/model/Identity.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"

@@ -75,16 +75,14 @@ export const CallObservers = makeObservers<CompletedCall>("CallObservers")
 /** Called for every status of a call, which the call then has. */
 export const CallStatusObservers = makeObservers<() => StartedCall>("CallStatusObservers")
 
-/** A part of a Computer that has changed. */
-export interface ComputerUpdate {
+/** Called for every update that the members of an office are notified of. */
+export const UpdateObservers = makeObservers<{
   readonly line: string
   readonly office: string
   readonly computer: ComputerName
+  /** The part of the Computer that has changed. */
   readonly part: ComputerPart
-}
-
-/** Called for every update that the members of an office are notified of. */
-export const UpdateObservers = makeObservers<ComputerUpdate>("UpdateObservers")
+}>("UpdateObservers")
 
 /** A join, a leave, or a rejected connection, join or request. */
 export type ObservedEvent =

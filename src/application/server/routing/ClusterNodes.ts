@@ -6,7 +6,7 @@ import { type Body, decodeHead } from "../../ports/Body.ts"
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit, NodeMessageHandler } from "../nodes/nodeMessages.ts"
 import { type ExtendTimeout, type Link, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
-import { type Connection, type Connections, makeForwardNotification } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { encodeWaitAck, makeCallStatusReceiver } from "./callStatus.ts"
@@ -74,7 +74,6 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
   const metrics = yield* ServerMetrics
   const nodeLink = yield* NodeLink
   const readiness = yield* Readiness
-  const forward = yield* makeForwardNotification
   const receiveStatus = yield* makeCallStatusReceiver
   const run = yield* FiberSet.makeRuntime<never>()
   let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
@@ -92,7 +91,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
   /** Gives the Agent a status, and the seconds that this node and the Agent wait on. */
   const passStatus = (connection: Connection, event: string, body: Body): number => {
     const waitSeconds = receiveStatus(connection, connection.calls, body)
-    if (waitSeconds !== undefined) forward(connection, event, body)
+    if (waitSeconds !== undefined) connections.forward(connection, event, body)
     return waitSeconds ?? 0
   }
 
@@ -102,10 +101,8 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
         return start(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
       const connection = connections.get(sid)
       if (connection === undefined || hasMoved(connection, office)) return replySoon(onReply, Exit.fail(memberGone))
-      if (event === connection.line.callStatus.notification) {
-        const waitAck = encodeWaitAck(connection, passStatus(connection, event, body))
-        return replySoon(onReply, Exit.succeed([waitAck]))
-      }
+      if (event === connection.line.callStatus.notification)
+        return replySoon(onReply, Exit.succeed([encodeWaitAck(connection, passStatus(connection, event, body))]))
       if (readiness.isDraining()) return replySoon(onReply, Exit.fail(new SendFailed({ error: shuttingDown() })))
       return startInboundCall(connection, office, event, body, timeout, onReply)
     },
@@ -114,7 +111,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (connections: Connec
         const connection = connections.get(sid)
         if (connection === undefined) continue
         if (event === connection.line.callStatus.notification) passStatus(connection, event, body)
-        else forward(connection, event, body)
+        else connections.forward(connection, event, body)
       }
     }
   }

@@ -5,7 +5,7 @@ import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts
 import { NodeLink } from "../nodes/NodeLink.ts"
 import type { NodeReplyExit } from "../nodes/nodeMessages.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import { type Connection, type Connections, makeForwardNotification } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import { CallStatusObservers } from "../observability/observers.ts"
 import type { InFlightCall } from "../connections/InFlightCall.ts"
 import { isConsent } from "../../../domain/model/CallStatus.ts"
@@ -41,8 +41,8 @@ const findCall = (
 
 /**
  * Makes the function that receives the status of a call at the node of its Agent, and reports it to the observers. Gives
- * the seconds that the Server and the Agent wait on; `undefined` where the Agent must not get it: for a call that no Agent
- * waits for, and for the Agent of another implementation, which does not know the message.
+ * the seconds that the Server and the Agent wait on. Gives `undefined` where the Agent must not get the status: no Agent
+ * waits for the call, or it is of another implementation, which does not know the message.
  */
 export const makeCallStatusReceiver = Effect.map(
   CallStatusObservers,
@@ -72,7 +72,6 @@ export type ForwardCallStatus = Effect.Success<ReturnType<typeof makeCallStatusF
 export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections: Connections) {
   const nodeLink = yield* NodeLink
   const registry = yield* OfficeRegistry
-  const forward = yield* makeForwardNotification
   const receive = yield* makeCallStatusReceiver
 
   /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
@@ -106,7 +105,7 @@ export const makeCallStatusForwarding = Effect.fnUntraced(function* (connections
         const agent = connections.get(call.origin.describe().sid)
         const waitSeconds = agent && receive(agent, [call], body)
         if (agent === undefined || waitSeconds === undefined) return Effect.succeed(0)
-        forward(agent, agent.line.callStatus.notification, body)
+        connections.forward(agent, agent.line.callStatus.notification, body)
         return Effect.succeed(waitSeconds)
       }
       const [agent] = registry.members(office)

@@ -11,7 +11,7 @@ import {
 } from "./ClientRequest.ts"
 import { type Connections, isMember } from "../connections/Connections.ts"
 import { formatLimitName, Limits } from "../Limits.ts"
-import { type RequestBudget, requestMemory } from "../connections/RequestBudget.ts"
+import { type RequestBudget, requestMemory } from "../connections/InFlightCalls.ts"
 import { MembershipObservers } from "../observability/observers.ts"
 import { Readiness } from "../observability/Readiness.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"

@@ -18,14 +18,18 @@ import { type CallBodies, type CallBodyOptions, makeCallBodies } from "./CallBod
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
-import { makeClusterCommands } from "./nodes/clusterCommands.ts"
+import { makeClusterCommands, type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
-import { type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
 import { makeOperatorCalls } from "./operatorCalls.ts"
 import { callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
-import type { CallAsOperator, ExecuteCommand, PageSource } from "../../shared/page/PageSource.ts"
-import { batchInterval, type PageStream } from "../../shared/page/PageStream.ts"
+import {
+  type CallAsOperator,
+  type ExecuteCommand,
+  type PageSource,
+  batchInterval,
+  type PageStream
+} from "../../shared/page/PageSource.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
 
 /** Streams that are open at the same time. */
@@ -110,16 +114,7 @@ const makeOpenStreams = () => {
   const forEach = (action: (buffer: StreamBuffer) => void): void => {
     for (const { buffer } of streams.values()) action(buffer)
   }
-  const calls = makeCallTable({
-    addCall: (call) => forEach((buffer) => buffer.addCall(call)),
-    hasSpaceForEnded: () => {
-      for (const { buffer } of streams.values()) if (buffer.hasSpaceForEnded()) return true
-      return false
-    },
-    addEndedCall: (call) => forEach((buffer) => buffer.addEndedCall(call)),
-    omitCall: () => forEach((buffer) => buffer.omitCall())
-  })
-  return { streams, calls, forEach }
+  return { streams, calls: makeCallTable(streams), forEach }
 }
 
 type OpenStreams = ReturnType<typeof makeOpenStreams>

@@ -180,7 +180,7 @@ const makeDecisionHandlers = ({ request, requestPermitted }: Requests, recorded:
   }
 })
 
-export interface ComputerOptions {
+export interface ComputerHandlerOptions {
   /** Decides which locations of documents it reads. */
   readonly documents: Option.Option<DocumentReader["Service"]>
   /** Records a command that changes the Server, or decides about a call. */
@@ -188,7 +188,7 @@ export interface ComputerOptions {
 }
 
 /** Makes the handlers of the commands to Computers, which reply within ten seconds. */
-export const makeComputerHandlers = (server: WatchedServer, { documents, recorded }: ComputerOptions) => {
+export const makeComputerHandlers = (server: WatchedServer, { documents, recorded }: ComputerHandlerOptions) => {
   const requests = makeRequests(server)
   const { request } = requests
   const report = makeListingReport({})

@@ -12,8 +12,7 @@ import {
   nodeRequestCodec,
   type OpenedStream
 } from "./NodeRequest.ts"
-import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
-import type { PageStream } from "../../../shared/page/PageStream.ts"
+import type { ExecuteCommand, CallAsOperator, PageStream } from "../../../shared/page/PageSource.ts"
 
 /** How long a request waits for the next message of a call. */
 const maxWait = Duration.seconds(10)
